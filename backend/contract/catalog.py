@@ -1,0 +1,88 @@
+"""Owns the shape of the catalog: what `burnish describe --json` prints and forms are made from."""
+
+from typing import Any
+
+import msgspec
+
+from backend.contract.version import CONTRACT_VERSION
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A part that a column of the data can play in a task, for example `text` or `label`."""
+
+    name: str
+    title: str
+    description: str
+    required: bool = True
+    needed_to_predict: bool = True
+    usual_names: list[str] = []
+    """Names under which such a column is often found, best first; used to guess."""
+
+
+class TaskEntry(msgspec.Struct, frozen=True):
+    """One task: `settings` is the JSON Schema of its section."""
+
+    name: str
+    title: str
+    description: str
+    head: str
+    columns: list[Column]
+    metrics: list[str]
+    default_metric: str
+    """The metric that a person looks at first."""
+    settings: dict[str, Any]
+    defaults: dict[str, Any] = {}
+    """Sensible other sections for this task, as a fragment of a spec."""
+
+
+class SourceEntry(msgspec.Struct, frozen=True):
+    """One kind of data source."""
+
+    name: str
+    title: str
+    description: str
+    settings: dict[str, Any]
+
+
+class EngineEntry(msgspec.Struct, frozen=True):
+    """One engine; `missing` says what to install where it cannot be used."""
+
+    name: str
+    title: str
+    description: str
+    settings: dict[str, Any]
+    missing: str = ""
+
+
+class Preset(msgspec.Struct, frozen=True):
+    """A named fragment of a spec."""
+
+    name: str
+    title: str
+    description: str
+    spec: dict[str, Any]
+
+
+class Device(msgspec.Struct, frozen=True):
+    """Something to compute on."""
+
+    kind: str
+    index: int
+    name: str
+    memory_mb: float
+    free_mb: float
+    precisions: list[str] = []
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """All that can be chosen. `spec` is the JSON Schema of the sections that are not open."""
+
+    tasks: list[TaskEntry]
+    sources: list[SourceEntry]
+    engines: list[EngineEntry]
+    presets: list[Preset]
+    spec: dict[str, Any]
+    versions: dict[str, str]
+    contract_version: str = CONTRACT_VERSION
+    devices: list[Device] | None = None
+    """None in the static catalog; filled where devices were asked for."""

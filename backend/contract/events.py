@@ -1,0 +1,247 @@
+"""Owns the events that a run appends to `events.jsonl`, one JSON object a line, and their fast decoding.
+
+Each event carries `time`, seconds since the epoch. A reader skips event types that it does not know, so that a
+window can open a run of a newer minor version.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+RUN_STATES = ("starting", "running", "finished", "stopped", "paused", "failed", "lost")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    """What every event has."""
+
+    time: float
+
+
+class RunStarted(Event, tag=True):
+    """The first event of the first attempt."""
+
+    name: str
+    task: str
+    model: str
+    attempt: int = 1
+    contract_version: str = ""
+    engine: str = ""
+    device: str = ""
+    precision: str = ""
+    versions: dict[str, str] = {}
+
+
+class RunResumed(Event, tag=True):
+    """A later attempt begins; every step and evaluation after `from_step` before this line is void."""
+
+    attempt: int
+    from_step: int
+    versions: dict[str, str] = {}
+    device: str = ""
+    precision: str = ""
+
+
+class StageStarted(Event, tag=True):
+    """The run entered a stage; `total` is 0 where the amount of work is unknown."""
+
+    stage: str
+    """One of: loading data, tokenising, downloading, loading model, training, evaluating, predicting, saving."""
+    total: int = 0
+    unit: str = ""
+
+
+class StageProgress(Event, tag=True):
+    """How far the present stage is, in the stage's unit."""
+
+    stage: str
+    done: int
+    total: int = 0
+
+
+class DataLoaded(Event, tag=True):
+    """One split is read; `skipped` rows could not be used (see `RowsSkipped`)."""
+
+    split: str
+    rows: int
+    skipped: int = 0
+    files: list[str] = []
+    features: int = 0
+    labels: dict[str, int] = {}
+
+
+class RowsSkipped(Event, tag=True):
+    """Rows that could not be used, with where they stand; `places` holds the first hundred as file:line."""
+
+    split: str
+    reason: str
+    count: int
+    places: list[str] = []
+
+
+class ModelLoaded(Event, tag=True):
+    """The weights are in place."""
+
+    architecture: str
+    parameters: int
+    trainable: int
+    new_weights: list[str] = []
+    unused_weights: list[str] = []
+
+
+class PlanMade(Event, tag=True):
+    """What training will do; the denominators of progress and ETA."""
+
+    total_steps: int
+    steps_per_epoch: int
+    batch_size: int
+    micro_batch_size: int
+    accumulation: int
+    epochs: float
+    best_metric: str | None = None
+    greater_is_better: bool = True
+
+
+class StepFinished(Event, tag=True):
+    """One optimizer step. `loss` is the sum over the step's targets divided by their number."""
+
+    step: int
+    epoch: float
+    loss: float | None
+    learning_rate: float
+    gradient_norm: float | None
+    rows: int
+    tokens: int
+    seconds: float
+    """Duration of this step; evaluation and checkpoints are not in it."""
+
+
+class MemoryMeasured(Event, tag=True):
+    """Resident memory of the process tree and memory taken on the accelerator, in megabytes (10^6 bytes)."""
+
+    step: int
+    memory_mb: float
+    device_memory_mb: float | None = None
+
+
+class EvaluationFinished(Event, tag=True):
+    """One evaluation; `metrics` by name (see the metric names of the contract)."""
+
+    step: int
+    epoch: float
+    metrics: dict[str, float | None]
+    rows: int
+    seconds: float
+    split: str = "validation"
+    is_best: bool = False
+
+
+class CheckpointSaved(Event, tag=True):
+    """A checkpoint stands complete on disk; `folder` is relative to the run folder."""
+
+    step: int
+    folder: str
+    seconds: float = 0.0
+    is_best: bool = False
+
+
+class CheckpointRemoved(Event, tag=True):
+    """An older checkpoint was deleted to keep their number limited."""
+
+    step: int
+    folder: str
+
+
+class RequestAnswered(Event, tag=True):
+    """A request file (stop, pause, checkpoint) was seen and is being obeyed."""
+
+    request: str
+    step: int
+
+
+class Warned(Event, tag=True):
+    """Something that a person should know and that does not stop the run; `code` is stable."""
+
+    code: str
+    message: str
+
+
+class ModelExported(Event, tag=True):
+    """`model/` is written."""
+
+    folder: str
+    step: int
+
+
+class PredictionsWritten(Event, tag=True):
+    """A predictions file is written; paths are relative to the run folder."""
+
+    split: str
+    csv: str
+    parquet: str
+    rows: int
+    seconds: float
+    metrics: dict[str, float | None] = {}
+
+
+class RunFinished(Event, tag=True):
+    """The last event of an attempt that ended by itself: finished, stopped, paused or failed."""
+
+    state: str
+    step: int
+    message: str = ""
+    code: str = ""
+    hint: str = ""
+    best_step: int | None = None
+    metrics: dict[str, float | None] = {}
+
+
+AnyEvent = (
+    RunStarted
+    | RunResumed
+    | StageStarted
+    | StageProgress
+    | DataLoaded
+    | RowsSkipped
+    | ModelLoaded
+    | PlanMade
+    | StepFinished
+    | MemoryMeasured
+    | EvaluationFinished
+    | CheckpointSaved
+    | CheckpointRemoved
+    | RequestAnswered
+    | Warned
+    | ModelExported
+    | PredictionsWritten
+    | RunFinished
+)
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyEvent)
+
+
+def encode(event: Event) -> bytes:
+    """One line, newline included. NaN and infinity become null, as JSON has neither."""
+    return _encoder.encode(event) + b"\n"
+
+
+def decode(line: bytes) -> AnyEvent | None:
+    """The event of a whole line, or None where its type is unknown or the line is damaged."""
+    try:
+        return _decoder.decode(line)
+    except msgspec.DecodeError:
+        return None
+
+
+def decode_lines(data: bytes) -> tuple[list[AnyEvent], int]:
+    """The events of all complete lines and how many bytes they took; a half-written last line waits."""
+    end = data.rfind(b"\n") + 1
+    return list(decode_all(data[:end].split(b"\n"))), end
+
+
+def decode_all(lines: Iterable[bytes]) -> Iterable[AnyEvent]:
+    """Every event that can be read, in order."""
+    for line in lines:
+        event = decode(line) if line.strip() else None
+        if event is not None:
+            yield event

@@ -1,0 +1,170 @@
+"""Owns the questions that the window asks the helper process, and the answers, as JSON lines.
+
+Request  {"id": 7, "query": "preview_data", "arguments": {…}}     cancel: {"id": 7, "query": "cancel", "arguments": {}}
+Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "field": …}}
+         before it any number of {"id": 7, "progress": {"done": …, "total": …, "unit": …, "text": …}}
+An answer above 1 MB is {"arrow": PATH}: an Arrow file that the reader deletes.
+"""
+
+from typing import Any
+
+import msgspec
+
+from backend.contract.catalog import Device
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One question."""
+
+    id: int
+    query: str
+    arguments: dict[str, Any] = {}
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a long answer is."""
+
+    done: float = 0
+    total: float = 0
+    unit: str = ""
+    text: str = ""
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """Why there is no answer: one sentence for people, and the spec key to change if there is one."""
+
+    message: str
+    field: str | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line from the helper: progress, the answer, or a mistake."""
+
+    id: int
+    answer: Any = None
+    error: Mistake | None = None
+    progress: Progress | None = None
+
+
+class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `preview_data {task, data}`: the first rows and what they could mean."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    row_count: int
+    guessed_columns: dict[str, str]
+    """Role → column, with the reason in `guess_reasons`."""
+    guess_reasons: dict[str, str] = {}
+    label_counts: dict[str, int] = {}
+    skipped_count: int = 0
+    skipped: list[str] = []
+    """The first hundred unusable rows as `file:line reason`."""
+    files: list[str] = []
+
+
+class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `describe_model {name_or_path, revision, task}`: what a model folder or hub id holds."""
+
+    name: str
+    folder: str = ""
+    found: str = ""
+    """`folder`, `cache` or `hub`."""
+    architecture: str = ""
+    model_type: str = ""
+    parameters: int = 0
+    size_mb: float = 0
+    weights_format: str = ""
+    """`safetensors`, `bin` (must be converted once), `none`, `lfs-pointer`, `broken`."""
+    dtype: str = ""
+    licence: str = ""
+    commit: str = ""
+    max_length: int | None = None
+    vocabulary: int = 0
+    labels: list[str] = []
+    tokenizer: str = ""
+    """One sentence: which tokenizer and whether it fits."""
+    tokenizer_fits: bool = True
+    safe: bool = True
+    needs_remote_code: bool = False
+    needs_conversion: bool = False
+    notes: list[str] = []
+    """Sentences worth reading before starting, for example that a new head will be made."""
+    problem: str = ""
+    """Why the model cannot be used for the task, with the way out; empty where it can."""
+
+
+class Token(msgspec.Struct, frozen=True, array_like=True):
+    """One token of `tokenize`."""
+
+    id: int
+    piece: str
+    text: str
+    start: int
+    end: int
+    special: bool = False
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `tokenize {tokenizer, text, options}`; offsets count characters of the text."""
+
+    tokens: list[Token]
+    characters: int
+    words: int
+    unknown: int
+    truncated_at: int | None = None
+    stored_truncation: str = ""
+    """What the tokenizer file has stored as truncation and padding (switched off here)."""
+
+
+class PlanPart(msgspec.Struct, frozen=True):
+    """One part of the memory that a run will take."""
+
+    name: str
+    megabytes: float
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `plan {spec}` and of `burnish plan --json`: what a run will cost."""
+
+    rows: int
+    features: int
+    steps_per_epoch: int
+    total_steps: int
+    batch_size: int
+    micro_batch_size: int
+    accumulation: int
+    tokens_per_epoch: int
+    parameters: int
+    trainable: int
+    device: str
+    precision: str
+    precision_reason: str
+    memory: list[PlanPart]
+    memory_mb: float
+    available_mb: float
+    fits: bool
+    seconds: float | None = None
+    """Estimated training time, or None where nothing comparable was measured."""
+    notes: list[str] = []
+    problems: list[str] = []
+
+
+class DeviceList(msgspec.Struct, frozen=True):
+    """Answer of `devices {}`."""
+
+    devices: list[Device]
+    note: str = ""
+
+
+class PredictionRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `filter_predictions {parquet, right, text, sort_by, descending}`: an Arrow file of row numbers."""
+
+    arrow: str
+    count: int
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """Answer of `export_predictions {parquet, indices, output, defuse, bom}`."""
+
+    path: str
+    rows: int

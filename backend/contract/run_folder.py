@@ -1,0 +1,268 @@
+"""Owns the run folder: its file names, its lock, its requests, and what can be derived from them (stdlib only)."""
+
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+REQUESTS = ("stop", "pause", "checkpoint")
+GROWTH_SECONDS = 60.0
+"""On another host or boot a run whose events have not grown for this long is lost."""
+
+Life = Literal["new", "alive", "ended", "lost"]
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """`process.json`: who carries the present attempt; written by the supervisor alone."""
+
+    attempt: int
+    host: str
+    boot: str
+    supervisor_pid: int
+    engine_pid: int
+    started: float
+
+
+@dataclass(frozen=True)
+class ExitRecord:
+    """`exit.json`: how an attempt's process ended; `returncode` is negative for a signal, as in subprocess."""
+
+    attempt: int
+    returncode: int
+    ended: float
+    message: str = ""
+
+
+class RunLocked(RuntimeError):
+    """Another process carries this run."""
+
+
+class RunFolder:
+    """One run on disk. Every file has one writer; readers may look at any time."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).absolute()
+        self.spec = self.path / "spec.yaml"
+        self.lock = self.path / "run.lock"
+        self.process = self.path / "process.json"
+        self.log = self.path / "process.log"
+        self.exit = self.path / "exit.json"
+        self.events = self.path / "events.jsonl"
+        self.checkpoints = self.path / "checkpoints"
+        self.model = self.path / "model"
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    @property
+    def name(self) -> str:
+        """The folder's own name, by which commands find the run."""
+        return self.path.name
+
+    def exists(self) -> bool:
+        """Whether this is a run folder at all."""
+        return self.spec.is_file()
+
+    def predictions(self, split: str = "validation", suffix: str = "csv") -> Path:
+        """`predictions.csv` for validation data, `predictions_test.csv` for test data; likewise `.parquet`."""
+        stem = "predictions" if split == "validation" else f"predictions_{split}"
+        return self.path / f"{stem}.{suffix}"
+
+    def checkpoint(self, step: int) -> Path:
+        """The folder of the checkpoint after `step` optimizer steps."""
+        return self.checkpoints / f"step-{step:06d}"
+
+    # Requests: a person or the app makes the file, the backend deletes it when it has answered by an event.
+
+    def request(self, kind: str) -> None:
+        """Ask the backend to stop, pause or checkpoint."""
+        assert kind in REQUESTS, kind
+        (self.path / kind).touch()
+
+    def requested(self) -> str | None:
+        """The most urgent open request."""
+        return next((kind for kind in REQUESTS if (self.path / kind).exists()), None)
+
+    def clear_request(self, kind: str) -> None:
+        """Take a request away after it was answered."""
+        (self.path / kind).unlink(missing_ok=True)
+
+    def clear_requests(self) -> None:
+        """A new attempt begins without old requests."""
+        for kind in REQUESTS:
+            self.clear_request(kind)
+
+    # Records
+
+    def process_record(self) -> ProcessRecord | None:
+        """Who carries the last attempt, or None before the first."""
+        return _read_record(self.process, ProcessRecord)
+
+    def exit_record(self) -> ExitRecord | None:
+        """How the last attempt ended, or None while it has not (or nobody was left to write it)."""
+        record, process = _read_record(self.exit, ExitRecord), self.process_record()
+        return record if record and process and record.attempt == process.attempt else None
+
+    def next_attempt(self) -> int:
+        """The number of the attempt that would start now."""
+        record = self.process_record()
+        return record.attempt + 1 if record else 1
+
+    def write_process_record(self, record: ProcessRecord) -> None:
+        """By the supervisor, once per attempt."""
+        write_json(self.process, asdict(record))
+
+    def write_exit_record(self, record: ExitRecord) -> None:
+        """By the supervisor, when the engine's whole tree is gone."""
+        write_json(self.exit, asdict(record))
+
+    def life(self, now: float | None = None) -> Life:
+        """Whether a process carries the run now, it ended, it is lost, or nobody has started it yet.
+
+        Derived, never guessed: on this host and boot from the kernel's lock and `exit.json`; elsewhere the lock says
+        nothing, so there a run without an exit is lost once its events have not grown for `GROWTH_SECONDS`.
+        """
+        process = self.process_record()
+        if process is None:
+            return "alive" if is_locked(self.lock) else "new"
+        if self.exit_record():
+            return "alive" if is_locked(self.lock) else "ended"
+        if (process.host, process.boot) == (host_id(), boot_id()):
+            return "alive" if is_locked(self.lock) else "lost"
+        return "alive" if (now or time.time()) - self._last_growth() < GROWTH_SECONDS else "lost"
+
+    def _last_growth(self) -> float:
+        try:
+            return self.events.stat().st_mtime
+        except OSError:
+            return 0.0
+
+
+def _read_record(path: Path, kind: type[Any]) -> Any:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write beside, flush to disk, rename: a reader sees the old file or the new one."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(beside, "w", encoding="utf-8") as file:
+        json.dump(values, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def new_run_folder(root: Path, name: str, when: datetime | None = None) -> RunFolder:
+    """Make `2026-11-21-1530-name` under `root`; a second one in the same minute gets `-2`."""
+    stem = f"{(when or datetime.now()):%Y-%m-%d-%H%M}-{slug(name)}"
+    root.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 10_000):
+        path = root / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return RunFolder(path)
+    raise RuntimeError(f"{root} holds ten thousand runs named {stem}")
+
+
+def slug(name: str) -> str:
+    """A name that every file system takes: letters of any script, digits, dots and hyphens."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-._")[:60] or "run"
+
+
+def run_folders(root: Path) -> list[RunFolder]:
+    """Every run under `root`, newest name first."""
+    try:
+        paths = sorted((path for path in root.iterdir() if path.is_dir()), reverse=True)
+    except OSError:
+        return []
+    return [folder for folder in map(RunFolder, paths) if folder.exists()]
+
+
+def find_run(name_or_path: str, root: Path) -> RunFolder | None:
+    """The run of that name under `root`, or the run folder at that path."""
+    for path in (root / name_or_path, Path(name_or_path).expanduser()):
+        if RunFolder(path).exists():
+            return RunFolder(path)
+    return None
+
+
+def host_id() -> str:
+    """This computer's name, as stored in `process.json`."""
+    return platform.node()
+
+
+def boot_id() -> str:
+    """What changes at every boot; empty where the system does not tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+# The lock is the kernel's: it is released when its holder dies, however it dies.
+
+if os.name == "nt":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+def take_lock(path: Path) -> int:
+    """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    if not _try_lock(descriptor):
+        os.close(descriptor)
+        raise RunLocked(str(path))
+    return descriptor
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock for a block. Raises RunLocked."""
+    descriptor = take_lock(path)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock now. Takes it for an instant to find out."""
+    if not path.exists():
+        return False
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(descriptor)
+    finally:
+        os.close(descriptor)

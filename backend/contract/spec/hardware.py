@@ -1,0 +1,31 @@
+"""Owns the `hardware` section: where a run computes and with which numbers."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from backend.contract.spec.section import Section
+from backend.contract.spec.training import ADVANCED
+
+
+class HardwareSection(Section):
+    """Where a run computes. An engine adds its own settings beside these."""
+
+    model_config = ConfigDict(extra="allow")
+
+    engine: Annotated[str, Field(title="Engine")] = "torch"
+    """Which framework trains: `torch` (PyTorch with Accelerate)."""
+    device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
+    """`auto` takes the first accelerator that is here, else the processor."""
+    devices: Annotated[list[int] | None, Field(title="Which devices", json_schema_extra=ADVANCED)] = None
+    """Numbers of the accelerators to use; empty takes the first."""
+    precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
+    """Number format of the computation. Weights and optimizer stay in float32."""
+    processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=ADVANCED)] = 1
+    """Training processes, usually one per accelerator."""
+    micro_batch_size: Annotated[int | None, Field(title="Rows per device", ge=1)] = None
+    """Rows in one forward pass; smaller needs less memory and changes no result. Empty takes what fits."""
+    memory_limit: Annotated[float | None, Field(title="Memory limit", gt=0, json_schema_extra={**ADVANCED, "unit": "GB"})] = None
+    """Plan as if the device had only this much memory."""
+    environment: Annotated[dict[str, str], Field(title="Environment", json_schema_extra=ADVANCED)] = {}
+    """Environment variables for the training process. They are stored in the spec, so put no secrets here."""

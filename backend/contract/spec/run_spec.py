@@ -1,0 +1,52 @@
+"""Owns RunSpec, the whole description of a run."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from backend.contract.errors import InputError
+from backend.contract.spec.data import DataSection
+from backend.contract.spec.evaluation import EvaluationSection
+from backend.contract.spec.hardware import HardwareSection
+from backend.contract.spec.model import ModelSection
+from backend.contract.spec.section import Section, validated
+from backend.contract.spec.training import TrainingSection
+from backend.contract.version import SPEC_VERSION
+
+
+class RunSpec(Section):
+    """Everything that decides a run. `task`, `adapter` and parts of `data` and `hardware` are open here.
+
+    The task, source, engine and adapter named in it own those parts and check them (`backend.registry`).
+    """
+
+    version: Annotated[int, Field(title="Version", ge=1)] = SPEC_VERSION
+    """Version of this file's layout."""
+    name: Annotated[str, Field(title="Name", min_length=1, max_length=100)] = "run"
+    """What the run is called; part of its folder's name."""
+    task: Annotated[dict[str, Any], Field(title="Task")]
+    """`type` and that task's own settings."""
+    model: ModelSection
+    data: DataSection
+    training: TrainingSection = TrainingSection()
+    evaluation: EvaluationSection = EvaluationSection()
+    adapter: Annotated[dict[str, Any] | None, Field(title="Adapter")] = None
+    """`type` and that adapter's own settings; empty trains every weight."""
+    hardware: HardwareSection = HardwareSection()
+
+    @field_validator("task")
+    @classmethod
+    def _has_a_type(cls, task: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(task.get("type"), str):
+            raise ValueError("it needs a type, for example {type: text_classification}")
+        return task
+
+
+def run_spec(values: dict[str, Any]) -> RunSpec:
+    """The spec made from plain values. Raises InputError naming the key and the way out."""
+    version = values.get("version", SPEC_VERSION)
+    if isinstance(version, int) and version > SPEC_VERSION:
+        raise InputError(
+            f"version: this spec has version {version}, this Burnish reads up to {SPEC_VERSION}; update Burnish", "version"
+        )
+    return validated(RunSpec, values)

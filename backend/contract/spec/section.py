@@ -1,0 +1,58 @@
+"""Owns the base of every section: frozen, complete, strict about unknown keys, and its mistakes as one sentence."""
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from backend.contract.errors import InputError
+
+
+class Section(BaseModel):
+    """A frozen group of settings. Every field has a title, a description, bounds and a default.
+
+    Field extras in the JSON Schema: `advanced` (hidden until asked for), `path` (a file or folder; relative values
+    are taken from the spec file's folder), `group` (a heading of the form), `unit`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False)
+
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+def validated(section: type[AnySection], values: dict[str, Any], prefix: str = "") -> AnySection:
+    """The section made from `values`. Raises InputError that names the key, the value and the valid choices."""
+    try:
+        return section.model_validate(values)
+    except ValidationError as error:
+        raise InputError(*_first_mistake(section, error, prefix)) from None
+
+
+def _first_mistake(section: type[Section], error: ValidationError, prefix: str) -> tuple[str, str]:
+    mistake = error.errors(include_url=False)[0]
+    names = [str(part) for part in mistake["loc"] if _is_key(part)]
+    key = ".".join(filter(None, [prefix, *names]))
+    if mistake["type"] == "extra_forbidden":
+        owner, base = _owner(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
+        return f"{key}: there is no such setting; {base or 'a spec'} knows {', '.join(owner.model_fields)}", key
+    if mistake["type"] == "missing":
+        return f"{key}: this setting is needed and has no default", key
+    reason = mistake["msg"].removeprefix("Value error, ")
+    return f"{key}: {mistake['input']!r} cannot be used: {reason[0].lower()}{reason[1:]}", key
+
+
+def _is_key(part: int | str) -> bool:
+    # A union adds its members' type names to the path; they are no keys of the spec.
+    return isinstance(part, int) or part.replace("_", "").isidentifier() and part not in _TYPE_NAMES
+
+
+_TYPE_NAMES = {"int", "float", "str", "bool", "none", "list", "dict"}
+
+
+def _owner(section: type[Section], names: list[str]) -> type[Section]:
+    for name in names:
+        annotation = section.model_fields[name].annotation
+        if not (isinstance(annotation, type) and issubclass(annotation, Section)):
+            break
+        section = annotation
+    return section
