@@ -1,0 +1,45 @@
+"""Owns what a data source is: it turns the `data` section's names of splits into rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from backend.contract.spec import DataSection, Section
+from backend.data.rows import Rows
+
+Report = Callable[[int, int, str], None]
+"""Called with (done, total, unit) now and then; total 0 is unknown. It may raise to stop the work."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source reads: where its cache lies, whom it tells of progress, whether the network may be used."""
+
+    cache: Path
+    report: Report = lambda done, total, unit: None
+    offline: bool = False
+
+
+class Source(Protocol):
+    """One kind of data source; a module of `backend.data.sources` exports its class as `SOURCE`."""
+
+    title: ClassVar[str]
+    description: ClassVar[str]
+    Settings: ClassVar[type[Section]]
+    """The source's own keys of the `data` section."""
+    path_fields: ClassVar[tuple[str, ...]]
+    """Keys of the `data` section that hold paths, made absolute from the spec file's folder."""
+
+    def __init__(self, settings: Section) -> None: ...
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """All rows of `train`, `validation` or `test` as `data` names them; None where it names none (or a fraction).
+
+        Raises InputError in one sentence with the way out.
+        """
+        ...
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """The rows of one more file in this source's format (`burnish predict --data FILE`)."""
+        ...

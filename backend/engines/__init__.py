@@ -1,0 +1,1 @@
+"""Engines, one package each; the package's name is its key."""

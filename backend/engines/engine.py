@@ -1,0 +1,143 @@
+"""Owns what an engine is: numpy batches in, numbers out; it knows heads, never labels or tasks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+
+from backend.contract.heads import HeadFacts
+from backend.contract.spec import ModelSection, Section, TrainingSection
+
+Batch = dict[str, np.ndarray]
+"""Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""
+
+
+@dataclass(frozen=True)
+class Loading:
+    """What an engine needs to put a model in place."""
+
+    folder: Path
+    """A local Hugging Face folder: config.json and, unless new weights are wanted, safetensors."""
+    head: HeadFacts
+    model: ModelSection
+    training: TrainingSection | None
+    """None loads for evaluation only: no optimizer, nothing trainable."""
+    device: str
+    """`cpu`, `cuda:0` …, already decided."""
+    precision: Literal["float32", "bfloat16", "float16"]
+    vocabulary: int
+    """Tokens that the tokenizer knows, added ones included; embeddings are enlarged only if they have fewer rows."""
+    max_length: int = 0
+    """The longest sequence that will come; an error says so before training where positions do not reach."""
+    pad_token_id: int | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What was put in place."""
+
+    architecture: str
+    parameters: int
+    trainable: int
+    new_weights: list[str] = field(default_factory=list)
+    """Parameters that the file did not hold and that were drawn."""
+    unused_weights: list[str] = field(default_factory=list)
+    """Tensors of the file that this head does not use."""
+    resized: str = ""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step's numbers, still on the device: hand them to `Engine.read` in groups."""
+
+    loss: Any
+    gradient_norm: Any
+
+
+@dataclass(frozen=True)
+class StepNumbers:
+    """A step's numbers as floats; `loss` is summed over targets and divided by their number (or summed weight)."""
+
+    loss: float
+    gradient_norm: float
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """How text is continued. Greedy unless `sample`; `seed` makes sampling repeatable."""
+
+    max_new_tokens: int = 64
+    sample: bool = False
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    repetition_penalty: float = 1.0
+    seed: int = 0
+    eos_token_id: int | None = None
+
+
+class EngineEntry(Protocol):
+    """What a package of `backend.engines` exports as `ENGINE`: facts for the catalog, and the door to the framework."""
+
+    title: ClassVar[str]
+    description: ClassVar[str]
+    Settings: ClassVar[type[Section]]
+    """The engine's own keys of the `hardware` section."""
+    requires: ClassVar[tuple[str, ...]]
+    """Distributions that must be installed; the catalog looks for them without importing."""
+    extra: ClassVar[str]
+    """The extra of burnish that installs them."""
+
+    @staticmethod
+    def create() -> "Engine":
+        """The engine; imports its framework."""
+        ...
+
+
+class Engine(Protocol):
+    """One framework with one model in place."""
+
+    constant_rows: ClassVar[bool]
+    """Whether batches need a constant number of rows and few lengths, because shapes are compiled."""
+
+    def load(self, loading: Loading) -> Loaded:
+        """Put the model in place. Raises InputError or RunFailed in one sentence."""
+        ...
+
+    def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
+        """One optimizer step over all micro-batches: summed loss ÷ the valid targets of the whole step.
+
+        Dropout is seeded from (seed, step, micro-batch, process).
+        """
+        ...
+
+    def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
+        """Fetch a group of results from the device at once."""
+        ...
+
+    def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
+        """The head's outputs for every row of the batch, without dropout and without gradients."""
+        ...
+
+    def generate(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
+        """Continue one prompt, token by token as they are made."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
+        ...
+
+    def restore(self, folder: Path) -> None:
+        """What `save` wrote, to the bit."""
+        ...
+
+    def export(self, folder: Path) -> None:
+        """Config and float32 weights in Hugging Face layout, safetensors."""
+        ...
+
+    def device_memory_mb(self) -> float | None:
+        """Peak memory taken on the accelerator, or None on a processor."""
+        ...

@@ -1,0 +1,34 @@
+"""PyTorch with Accelerate. The engine itself is imported when it is first used, so that the catalog stays quick."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from backend.contract.spec import Section
+
+
+class Settings(Section):
+    """The torch engine's own keys of the `hardware` section."""
+
+    threads: Annotated[int | None, Field(title="Processor threads", ge=1, le=1024, json_schema_extra={"advanced": True})] = None
+    """Threads for computing on the processor; empty takes all cores."""
+
+
+class TorchEntry:
+    """What the catalog says of this engine, and the door to it."""
+
+    title = "PyTorch"
+    description = "PyTorch with Accelerate, on processor, NVIDIA, AMD, Intel and Apple devices."
+    Settings = Settings
+    requires = ("torch", "transformers", "accelerate", "safetensors")
+    extra = "torch"
+
+    @staticmethod
+    def create():
+        """The engine; imports torch."""
+        from backend.engines.torch.engine import TorchEngine  # torch takes seconds to import
+
+        return TorchEngine()
+
+
+ENGINE = TorchEntry

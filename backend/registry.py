@@ -1,0 +1,42 @@
+"""Finds tasks, sources, engines, launchers and families by name; the only dynamic imports of the house."""
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+from backend.contract.errors import InputError
+
+_ROOMS = {
+    "task": ("backend.tasks", "TASK"),
+    "source": ("backend.data.sources", "SOURCE"),
+    "engine": ("backend.engines", "ENGINE"),
+    "launcher": ("backend.hardware.launchers", "LAUNCHER"),
+}
+"""Kind → (package, the name that each module of it exports)."""
+
+
+@cache
+def names(kind: str) -> tuple[str, ...]:
+    """All keys of a kind, which are the names of its modules. A module that exports nothing is no member."""
+    package, _ = _ROOMS[kind]
+    path = importlib.import_module(package).__path__
+    return tuple(sorted(name for _, name, _ in pkgutil.iter_modules(path) if not _is_shared(kind, name)))
+
+
+def find(kind: str, name: str, field: str) -> Any:
+    """What the module `name` of that kind exports. Raises InputError with the valid choices; `field` is the spec's key."""
+    if name not in names(kind):
+        raise InputError(f"{field}: {name!r} is no {kind}; there are {', '.join(names(kind))}", field)
+    package, export = _ROOMS[kind]
+    return getattr(importlib.import_module(f"{package}.{name}"), export)
+
+
+def all_of(kind: str) -> dict[str, Any]:
+    """Every member of a kind by name, imported."""
+    return {name: find(kind, name, kind) for name in names(kind)}
+
+
+def _is_shared(kind: str, name: str) -> bool:
+    # Beside its members a room holds what they share: the protocol that is named after the kind, and private modules.
+    return name == kind or name.startswith("_")

@@ -1,0 +1,1 @@
+"""The parts of a run that the loop puts together: events, checkpoints, schedule, stopping, preparation."""

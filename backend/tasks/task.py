@@ -1,0 +1,99 @@
+"""Owns what a task is: rows to features, outputs to predictions, predictions to scores; never a tensor."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from backend.contract.catalog import Column
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.spec import Section
+from backend.data.rows import Rows
+
+Facts = dict[str, Any]
+"""What a task learnt from the training rows, as plain JSON values; stored with the model, so that it can predict."""
+
+Columns = Mapping[str, str]
+"""Role → the column of the data that plays it. Roles without a column are absent."""
+
+Outputs = dict[str, list[np.ndarray]]
+"""What `Engine.evaluate` returned, one array per feature (filler and padding cut away), in the order of the features."""
+
+SplitBy = Literal["label", "random", "contiguous"]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One prediction per row, in the rows' order.
+
+    `table` has `prediction`, `actual` (null where unknown) and the task's own columns, under the names that
+    `predictions.csv` uses. `sums` are numerators and denominators that a metric needs beside the table, for example `loss`.
+    """
+
+    table: pa.Table
+    sums: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+class Task(Protocol):
+    """One task; a module of `backend.tasks` exports its class as `TASK`."""
+
+    title: ClassVar[str]
+    description: ClassVar[str]
+    head: ClassVar[Head]
+    columns: ClassVar[tuple[Column, ...]]
+    metrics: ClassVar[tuple[str, ...]]
+    default_metric: ClassVar[str]
+    evaluates_by: ClassVar[Literal["outputs", "generate"]]
+    defaults: ClassVar[dict[str, Any]]
+    """Sensible other sections for this task, as a fragment of a spec."""
+    Settings: ClassVar[type[Section]]
+
+    def __init__(self, settings: Section) -> None: ...
+
+    @property
+    def split_by(self) -> SplitBy:
+        """How a fraction is taken off the training rows."""
+        ...
+
+    def label_column(self, columns: Columns) -> str | None:
+        """The column whose values a stratified split keeps in proportion."""
+        ...
+
+    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        """Rows that cannot be used, each with the reason; `labelled` asks for what is only needed to train and score."""
+        ...
+
+    def fit(self, rows: Rows, columns: Columns) -> Facts:
+        """What must be learnt from the training rows. Raises InputError, for example for a single class."""
+        ...
+
+    def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
+        """Raises InputError where another split does not go with `facts`, for example an unknown label."""
+        ...
+
+    def head_facts(self, facts: Facts) -> HeadFacts:
+        """What the engine must know of the head."""
+        ...
+
+    def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
+        """Features, some thousand at a time: `row`, `part` (int32), `input_ids`, `labels` where known and what the head needs."""
+        ...
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """What changes by epoch (masks); most tasks return the arrays as they are."""
+        ...
+
+    def decode(self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+        """One prediction per row from the outputs of its features."""
+        ...
+
+    def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
+        """Metrics over the rows whose `actual` is known; empty where none is."""
+        ...
+
+
+def in_chunks(count: int, size: int = 1000) -> Iterable[range]:
+    """Row numbers in runs of `size`, so that a bar moves and memory stays small."""
+    return (range(start, min(start + size, count)) for start in range(0, count, size))

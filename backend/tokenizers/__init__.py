@@ -1,0 +1,1 @@
+"""Opening tokenizers and looking into them."""
