@@ -9,7 +9,11 @@ import platformdirs
 def runs_folder() -> Path:
     """All runs; `BURNISH_RUNS` overrides the user's data folder."""
     override = os.environ.get("BURNISH_RUNS")
-    return Path(override).expanduser().absolute() if override else Path(platformdirs.user_data_dir("burnish", False)) / "runs"
+    return (
+        Path(override).expanduser().absolute()
+        if override
+        else Path(platformdirs.user_data_dir("burnish", False)) / "runs"
+    )
 
 
 def cache_folder() -> Path:

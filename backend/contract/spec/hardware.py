@@ -25,7 +25,9 @@ class HardwareSection(Section):
     """Training processes, usually one per accelerator."""
     micro_batch_size: Annotated[int | None, Field(title="Rows per device", ge=1)] = None
     """Rows in one forward pass; smaller needs less memory and changes no result. Empty takes what fits."""
-    memory_limit: Annotated[float | None, Field(title="Memory limit", gt=0, json_schema_extra={**ADVANCED, "unit": "GB"})] = None
+    memory_limit: Annotated[
+        float | None, Field(title="Memory limit", gt=0, json_schema_extra={**ADVANCED, "unit": "GB"})
+    ] = None
     """Plan as if the device had only this much memory."""
     environment: Annotated[dict[str, str], Field(title="Environment", json_schema_extra=ADVANCED)] = {}
     """Environment variables for the training process. They are stored in the spec, so put no secrets here."""

@@ -14,7 +14,9 @@ class ModelSection(Section):
     """A folder with a Hugging Face model, or the id of one on the hub."""
     revision: Annotated[str, Field(title="Revision", json_schema_extra={"advanced": True})] = "main"
     """Branch, tag or commit of a hub model."""
-    tokenizer: Annotated[str | None, Field(title="Tokenizer", json_schema_extra={"path": True, "advanced": True})] = None
+    tokenizer: Annotated[str | None, Field(title="Tokenizer", json_schema_extra={"path": True, "advanced": True})] = (
+        None
+    )
     """Folder or hub id of another tokenizer; empty takes the model's own."""
     initialise: Annotated[Literal["pretrained", "from_config"], Field(title="Begin with")] = "pretrained"
     """Trained weights, or new ones drawn from the configuration (training from scratch)."""
@@ -26,5 +28,7 @@ class ModelSection(Section):
         dict[str, Any], Field(title="Tokenizer options", json_schema_extra={"advanced": True})
     ] = {}
     """Options given to the tokenizer when it is built, for example `{add_prefix_space: true}`."""
-    trust_remote_code: Annotated[bool, Field(title="Run code from the hub", json_schema_extra={"advanced": True})] = False
+    trust_remote_code: Annotated[bool, Field(title="Run code from the hub", json_schema_extra={"advanced": True})] = (
+        False
+    )
     """Some models ship Python code. It runs only if you have agreed to that repository and commit."""

@@ -47,6 +47,7 @@ def run_spec(values: dict[str, Any]) -> RunSpec:
     version = values.get("version", SPEC_VERSION)
     if isinstance(version, int) and version > SPEC_VERSION:
         raise InputError(
-            f"version: this spec has version {version}, this Burnish reads up to {SPEC_VERSION}; update Burnish", "version"
+            f"version: this spec has version {version}, this Burnish reads up to {SPEC_VERSION}; update Burnish",
+            "version",
         )
     return validated(RunSpec, values)

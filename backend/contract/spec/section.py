@@ -43,7 +43,7 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
 
 def _is_key(part: int | str) -> bool:
     # A union adds its members' type names to the path; they are no keys of the spec.
-    return isinstance(part, int) or part.replace("_", "").isidentifier() and part not in _TYPE_NAMES
+    return isinstance(part, int) or (part.replace("_", "").isidentifier() and part not in _TYPE_NAMES)
 
 
 _TYPE_NAMES = {"int", "float", "str", "bool", "none", "list", "dict"}

@@ -43,7 +43,9 @@ class TrainingSection(Section):
     """Rows of similar length share a batch, which saves padding; the order stays random and seeded."""
     early_stopping: Annotated[int | None, Field(title="Early stopping", ge=1, json_schema_extra=ADVANCED)] = None
     """Ends training after this many evaluations without a better `best_metric` (or evaluation loss)."""
-    early_stopping_threshold: Annotated[float, Field(title="Early stopping threshold", ge=0, json_schema_extra=ADVANCED)] = 0.0
+    early_stopping_threshold: Annotated[
+        float, Field(title="Early stopping threshold", ge=0, json_schema_extra=ADVANCED)
+    ] = 0.0
     """An evaluation counts as better only if it is better by more than this."""
     checkpoint_every: Annotated[Often, Field(title="Checkpoint every")] = "epoch"
     """`epoch`, `never`, or a number of steps."""

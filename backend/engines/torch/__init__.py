@@ -10,7 +10,9 @@ from backend.contract.spec import Section
 class Settings(Section):
     """The torch engine's own keys of the `hardware` section."""
 
-    threads: Annotated[int | None, Field(title="Processor threads", ge=1, le=1024, json_schema_extra={"advanced": True})] = None
+    threads: Annotated[
+        int | None, Field(title="Processor threads", ge=1, le=1024, json_schema_extra={"advanced": True})
+    ] = None
     """Threads for computing on the processor; empty takes all cores."""
 
 
