@@ -1,0 +1,30 @@
+"""Owns the surroundings of every test and of each process a test starts; set before anything heavy is imported."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+_HOME = Path(tempfile.mkdtemp(prefix="burnish-tests-"))
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
+
+# One thread each: several test processes share few cores, and sums in one order are equal to the bit.
+for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
+# No test sees or changes the runs, caches and preferences of the person who runs it, nor a network.
+os.environ.update(
+    BURNISH_RUNS=str(_HOME / "runs"),
+    BURNISH_CACHE=str(_HOME / "cache"),
+    BURNISH_CONFIG=str(_HOME / "config"),
+    HF_HOME=str(_HOME / "huggingface"),
+    HF_HUB_OFFLINE="1",
+    HF_DATASETS_OFFLINE="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    TOKENIZERS_PARALLELISM="false",
+    QT_QPA_PLATFORM="offscreen",
+    JAX_PLATFORMS="cpu",
+)
+for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT"):
+    os.environ.pop(_variable, None)
