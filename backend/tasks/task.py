@@ -13,7 +13,10 @@ from backend.contract.spec import Section
 from backend.data.rows import Rows
 
 Facts = dict[str, Any]
-"""What a task learnt from the training rows, as plain JSON values; stored with the model, so that it can predict."""
+"""What a task learnt from the training rows, as plain JSON values; stored with the model, so that it can predict.
+
+Preparation adds `max_length`, the settings' own or the model's limit.
+"""
 
 Columns = Mapping[str, str]
 """Role → the column of the data that plays it. Roles without a column are absent."""
@@ -65,8 +68,15 @@ class Task(Protocol):
         """Rows that cannot be used, each with the reason; `labelled` asks for what is only needed to train and score."""
         ...
 
-    def fit(self, rows: Rows, columns: Columns) -> Facts:
-        """What must be learnt from the training rows. Raises InputError, for example for a single class."""
+    def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
+        """What must be learnt from the training rows; `model_labels` are the checkpoint's, whose order is kept.
+
+        Raises InputError, for example for a single class.
+        """
+        ...
+
+    def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
+        """What an already trained model of another origin knows by its configuration."""
         ...
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
@@ -85,7 +95,9 @@ class Task(Protocol):
         """What changes by epoch (masks); most tasks return the arrays as they are."""
         ...
 
-    def decode(self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts) -> Predictions:
+    def decode(
+        self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
+    ) -> Predictions:
         """One prediction per row from the outputs of its features."""
         ...
 

@@ -1,0 +1,278 @@
+"""Owns text classification: one label per text or pair of texts."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, field_validator
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.spec import Section
+from backend.data.rows import Rows
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+
+ADVANCED = {"advanced": True}
+
+
+class Settings(Section):
+    """The `task` section of text classification."""
+
+    type: Annotated[Literal["text_classification"], Field(title="Task")] = "text_classification"
+    """Always `text_classification`."""
+    labels: Annotated[list[str] | None, Field(title="Labels", min_length=2, json_schema_extra=ADVANCED)] = None
+    """All labels in the order of their ids; empty takes those of the training data, sorted."""
+    max_length: Annotated[
+        int | None, Field(title="Longest text", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+    ] = 128
+    """Longer texts are cut to this many tokens; empty takes the model's own limit."""
+    class_weights: Annotated[
+        Literal["balanced"] | dict[str, float] | None, Field(title="Class weights", json_schema_extra=ADVANCED)
+    ] = None
+    """`balanced` lets rare labels count as much as frequent ones; or a weight per label; empty counts every row alike."""
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _labels_are_text(cls, labels: Any) -> Any:
+        return [str(label) for label in labels] if isinstance(labels, list) else labels
+
+    @field_validator("labels")
+    @classmethod
+    def _labels_differ(cls, labels: list[str] | None) -> list[str] | None:
+        if labels and len(set(labels)) < len(labels):
+            raise ValueError("the same label stands in it twice")
+        return labels
+
+
+class TextClassification:
+    """One label per text or pair; see `backend.tasks.task.Task` for the protocol."""
+
+    title: ClassVar[str] = "Text classification"
+    description: ClassVar[str] = "Sorts texts, or pairs of texts, into labels: sentiment, topic, entailment."
+    head: ClassVar[Head] = Head.SEQUENCE_CLASSIFICATION
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("text", "Text", "The text to classify.", usual_names=["text", "sentence", "sentence1", "review", "question", "content", "comment", "tweet", "premise"]),
+        Column(
+            "text_pair", "Second text", "The second text of a pair.", required=False, needed_to_predict=False,
+            usual_names=["text_pair", "sentence2", "passage", "hypothesis", "text2", "question2"],
+        ),
+        Column("label", "Label", "The label of the row.", needed_to_predict=False, usual_names=["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating"]),
+    )  # fmt: skip
+    metrics: ClassVar[tuple[str, ...]] = (
+        "loss",
+        "accuracy",
+        "f1",
+        "precision",
+        "recall",
+        "f1_macro",
+        "f1_weighted",
+        "matthews",
+    )
+    default_metric: ClassVar[str] = "accuracy"
+    evaluates_by: ClassVar[Literal["outputs", "generate"]] = "outputs"
+    defaults: ClassVar[dict[str, Any]] = {
+        "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
+        "evaluation": {"best_metric": "accuracy"},
+    }
+    Settings: ClassVar[type[Section]] = Settings
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @property
+    def split_by(self) -> SplitBy:
+        """Stratified, so that every label keeps its share."""
+        return "label"
+
+    def label_column(self, columns: Columns) -> str | None:
+        """The column with the labels."""
+        return columns.get("label")
+
+    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        """Rows without text and, where labels are needed, without label."""
+        needed = [("text", columns["text"])] + ([("label", columns["label"])] if labelled else [])
+        reasons = {}
+        for role, column in reversed(needed):
+            empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(_as_text(rows.table[column])), ""), True)
+            reasons |= dict.fromkeys(np.flatnonzero(empty.to_numpy()).tolist(), f"no {role}")
+        return sorted(reasons.items())
+
+    def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
+        """Labels in id order and, if asked for, their weights. Raises InputError for a single class or unknown labels."""
+        column = columns["label"]
+        counts = Counter(_as_text(rows.table[column]).to_pylist())
+        if len(counts) < 2 and not self.settings.labels:
+            raise InputError(
+                f"data.columns.label: the column {column!r} holds a single label ({next(iter(counts), 'none')!r}); "
+                "classification needs at least two, so choose another column or more data",
+                "data.columns.label",
+            )
+        if len(counts) > max(1000, len(rows) // 2):
+            raise InputError(
+                f"data.columns.label: the column {column!r} holds {len(counts):,} different labels in {len(rows):,} rows; "
+                "it does not look like labels, so choose another column",
+                "data.columns.label",
+            )
+        labels = self.settings.labels or _ordered(list(counts), model_labels)
+        facts: Facts = {"labels": labels, "class_weights": self._class_weights(labels, counts)}
+        self.check(rows, columns, facts, "train")
+        return facts
+
+    def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
+        """What an already trained model knows by its own configuration."""
+        return {"labels": list(labels), "class_weights": None}
+
+    def _class_weights(self, labels: list[str], counts: Counter[str]) -> list[float] | None:
+        weights = self.settings.class_weights
+        if weights is None:
+            return None
+        if isinstance(weights, dict):
+            unknown = sorted(set(weights) - set(labels))
+            if unknown:
+                raise InputError(
+                    f"task.class_weights: {unknown[0]!r} is no label; there are {', '.join(labels)}",
+                    "task.class_weights",
+                )
+            return [float(weights.get(label, 1.0)) for label in labels]
+        # The usual "balanced" rule: rows / (classes × rows of the class); a class without rows changes nothing.
+        total = sum(counts.values())
+        return [total / (len(labels) * counts[label]) if counts[label] else 1.0 for label in labels]
+
+    def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
+        """Raises InputError for a label that training does not know."""
+        column = columns.get("label")
+        if column is None or column not in rows.table.column_names:
+            return
+        values = _as_text(rows.table[column])
+        known = pc.is_in(values, pa.array([*facts["labels"], ""], pa.string()))
+        strangers = np.flatnonzero(~known.to_numpy())
+        if len(strangers):
+            row = int(strangers[0])
+            raise InputError(
+                f"data.{split}: {rows.place(row)} has the label {values[row].as_py()!r}, which is not among the labels "
+                f"({_listed(facts['labels'])}); correct the row, or list every label in task.labels",
+                f"data.{split}",
+            )
+
+    def head_facts(self, facts: Facts) -> HeadFacts:
+        """A classification head with these labels."""
+        weights = facts.get("class_weights")
+        return HeadFacts(self.head, tuple(facts["labels"]), tuple(weights) if weights else None)
+
+    def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
+        """One feature per row; `labels` is the label's id, -100 where it is unknown."""
+        texts, pairs = rows.table[columns["text"]], rows.table[columns["text_pair"]] if "text_pair" in columns else None
+        ids = _label_ids(rows, columns, facts)
+        for chunk in in_chunks(len(rows)):
+            part = slice(chunk.start, chunk.stop)
+            encoded = tokenizer(
+                _strings(texts[part]),
+                _strings(pairs[part]) if pairs is not None else None,
+                truncation="longest_first",
+                max_length=facts["max_length"],
+                return_attention_mask=False,
+            )
+            arrays = {
+                "row": pa.array(np.arange(chunk.start, chunk.stop, dtype=np.int32)),
+                "part": pa.array(np.zeros(len(chunk), dtype=np.int32)),
+                "input_ids": pa.array(encoded["input_ids"], pa.list_(pa.int32())),
+                "labels": pa.array(ids[part]),
+            }
+            if "token_type_ids" in encoded:
+                arrays["token_type_ids"] = pa.array(encoded["token_type_ids"], pa.list_(pa.int8()))
+            yield pa.RecordBatch.from_pydict(arrays)
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Nothing changes by epoch."""
+        return arrays
+
+    def decode(
+        self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
+    ) -> Predictions:
+        """The likeliest label and every label's probability."""
+        labels, weights = facts["labels"], facts.get("class_weights")
+        logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, labels)
+        log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        names = np.array(labels, dtype=object)
+        table = {"prediction": pa.array(names[logits.argmax(axis=1)], pa.string()), "actual": _actual(rows, columns)}
+        for index, label in enumerate(labels):
+            table[f"probability_{label}"] = pa.array(np.exp(log_probabilities[:, index]))
+        ids = _label_ids(rows, columns, facts)
+        known = np.flatnonzero(ids >= 0)
+        row_weights = np.asarray(weights)[ids[known]] if weights else np.ones(len(known))
+        loss = -(log_probabilities[known, ids[known]] * row_weights).sum()
+        return Predictions(pa.table(table), {"loss": (float(loss), float(row_weights.sum()))})
+
+    def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
+        """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second."""
+        from sklearn import metrics  # heavy; the catalog reads this module without it
+
+        known = predictions.table.filter(pc.is_valid(predictions.table["actual"]))
+        if known.num_rows == 0:
+            return {}
+        labels, actual, predicted = facts["labels"], known["actual"].to_pylist(), known["prediction"].to_pylist()
+        total, count = predictions.sums["loss"]
+        scores = {"loss": total / count, "accuracy": float(metrics.accuracy_score(actual, predicted))}
+        if len(labels) == 2:
+            precision, recall, f1, _ = metrics.precision_recall_fscore_support(
+                actual, predicted, labels=labels, pos_label=labels[1], average="binary", zero_division=0
+            )
+            scores |= {"f1": float(f1), "precision": float(precision), "recall": float(recall)}
+        for average in ("macro", "weighted"):
+            f1 = metrics.f1_score(actual, predicted, labels=labels, average=average, zero_division=0)
+            scores[f"f1_{average}"] = float(f1)
+        return scores | {"matthews": float(metrics.matthews_corrcoef(actual, predicted))}
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Labels as words: whole numbers without a decimal point, so that 1 and 1.0 are one label."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type) and pc.all(pc.equal(column, pc.round(column))).as_py():
+        column = column.cast(pa.int64())
+    return pc.fill_null(column.cast(pa.string()), "")
+
+
+def _strings(column: pa.ChunkedArray) -> list[str]:
+    return pc.fill_null(column.cast(pa.string()), "").to_pylist()
+
+
+def _ordered(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
+    """The checkpoint's order where it names the same labels (whatever their case), else numbers by value, words by name."""
+    own = {label.lower(): label for label in labels}
+    if len(own) == len(labels) and sorted(own) == sorted(label.lower() for label in model_labels):
+        return [own[label.lower()] for label in model_labels]
+    try:
+        return sorted(labels, key=float)
+    except ValueError:
+        return sorted(labels)
+
+
+def _listed(labels: list[str]) -> str:
+    return ", ".join(labels[:12]) + (f" and {len(labels) - 12} more" if len(labels) > 12 else "")
+
+
+def _has_labels(rows: Rows, columns: Columns) -> bool:
+    return columns.get("label") in rows.table.column_names
+
+
+def _label_ids(rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
+    """(rows,) int64, -100 where the label is unknown or absent."""
+    if not _has_labels(rows, columns):
+        return np.full(len(rows), -100, dtype=np.int64)
+    found = pc.index_in(_as_text(rows.table[columns["label"]]), pa.array(facts["labels"], pa.string()))
+    return pc.fill_null(found, -100).to_numpy().astype(np.int64)
+
+
+def _actual(rows: Rows, columns: Columns) -> pa.ChunkedArray | pa.Array:
+    if not _has_labels(rows, columns):
+        return pa.nulls(len(rows), pa.string())
+    values = _as_text(rows.table[columns["label"]])
+    return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+
+
+TASK = TextClassification
