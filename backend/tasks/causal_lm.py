@@ -165,21 +165,15 @@ class CausalLm:
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
         """Per row the summed loss of its tokens, and the text of the likeliest token at each of them (teacher forcing)."""
-        loss, tokens, correct = np.zeros(len(rows)), np.zeros(len(rows), np.int64), 0
-        predicted: list[list[int]] = [[] for _ in range(len(rows))]
-        for index, (token_loss, guess) in enumerate(
-            zip(outputs["token_loss"], outputs["token_prediction"], strict=True)
-        ):
-            ids = np.asarray(features["input_ids"][index].values)
-            owners = np.repeat(
-                np.asarray(features["spans_row"][index].values), np.asarray(features["spans_length"][index].values)
-            )
-            targets = slice(1, len(ids))
-            loss += np.bincount(owners[targets], token_loss[targets], len(rows))
-            tokens += np.bincount(owners[targets], minlength=len(rows))
-            correct += int((guess[targets] == ids[targets]).sum())
-            for row in np.unique(owners[targets]):
-                predicted[row].extend(guess[targets][owners[targets] == row].tolist())
+        ids, owners, is_target = _flat_targets(features)
+        ids, owners = ids[is_target], owners[is_target]
+        token_loss = np.concatenate([*outputs["token_loss"], np.empty(0, np.float32)])[is_target].astype(np.float64)
+        guess = np.concatenate([*outputs["token_prediction"], np.empty(0, np.int32)])[is_target]
+        loss = np.bincount(owners, token_loss, len(rows))
+        tokens = np.bincount(owners, minlength=len(rows))
+        # Features keep the rows' order, so the tokens of one row stand together, across blocks too.
+        predicted = [part.tolist() for part in np.split(guess, np.cumsum(tokens)[:-1])]
+        correct = int((guess == ids).sum())
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             mean = np.where(tokens > 0, loss / tokens, np.nan)
             perplexity = np.exp(mean)
@@ -206,6 +200,23 @@ class CausalLm:
 def _texts(rows: Rows, columns: Columns, chunk: range) -> list[str]:
     column = rows.table[columns["text"]].slice(chunk.start, len(chunk))
     return pc.fill_null(column.cast(pa.string()), "").to_pylist()
+
+
+def _flat_targets(features: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(tokens,) each, over all features: ids, the row each token comes from, and whether it is a target."""
+    ids, starts = _flat(features["input_ids"])
+    owners, _ = _flat(features["spans_row"])
+    lengths, _ = _flat(features["spans_length"])
+    is_target = np.ones(len(ids), dtype=bool)
+    is_target[starts] = False  # nothing stands before a feature's first token to predict it from
+    return ids, np.repeat(owners, lengths), is_target
+
+
+def _flat(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """All values of a list column, and where each list starts (lists are never empty)."""
+    lengths = pc.list_value_length(column).to_numpy()
+    values = pc.list_flatten(column).to_numpy()
+    return values, np.cumsum(lengths) - lengths
 
 
 def _blocks(ids: np.ndarray, owners: np.ndarray, length: int) -> pa.RecordBatch:

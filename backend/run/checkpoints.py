@@ -1,0 +1,98 @@
+"""Owns a run's checkpoints: written beside, flushed, renamed; the highest step that verifies is the latest."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from backend.contract.run_folder import RunFolder, write_json
+
+MANIFEST = "checkpoint.json"
+"""Last file of a checkpoint to be written: the step, and size and digest of every other file."""
+
+
+class Checkpoints:
+    """All checkpoints of one run."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+
+    def save(self, step: int, write: Callable[[Path], None]) -> Path:
+        """Let `write` fill a folder beside, then put it in place whole. An earlier checkpoint of this step is kept.
+
+        Raises OSError (disk full) after taking the half-written folder away; older checkpoints are untouched.
+        """
+        final = self._folder.checkpoint(step)
+        if verify(final):
+            return final
+        beside = final.with_name(f".{final.name}.{os.getpid()}")
+        try:
+            beside.mkdir(parents=True)
+            write(beside)
+            _flush_to_disk(beside)
+            write_json(beside / MANIFEST, {"step": step, "files": _digests(beside)})
+            if final.exists():  # it did not verify: damaged, and now replaced
+                shutil.rmtree(final)
+            beside.rename(final)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+        _flush_folder(final.parent)
+        return final
+
+    def steps(self) -> list[int]:
+        """Steps with a checkpoint folder, ascending, verified or not."""
+        return sorted(int(path.name[5:]) for path in self._folder.checkpoints.glob("step-*") if path.name[5:].isdigit())
+
+    def latest(self) -> int | None:
+        """The highest step whose checkpoint verifies, or None."""
+        return next((step for step in reversed(self.steps()) if verify(self._folder.checkpoint(step))), None)
+
+    def remove_older(self, keep: int, best_step: int | None) -> list[int]:
+        """Keep the newest `keep` and the best one; returns the steps that were removed."""
+        steps = self.steps()
+        removed = [step for step in steps[:-keep] if step != best_step]
+        for step in removed:
+            shutil.rmtree(self._folder.checkpoint(step))
+        return removed
+
+    def clear_leftovers(self) -> None:
+        """Take away what a process that died while saving left beside."""
+        for path in self._folder.checkpoints.glob(".step-*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def verify(folder: Path) -> bool:
+    """Whether every file is there with the size and digest that its manifest states."""
+    try:
+        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        return all(_digest(folder / name) == known for name, known in files.items())
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _digests(folder: Path) -> dict[str, list[object]]:
+    return {path.name: _digest(path) for path in sorted(folder.iterdir())}
+
+
+def _digest(path: Path) -> list[object]:
+    with path.open("rb") as file:
+        return [path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()]
+
+
+def _flush_to_disk(folder: Path) -> None:
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    if os.name == "nt":  # Windows cannot open a folder to flush it
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,69 @@
+"""Owns the writing end of `events.jsonl`: one writer, whole lines, in groups."""
+
+import os
+import time
+from pathlib import Path
+from typing import IO
+
+from backend.contract.events import AnyEvent, Event, decode_all, encode
+
+
+class EventLog:
+    """Appends events. Lines that pile up within `interval` seconds are written together; `flush` writes them at once."""
+
+    def __init__(self, path: Path, interval: float = 0.25) -> None:
+        cut_torn_line(path)
+        self._file: IO[bytes] = path.open("ab", buffering=0)
+        self._waiting: list[bytes] = []
+        self._interval = interval
+        self._written = time.monotonic()
+
+    def append(self, event: Event) -> None:
+        """Write soon."""
+        self._waiting.append(encode(event))
+        if time.monotonic() - self._written >= self._interval:
+            self.flush()
+
+    def write(self, event: Event) -> None:
+        """Write now, for events that people wait for."""
+        self._waiting.append(encode(event))
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand everything that waits to the system, in one write."""
+        if self._waiting:
+            self._file.write(b"".join(self._waiting))
+            self._waiting.clear()
+        self._written = time.monotonic()
+
+    def close(self) -> None:
+        """Flush to disk and close."""
+        self.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def cut_torn_line(path: Path) -> None:
+    """A process that died while writing leaves half a line; the next attempt cuts it."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        position = size
+        while position:
+            start = max(0, position - 65536)
+            file.seek(start)
+            newline = file.read(position - start).rfind(b"\n")
+            if newline >= 0:
+                file.truncate(start + newline + 1)
+                return
+            position = start
+        file.truncate(0)
+
+
+def read_events(path: Path) -> list[AnyEvent]:
+    """All events of a run so far."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        return list(decode_all(file))
