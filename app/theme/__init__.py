@@ -1,0 +1,96 @@
+"""Owns how the window looks: colours, fonts, icons and the one style sheet, light and dark, switched while it runs.
+
+A widget takes its colours from here and offers `apply_theme()` if it holds any of them longer than a paint.
+Style sheet roles, set with `theme.role(widget, name)`:
+labels   title, subtitle, heading, section, value, muted, faint, mono, success, warning, danger
+frames   card, panel, sidebar, banner-info, banner-warning, banner-error, banner-success, chip
+buttons  primary, danger, quiet, icon, nav, chip
+"""
+
+from typing import Literal
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QPixmap
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.theme.fonts import MONO, SANS, load_fonts
+from app.theme.icons import forget_icons, icon_in, pixmap_in
+from app.theme.palette import palette_of
+from app.theme.style_sheet import style_sheet
+from app.theme.tokens import DARK, LIGHT
+
+Choice = Literal["system", "light", "dark"]
+
+_present: dict[str, dict[str, str]] = {"tokens": LIGHT}
+
+
+def apply(application: QApplication, choice: str = "system") -> None:
+    """Give the whole application the look of `choice`; widgets with `apply_theme()` are told."""
+    _present["tokens"] = DARK if _wants_dark(choice) else LIGHT
+    load_fonts()
+    forget_icons()
+    application.setStyle("Fusion")
+    application.setPalette(palette_of(_present["tokens"]))
+    application.setFont(font())
+    application.setStyleSheet(style_sheet(_present["tokens"], is_dark()))
+    for widget in application.allWidgets():
+        if hasattr(widget, "apply_theme"):
+            widget.apply_theme()  # type: ignore[attr-defined]
+
+
+def _wants_dark(choice: str) -> bool:
+    if choice != "system":
+        return choice == "dark"
+    return QGuiApplication.styleHints().colorScheme().name == "Dark"
+
+
+def is_dark() -> bool:
+    """Whether the dark colours are on."""
+    return _present["tokens"] is DARK
+
+
+def color(name: str) -> QColor:
+    """The present colour of a token, for example `accent`."""
+    return QColor(_present["tokens"][name])
+
+
+def hex_color(name: str) -> str:
+    """The same as `#rrggbb`."""
+    return _present["tokens"][name]
+
+
+def font(pixels: int = 13, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+    """The text font."""
+    made = QFont(SANS)
+    made.setPixelSize(pixels)
+    made.setWeight(weight)
+    return made
+
+
+def mono_font(pixels: int = 13) -> QFont:
+    """The font of logs, ids and tokens."""
+    made = QFont(MONO)
+    made.setPixelSize(pixels)
+    made.setStyleHint(QFont.StyleHint.Monospace)
+    return made
+
+
+def icon(name: str, token: str = "muted", size: int = 18) -> QIcon:
+    """A line icon in a token's colour, greyed where the button is disabled."""
+    return icon_in(name, hex_color(token), hex_color("disabled"), size)
+
+
+def pixmap(name: str, token: str = "muted", size: int = 18) -> QPixmap:
+    """The same as a sharp pixmap of `size` logical pixels."""
+    return pixmap_in(name, hex_color(token), size)
+
+
+def role(widget: QWidget, name: str) -> QWidget:
+    """Give a widget a role of the style sheet, now or later; returns the widget."""
+    if widget.property("role") != name:
+        widget.setProperty("role", name)
+        if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)
+            QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
+    return widget

@@ -1,0 +1,41 @@
+"""Owns the line icons: SVG files whose `currentColor` is replaced by a colour of the theme."""
+
+from functools import cache
+
+from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+from backend.contract.resources import resource
+
+
+@cache
+def _source(name: str) -> str:
+    return resource("icons", f"{name}.svg").read_text(encoding="utf-8")
+
+
+@cache
+def pixmap_in(name: str, color: str, size: int) -> QPixmap:
+    """The icon in one colour, drawn for the screen's pixel ratio."""
+    ratio = QGuiApplication.primaryScreen().devicePixelRatio()
+    picture = QPixmap(round(size * ratio), round(size * ratio))
+    picture.fill(Qt.GlobalColor.transparent)
+    renderer = QSvgRenderer(QByteArray(_source(name).replace("currentColor", color).encode()))
+    with QPainter(picture) as painter:
+        renderer.render(painter, QRectF(picture.rect()))
+    picture.setDevicePixelRatio(ratio)
+    return picture
+
+
+@cache
+def icon_in(name: str, color: str, disabled: str, size: int) -> QIcon:
+    """The icon with its disabled colour."""
+    made = QIcon(pixmap_in(name, color, size))
+    made.addPixmap(pixmap_in(name, disabled, size), QIcon.Mode.Disabled)
+    return made
+
+
+def forget_icons() -> None:
+    """Drop the drawn icons, because the colours changed."""
+    pixmap_in.cache_clear()
+    icon_in.cache_clear()

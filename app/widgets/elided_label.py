@@ -1,0 +1,41 @@
+"""Owns the label that shortens its text with an ellipsis and shows the whole in its tooltip."""
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from app import theme
+
+
+class ElidedLabel(QLabel):
+    """Takes whatever width it is given; `mode` says which part is left out."""
+
+    def __init__(
+        self, text: str = "", role: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._mode = mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        if role:
+            theme.role(self, role)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        """Also sets tooltip and accessible name to the whole text."""
+        super().setText(text)
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+
+    def minimumSizeHint(self) -> QSize:
+        """A few letters, so that layouts may squeeze it."""
+        return QSize(40, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The text, shortened to the present width."""
+        area = self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), self._mode, area.width())
+        with QPainter(self) as painter:
+            painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
+            painter.drawText(area, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), shown)

@@ -1,0 +1,44 @@
+"""Owns what a page shows while it has nothing to show: an icon, a sentence, and what to do."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from app import theme
+from app.widgets.card import label
+from app.widgets.icon_label import IconLabel
+
+
+class EmptyState(QWidget):
+    """`asked` is emitted by the button, which is left out where `button` is empty."""
+
+    asked = Signal()
+
+    def __init__(
+        self, icon: str, title: str, sentence: str = "", button: str = "", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._icon = IconLabel(icon, "faint", 40)
+        self._title = label(title, "section")
+        self._sentence = label(sentence, "muted", wrap=True)
+        self._button = QPushButton(button)
+        theme.role(self._button, "primary")
+        self._button.clicked.connect(self.asked)
+        self._sentence.setFixedWidth(420)
+        column = QVBoxLayout(self)
+        column.setSpacing(6)
+        column.addStretch(2)
+        for part in (self._icon, self._title, self._sentence):
+            part.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column.addWidget(part, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addSpacing(10)
+        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addStretch(3)
+        self._button.setVisible(bool(button))
+
+    def set_words(self, title: str, sentence: str, button: str | None = None) -> None:
+        """Change title and sentence, and the button where given."""
+        self._title.setText(title)
+        self._sentence.setText(sentence)
+        if button is not None:
+            self._button.setText(button)
+            self._button.setVisible(bool(button))

@@ -1,0 +1,64 @@
+"""Owns a label that shows a theme icon and follows the theme."""
+
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
+
+from app import theme
+
+
+class IconLabel(QLabel):
+    """An icon in a token's colour."""
+
+    def __init__(self, name: str, token: str = "muted", size: int = 18, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name, self._token, self._size = name, token, size
+        self.apply_theme()
+
+    def set_icon(self, name: str, token: str) -> None:
+        """Show another icon."""
+        self._name, self._token = name, token
+        self.apply_theme()
+
+    def apply_theme(self) -> None:
+        """Draw again in the present colours."""
+        self.setPixmap(theme.pixmap(self._name, self._token, self._size))
+
+
+class IconButton(QPushButton):
+    """A push button with words and an icon that follows the theme; `role` as in app.theme."""
+
+    def __init__(self, text: str, name: str, role: str = "", token: str = "text", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self._name = name
+        self._token = {"primary": "on_accent", "danger": "danger", "quiet": "accent_text"}.get(role, token)
+        if role:
+            theme.role(self, role)
+        self.apply_theme()
+
+    def set_icon(self, name: str) -> None:
+        """Show another icon."""
+        self._name = name
+        self.apply_theme()
+
+    def apply_theme(self) -> None:
+        """Draw the icon again in the present colours."""
+        self.setIcon(theme.icon(self._name, self._token, 16))
+
+
+class IconToolButton(QToolButton):
+    """A button of an icon alone; `hint` is its tooltip and its accessible name."""
+
+    def __init__(self, name: str, hint: str, token: str = "muted", size: int = 16, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name, self._token, self._size = name, token, size
+        self.setToolTip(hint)
+        self.setAccessibleName(hint)
+        self.apply_theme()
+
+    def set_icon(self, name: str) -> None:
+        """Show another icon."""
+        self._name = name
+        self.apply_theme()
+
+    def apply_theme(self) -> None:
+        """Draw the icon again in the present colours."""
+        self.setIcon(theme.icon(self._name, self._token, self._size))
