@@ -1,0 +1,22 @@
+"""Owns what a launcher is: it starts the supervisor of a run somewhere."""
+
+import subprocess
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from backend.contract.run_folder import RunFolder
+
+
+class Launcher(Protocol):
+    """One way to start a run; a module of `backend.hardware.launchers` exports its class as `LAUNCHER`."""
+
+    title: ClassVar[str]
+    description: ClassVar[str]
+
+    def start(self, folder: RunFolder, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        """Start the run's next attempt and return its supervisor once `process.json` names the engine.
+
+        `environment` is added to what the spec's `hardware.environment` says. Raises InputError where the run is
+        already running, RunFailed where it cannot be started; both in one sentence.
+        """
+        ...

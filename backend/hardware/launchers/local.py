@@ -1,0 +1,51 @@
+"""Owns starting a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
+
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.processes import child_environment, python_command
+from backend.contract.run_folder import RunFolder
+from backend.contract.spec import file as spec_file
+
+REFUSED = 2
+"""The supervisor's exit code where the run cannot be started, for example because it is running."""
+
+
+class LAUNCHER:
+    """Starts runs here."""
+
+    title = "This computer"
+    description = "One process on this computer, which goes on when the window is closed."
+
+    def start(self, folder: RunFolder, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        """See `Launcher.start`."""
+        changes = {**_environment(folder), **environment}
+        supervisor = subprocess.Popen(
+            python_command("backend.supervisor", str(folder.path)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            env=child_environment(changes),
+        )
+        assert supervisor.stderr
+        with supervisor.stderr as words:
+            # The supervisor lets go of this pipe when the attempt is on record, or by ending.
+            said = words.read().decode(errors="replace").strip()
+        if said:
+            _raise(said, supervisor.wait())
+        return supervisor
+
+
+def _raise(said: str, returncode: int) -> None:
+    if returncode == REFUSED:
+        raise InputError(said.splitlines()[-1])
+    raise RunFailed(f"the run could not be started: {said.splitlines()[-1]}", "start")
+
+
+def _environment(folder: RunFolder) -> dict[str, str]:
+    hardware: Any = spec_file.read(folder.spec).get("hardware") or {}
+    return {str(name): str(value) for name, value in (hardware.get("environment") or {}).items()}

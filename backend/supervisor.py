@@ -1,0 +1,232 @@
+"""Owns one attempt of a run: starts its engine, passes stop requests on, ends its whole tree, writes how it ended.
+
+`python -P -m backend.supervisor RUN`, in a session of its own. It imports nothing but the standard library and the run
+folder, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backend import process_tree
+from backend.contract.processes import child_environment, python_command
+from backend.contract.run_folder import (
+    ExitRecord,
+    ProcessRecord,
+    RunFolder,
+    RunLocked,
+    boot_id,
+    host_id,
+    take_lock,
+)
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LOCK_SECONDS = 0.2
+"""Whoever only looks whether a run is alive holds its lock for an instant; that is no refusal."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds between a stop request, SIGTERM to the engine, and SIGKILL to its tree."""
+
+    polite: float = 60.0
+    firm: float = 5.0
+
+
+def main() -> int:
+    """Carry the run named on the command line."""
+    if len(sys.argv) != 2:
+        return _refuse("usage: python -P -m backend.supervisor RUN")
+    folder = RunFolder(sys.argv[1])
+    return supervise(folder, python_command("backend", "_run", str(folder.path)))
+
+
+def supervise(folder: RunFolder, command: Sequence[str], patience: Patience = Patience()) -> int:  # noqa: B008
+    """Run `command` as the run's next attempt; 0 if it ended well, 1 if not, 2 if the run cannot be started."""
+    if not folder.exists():
+        return _refuse(f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
+    try:
+        lock = _take_lock(folder.lock)
+    except RunLocked:
+        return _refuse(f"{folder.name}: this run is already running{_holder(folder)}")
+    try:
+        return _attempt(folder, command, patience)
+    finally:
+        os.close(lock)
+
+
+def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience) -> int:
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _sweep_leftovers(folder)
+    folder.clear_requests()
+    stopping = _Stopping(folder, patience)
+    # The attempt is on record before the engine lives, so the engine can read its number.
+    record = ProcessRecord(folder.next_attempt(), host_id(), boot_id(), os.getpid(), 0, time.time())
+    folder.write_process_record(record)
+    engine = _start(folder, command)
+    stopping.engine = engine
+    folder.write_process_record(replace(record, engine_pid=engine.pid))
+    _speak_to_log(folder)
+    returncode = _wait(engine)
+    stopping.disarm()
+    left = process_tree.end_all(lambda: _tree(folder, engine.pid))
+    if left:
+        print(f"{left} processes were left behind by the engine and have been ended", file=sys.stderr)
+    return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), stopping.message(returncode)))
+
+
+def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
+    try:
+        folder.write_exit_record(record)
+    except OSError as error:
+        # The folder was deleted or the disk is full: readers will find the run to be lost, which is true.
+        print(f"{folder.path}: how the run ended cannot be written: {error}", file=sys.stderr)
+        return 1
+    return 0 if record.returncode == 0 else 1
+
+
+class _Stopping:
+    """Ends the engine in three steps when the supervisor itself is told to end: request, SIGTERM, SIGKILL."""
+
+    def __init__(self, folder: RunFolder, patience: Patience) -> None:
+        self.engine: subprocess.Popen[bytes] | None = None
+        self._folder, self._patience, self._step = folder, patience, 0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._go_further)
+        if hasattr(signal, "SIGALRM"):
+            signal.signal(signal.SIGALRM, self._go_further)
+
+    def disarm(self) -> None:
+        """The engine has ended; nothing is to be escalated any more."""
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def message(self, returncode: int) -> str:
+        """One sentence on how the engine ended; empty if it ended well."""
+        if returncode == 0:
+            return ""
+        if returncode > 0:
+            return f"the engine process ended with code {returncode}; {self._folder.log.name} says why"
+        name = signal.Signals(-returncode).name
+        if self._step:
+            return f"the run was told to end and did not in time, so it was ended ({name})"
+        if name == "SIGKILL":
+            return "the engine process was killed (SIGKILL), as the system does when memory runs out"
+        return f"the engine process was ended by {name}; {self._folder.log.name} may say why"
+
+    def _go_further(self, *_: object) -> None:
+        steps: tuple[Callable[[], float], ...] = (self._ask, self._terminate, self._kill)
+        again = steps[min(self._step, 2)]()
+        self._step += 1
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, again)
+
+    def _ask(self) -> float:
+        try:
+            self._folder.request("stop")
+        except OSError:
+            return 0.01  # without a folder nobody can be asked
+        return self._patience.polite
+
+    def _terminate(self) -> float:
+        if self.engine:
+            self.engine.send_signal(signal.SIGTERM)
+        return self._patience.firm
+
+    def _kill(self) -> float:
+        if self.engine:
+            for pid in _tree(self._folder, self.engine.pid) | {self.engine.pid}:
+                process_tree.kill(pid)
+        return 1.0
+
+
+def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    supervisor = os.getpid()
+
+    def bind() -> None:
+        # Between fork and exec: the engine dies with its supervisor, even if that is gone already.
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:
+            os._exit(1)
+
+    with open(folder.log, "ab") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=child_environment({process_tree.MARKER: str(folder.path), "PYTHONUNBUFFERED": "1"}),
+            preexec_fn=bind if sys.platform == "linux" else None,
+        )
+
+
+def _wait(engine: subprocess.Popen[bytes]) -> int:
+    """Block until the engine has ended, burying adopted orphans meanwhile."""
+    if os.name == "nt":
+        return engine.wait()
+    while True:
+        pid, status = os.wait()
+        if pid == engine.pid:
+            engine.returncode = os.waitstatus_to_exitcode(status)
+            return engine.returncode
+
+
+def _tree(folder: RunFolder, session: int) -> set[int]:
+    return process_tree.of_run(str(folder.path), session) | process_tree.descendants(os.getpid())
+
+
+def _sweep_leftovers(folder: RunFolder) -> None:
+    """A killed supervisor may have left workers behind; they would write into the files of the new attempt."""
+    process_tree.end_all(lambda: process_tree.of_run(str(folder.path)))
+
+
+def _take_lock(path: Path) -> int:
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            return take_lock(path)
+        except RunLocked:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _holder(folder: RunFolder) -> str:
+    record = folder.process_record()
+    return f" (process {record.supervisor_pid})" if record and not folder.exit_record() else ""
+
+
+def _speak_to_log(folder: RunFolder) -> None:
+    """From here on the supervisor's own words go to the log; whoever started it sees its pipe end and knows."""
+    log = os.open(folder.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+
+
+def _refuse(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return 2
+
+
+def _load_prctl() -> Callable[[int, int], object]:
+    if sys.platform != "linux":
+        return lambda option, value: None
+    import ctypes  # only Linux has the call
+
+    return ctypes.CDLL(None).prctl
+
+
+_prctl = _load_prctl()
+
+if __name__ == "__main__":
+    sys.exit(main())

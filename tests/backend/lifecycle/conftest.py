@@ -1,0 +1,77 @@
+"""Owns real run folders, real supervisors and tiny engines for the tests of a run's life."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend import process_tree
+from backend.contract.processes import child_environment
+from backend.contract.run_folder import RunFolder
+
+SUPERVISE = """
+import sys
+from backend.contract.run_folder import RunFolder
+from backend.supervisor import Patience, supervise
+folder, script, polite, firm = sys.argv[1:]
+sys.exit(supervise(RunFolder(folder), [sys.executable, "-c", script, folder], Patience(float(polite), float(firm))))
+"""
+
+Until = Callable[[Callable[[], object]], None]
+Supervise = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[RunFolder]:
+    """A run folder whose name has a space, with a spec; whatever carries it is gone afterwards."""
+    path = tmp_path / "my runs" / "2026-11-21-1530-tiny"
+    path.mkdir(parents=True)
+    (path / "spec.yaml").write_text("version: 1\nhardware: {environment: {COLOUR: blue}}\n")
+    yield RunFolder(path)
+    process_tree.end_all(lambda: process_tree.of_run(str(path)))
+
+
+@pytest.fixture
+def until() -> Until:
+    """Waits for a condition; fails after twenty seconds."""
+
+    def wait(condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < deadline, "the condition was never met"
+            time.sleep(0.01)
+
+    return wait
+
+
+@pytest.fixture
+def supervise(folder: RunFolder) -> Iterator[Supervise]:
+    """Starts a supervisor in a session of its own around an engine that is a few lines of Python."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(script: str, polite: float = 60, firm: float = 60) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", SUPERVISE, str(folder.path), script, str(polite), str(firm)],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=child_environment(),
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def alive() -> Callable[[int], bool]:
+    """Whether a process lives; a zombie does not."""
+    return lambda pid: os.path.exists(f"/proc/{pid}") and any(p.pid == pid for p in process_tree.processes())

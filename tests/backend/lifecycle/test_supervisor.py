@@ -1,0 +1,214 @@
+"""Tests that every attempt has one supervisor, which starts, stops, sweeps and tells how it ended."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.contract.processes import child_environment
+from backend.contract.run_folder import RunFolder
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+WAITS = """
+import pathlib, signal, sys
+(pathlib.Path(sys.argv[1]) / "ready").touch()
+while True: signal.pause()
+"""
+STUBBORN_TREE = """
+import os, pathlib, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for number in range(3):
+    if os.fork() == 0:
+        os.setsid()  # workers that leave the engine's session
+        break
+(pathlib.Path(sys.argv[1]) / f"ready{os.getpid()}").write_text(str(os.getpid()))
+while True: signal.pause()
+"""
+OBEDIENT = """
+import pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+(folder / "ready").touch()
+while not (folder / "stop").exists(): time.sleep(0.01)
+"""
+LEAVES_WORKER = """
+import os, pathlib, signal, sys
+if os.fork() == 0:
+    os.setsid()
+    (pathlib.Path(sys.argv[1]) / "worker").write_text(str(os.getpid()))
+    while True: signal.pause()
+while not (pathlib.Path(sys.argv[1]) / "worker").exists(): pass
+sys.exit(3)
+"""
+
+
+def test_good_end_is_written_with_its_attempt(folder: RunFolder, supervise) -> None:
+    assert supervise("pass").wait() == 0
+
+    record = folder.exit_record()
+    assert record
+    assert (record.attempt, record.returncode, record.message) == (1, 0, "")
+
+
+def test_each_life_is_another_attempt(folder: RunFolder, supervise) -> None:
+    supervise("pass").wait()
+    supervise("pass").wait()
+
+    record = folder.exit_record()
+    assert record
+    assert record.attempt == 2
+
+
+def test_engine_finds_its_attempt_on_record(folder: RunFolder, supervise) -> None:
+    supervise("pass").wait()
+    supervise(
+        "import sys; sys.path.insert(0, '.'); from backend.contract.run_folder import RunFolder;"
+        "print('attempt', RunFolder(sys.argv[1]).process_record().attempt)"
+    ).wait()
+
+    assert "attempt 2" in folder.log.read_text()
+
+
+def test_killed_engine_leaves_its_signal(folder: RunFolder, supervise, until) -> None:
+    supervisor = supervise(WAITS)
+    until((folder.path / "ready").exists)
+    until(lambda: folder.process_record().engine_pid)
+
+    os.kill(folder.process_record().engine_pid, signal.SIGKILL)
+
+    assert supervisor.wait() == 1
+    record = folder.exit_record()
+    assert record
+    assert record.returncode == -signal.SIGKILL
+    assert "memory" in record.message
+    assert folder.life() == "ended"
+
+
+def test_killed_supervisor_takes_its_engine_along_and_the_run_is_lost(
+    folder: RunFolder, supervise, until, alive
+) -> None:
+    supervisor = supervise(WAITS)
+    until((folder.path / "ready").exists)
+    until(lambda: folder.process_record().engine_pid)
+    assert folder.life() == "alive"
+
+    supervisor.kill()
+    supervisor.wait()
+
+    until(lambda: not alive(folder.process_record().engine_pid))
+    assert folder.life() == "lost"
+
+
+def test_workers_of_a_lost_run_are_swept_at_the_next_start(folder: RunFolder, supervise, until, alive) -> None:
+    supervisor = supervise(STUBBORN_TREE)
+    until(lambda: len(list(folder.path.glob("ready*"))) == 4)
+    workers = [int(path.read_text()) for path in folder.path.glob("ready*")]
+    supervisor.kill()
+    supervisor.wait()
+    until(lambda: sum(alive(pid) for pid in workers) == 3)
+
+    supervise("pass").wait()
+
+    assert not any(alive(pid) for pid in workers)
+
+
+def test_worker_left_behind_by_the_engine_is_ended_before_the_exit_is_written(
+    folder: RunFolder, supervise, alive
+) -> None:
+    supervisor = supervise(LEAVES_WORKER)
+    supervisor.wait()
+
+    record = folder.exit_record()
+    assert record
+    assert record.returncode == 3
+    assert not alive(int((folder.path / "worker").read_text()))
+
+
+def test_told_to_end_it_asks_the_engine_to_stop(folder: RunFolder, supervise, until) -> None:
+    supervisor = supervise(OBEDIENT)
+    until((folder.path / "ready").exists)
+
+    supervisor.send_signal(signal.SIGTERM)
+
+    assert supervisor.wait() == 0
+
+
+def test_stubborn_tree_is_killed_after_patience(folder: RunFolder, supervise, until, alive) -> None:
+    supervisor = supervise(STUBBORN_TREE, polite=0.1, firm=0.1)
+    until(lambda: len(list(folder.path.glob("ready*"))) == 4)
+    pids = [int(path.read_text()) for path in folder.path.glob("ready*")]
+
+    supervisor.send_signal(signal.SIGINT)
+
+    assert supervisor.wait() == 1
+    assert not any(alive(pid) for pid in pids)
+    record = folder.exit_record()
+    assert record
+    assert "told to end" in record.message
+
+
+def test_old_requests_do_not_reach_a_new_attempt(folder: RunFolder, supervise) -> None:
+    for kind in ("stop", "pause", "checkpoint"):
+        folder.request(kind)
+
+    supervise("pass").wait()
+
+    assert folder.requested() is None
+
+
+def test_running_run_refuses_a_second_supervisor(folder: RunFolder, supervise, until) -> None:
+    first = supervise(WAITS)
+    until((folder.path / "ready").exists)
+
+    second = supervise("pass")
+
+    assert second.wait() == 2
+    assert second.stderr.read() == f"{folder.name}: this run is already running (process {first.pid})\n"
+
+
+def test_looking_at_the_lock_all_the_time_is_no_reason_to_refuse(folder: RunFolder, supervise) -> None:
+    folder.lock.touch()
+    look = "import sys; from backend.contract.run_folder import RunFolder; f = RunFolder(sys.argv[1])\nwhile True: f.life()"
+    watcher = subprocess.Popen([sys.executable, "-P", "-c", look, str(folder.path)], env=child_environment())
+    try:
+        assert [supervise("pass").wait() for _ in range(5)] == [0] * 5
+    finally:
+        watcher.kill()
+        watcher.wait()
+
+
+def test_folder_deleted_under_the_run_ends_it_without_a_trace(folder: RunFolder, supervise, until) -> None:
+    supervisor = supervise(WAITS, polite=60, firm=0.1)
+    until((folder.path / "ready").exists)
+    until(lambda: folder.process_record().engine_pid)
+    subprocess.run(["rm", "-rf", str(folder.path)], check=True)
+
+    supervisor.send_signal(signal.SIGTERM)
+
+    assert supervisor.wait() == 1
+    assert not folder.path.exists()
+
+
+def test_something_else_than_a_run_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-P", "-m", "backend.supervisor", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=child_environment(), capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "is no run folder" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_supervisor_is_small() -> None:
+    script = (
+        "import resource, sys, backend.supervisor\n"
+        "heavy = {'pydantic', 'msgspec', 'numpy', 'ruamel', 'psutil', 'torch'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "print(int(next(l for l in open('/proc/self/status') if l.startswith('VmRSS')).split()[1]) // 1024)"
+    )
+    command = [sys.executable, "-P", "-c", script]
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=True)
+
+    assert int(done.stdout) < 24
