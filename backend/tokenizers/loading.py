@@ -1,0 +1,287 @@
+"""Owns the opening of a tokenizer: from a folder, a tokenizer.json or a hub id, with nothing stored in it left switched on."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+FIELD = "model.tokenizer"
+ELSEWHERE = f"set {FIELD} to a folder or hub id that has one"
+
+_HUB_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.tiktoken", "*.jinja", "*.py")
+_NOT_HUB_FILES = ("*.index.json", "*/*")
+_PICKLES = (".pkl", ".pickle", ".pt", ".bin")
+_NOT_OPTIONS = {
+    *("trust_remote_code", "code_revision", "revision", "subfolder", "cache_dir", "local_files_only", "force_download"),
+    *("proxies", "token", "config", "auto_map", "name_or_path", "tokenizer_type", "mistral_format", "gguf_file"),
+    *("tokenizer_file", "tokenizer_object", "vocab_file", "merges_file", "vocab", "merges"),
+}
+"""Where a tokenizer comes from and whether its code may run is decided beside the options, never by one of them."""
+
+
+def open_tokenizer(
+    name_or_path: str,
+    revision: str = "main",
+    options: dict[str, Any] | None = None,
+    offline: bool = False,
+    trust_remote_code: bool = False,
+) -> "PreTrainedTokenizerBase":
+    """The tokenizer of a local folder, a tokenizer.json file or a hub id, without truncation and padding of its own.
+
+    `options` are given at construction, where alone they take effect. `trust_remote_code` is this user's consent,
+    never a spec's. Raises InputError in one sentence with the way out.
+    """
+    options = _checked_options(options or {})
+    path = Path(name_or_path).expanduser()
+    if path.is_file():
+        tokenizer = _from_file(path, options)
+    else:
+        folder = path if path.is_dir() else _hub_folder(name_or_path, revision, offline)
+        tokenizer = _from_folder(folder, name_or_path, options, trust_remote_code)
+    _add_prefix_space(tokenizer, options)
+    _switch_off_stored(tokenizer)
+    return tokenizer
+
+
+def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """What the tokenizer's file had stored as truncation and padding, as a sentence; empty where it had nothing."""
+    return getattr(tokenizer, "_stored_truncation", "")
+
+
+def ensure_pad_token(tokenizer: "PreTrainedTokenizerBase") -> int:
+    """The id that fills rows to a common length; where the tokenizer has none, that of the end of text, else 0.
+
+    The tokenizer stays as it is: filler is known by the attention mask, never by its id, so that a real end of text
+    stays a target where both share an id (GPT-2).
+    """
+    candidates = (tokenizer.pad_token_id, tokenizer.eos_token_id)
+    return next((token for token in candidates if isinstance(token, int)), 0)
+
+
+def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """Changes with anything that changes ids: vocabulary, normalisation, special tokens, options. For cache keys."""
+    digest = hashlib.sha256(type(tokenizer).__name__.encode())
+    for part in _identity(tokenizer):
+        digest.update(b"\0" + part.encode())
+    return digest.hexdigest()[:32]
+
+
+# Opening
+
+
+def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
+    for name in options:
+        if name in _NOT_OPTIONS:
+            raise InputError(
+                f"model.tokenizer_options: {name!r} is no option of a tokenizer; name another one in {FIELD} instead",
+                "model.tokenizer_options",
+            )
+    return options
+
+
+def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
+    if path.suffix in _PICKLES:
+        raise InputError(f"{path}: pickled tokenizers are never opened; {ELSEWHERE}", FIELD)
+    if path.suffix != ".json":
+        raise InputError(f"{path}: this file is no tokenizer.json; name its folder instead, or {ELSEWHERE}", FIELD)
+    from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
+
+    try:
+        return PreTrainedTokenizerFast(tokenizer_file=str(path), **options)
+    except Exception as error:  # the Rust parser raises plain Exception
+        raise InputError(f"{path}: this tokenizer file is damaged ({_first_line(error)}); {ELSEWHERE}", FIELD) from None
+
+
+def _from_folder(
+    folder: Path, name: str, options: dict[str, Any], trust_remote_code: bool
+) -> "PreTrainedTokenizerBase":
+    _check_json(folder)
+    if _ships_code(folder) and not trust_remote_code:
+        raise InputError(
+            f"{name}: its tokenizer is Python code, which runs only with your consent (--trust-remote-code on the "
+            f"command line, or the question in the window); or {ELSEWHERE}",
+            "model.trust_remote_code",
+        )
+    from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(folder), local_files_only=True, trust_remote_code=trust_remote_code, **options
+        )
+    except Exception as error:  # transformers, tokenizers and sentencepiece each raise their own kinds
+        raise _mistake(folder, name, error) from None
+    if not _has_vocabulary(folder, type(tokenizer).vocab_files_names.values()):
+        raise _no_tokenizer(folder, name)  # transformers builds one of a handful of special tokens instead of failing
+    return tokenizer
+
+
+def _mistake(folder: Path, name: str, error: Exception) -> InputError:
+    if not _has_vocabulary(folder, ()):
+        return _no_tokenizer(folder, name)
+    reason = _first_line(error)
+    if "sentencepiece" in str(error) or "protobuf" in str(error):
+        return InputError(
+            f"{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf", FIELD
+        )
+    if isinstance(error, TypeError):
+        return InputError(
+            f"model.tokenizer_options: the tokenizer of {name} does not take these options: {reason}",
+            "model.tokenizer_options",
+        )
+    return InputError(f"{name}: its tokenizer cannot be opened ({reason}); {ELSEWHERE}", FIELD)
+
+
+def _no_tokenizer(folder: Path, name: str) -> InputError:
+    pickles = [file.name for file in _files(folder) if file.suffix in _PICKLES[:2]]
+    if pickles:
+        return InputError(
+            f"{name}: its tokenizer is there only as a pickle ({pickles[0]}), which is never opened; {ELSEWHERE}", FIELD
+        )
+    return InputError(f"{name}: there is no tokenizer in it (no tokenizer.json and no vocabulary); {ELSEWHERE}", FIELD)
+
+
+def _check_json(folder: Path) -> None:
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        path = folder / file
+        if path.is_file() and not isinstance(_read_json(path), dict):
+            raise InputError(
+                f"{path}: this file is damaged (it is no JSON object); fetch it again, or {ELSEWHERE}", FIELD
+            )
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):  # answered by the caller: whatever is no object is damaged
+        return None
+
+
+def _ships_code(folder: Path) -> bool:
+    values = _read_json(folder / "tokenizer_config.json") or {}
+    mapped = values.get("auto_map")
+    return "AutoTokenizer" in mapped if isinstance(mapped, dict) else bool(mapped)
+
+
+def _has_vocabulary(folder: Path, expected: Iterable[str]) -> bool:
+    if any((folder / name).is_file() for name in expected):
+        return True
+    if any(file.name == "tokenizer.json" or file.suffix in (".model", ".spm", ".tiktoken") for file in _files(folder)):
+        return True
+    if any(file.name in ("vocab.txt", "vocab.json") for file in _files(folder)):
+        return True
+    # Byte and character tokenizers (ByT5, CANINE) need no vocabulary; their class says so by naming no file.
+    declared = _read_json(folder / "tokenizer_config.json")
+    return not list(expected) and bool(declared and declared.get("tokenizer_class"))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
+def _hub_folder(name: str, revision: str, offline: bool) -> Path:
+    """The cached copy of a hub repository's small files, fetched where it is missing and the network may be used."""
+    from huggingface_hub import errors, snapshot_download  # slow to import, and not needed for a local folder
+
+    try:
+        return Path(
+            snapshot_download(
+                name,
+                revision=revision,
+                local_files_only=offline,
+                allow_patterns=list(_HUB_FILES),
+                ignore_patterns=list(_NOT_HUB_FILES),
+            )
+        )
+    except errors.HFValidationError:
+        raise InputError(
+            f"{name}: there is no such folder, and it is no hub id either; check the path", FIELD
+        ) from None
+    except errors.GatedRepoError:
+        raise InputError(
+            f"{name}: its owner asks you to accept terms on the hub first; do so there, then run: hf auth login", FIELD
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise InputError(f"{name}: the hub has no revision {revision!r} of it", "model.revision") from None
+    except errors.RepositoryNotFoundError:
+        raise InputError(
+            f"{name}: there is no such folder here and no such public model on the hub; check the name, or run "
+            "hf auth login if it is a private one",
+            FIELD,
+        ) from None
+    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError):
+        way_out = "switch offline mode off" if offline else "check the network"
+        raise InputError(
+            f"{name}: there is no such folder, it is not in the hub's cache and the hub was not reached; "
+            f"check the path, or {way_out}",
+            FIELD,
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
+
+
+# What a file has stored
+
+
+def _add_prefix_space(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None:
+    """transformers 5.23 ignores `add_prefix_space` where a tokenizer.json is loaded as it is: set it in the backend."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if "add_prefix_space" not in options or backend is None or backend.pre_tokenizer is None:
+        return
+    whole = backend.pre_tokenizer
+    for step in list(whole) if type(whole).__name__ == "Sequence" else [whole]:
+        if hasattr(step, "add_prefix_space"):  # byte-level
+            step.add_prefix_space = bool(options["add_prefix_space"])
+        elif hasattr(step, "prepend_scheme"):  # sentencepiece
+            step.prepend_scheme = "always" if options["add_prefix_space"] else "never"
+
+
+def _switch_off_stored(tokenizer: "PreTrainedTokenizerBase") -> None:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return
+    found = []
+    if backend.truncation:
+        found.append(f"truncation to {backend.truncation['max_length']} tokens")
+    if backend.padding:
+        length = backend.padding.get("length")
+        found.append(f"padding to {length} tokens" if length else "padding to the longest row")
+    backend.no_truncation()
+    backend.no_padding()
+    for name in ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of"):
+        tokenizer.init_kwargs.pop(name, None)  # taken from there, and would be saved with the model
+    sentence = f"The tokenizer's file has stored {' and '.join(found)}; this is switched off." if found else ""
+    tokenizer._stored_truncation = sentence  # type: ignore[attr-defined]
+
+
+# Identity
+
+
+def _identity(tokenizer: "PreTrainedTokenizerBase") -> Iterator[str]:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        yield json.dumps(tokenizer.get_vocab(), sort_keys=True)
+        yield _content(getattr(tokenizer, "vocab_file", None))
+        yield json.dumps({name: repr(value) for name, value in tokenizer.init_kwargs.items() if _counts(name)})
+    else:
+        values = json.loads(backend.to_str())
+        values.update(truncation=None, padding=None)  # what the last call asked for
+        yield json.dumps(values, sort_keys=True)
+    yield json.dumps({name: str(token) for name, token in tokenizer.special_tokens_map.items()}, sort_keys=True)
+    yield repr((tokenizer.padding_side, tokenizer.truncation_side, tokenizer.model_max_length))
+    yield repr((tokenizer.model_input_names, tokenizer.split_special_tokens))
+
+
+def _content(path: str | None) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path and Path(path).is_file() else ""
+
+
+def _counts(name: str) -> bool:
+    return not name.endswith(("_file", "name_or_path")) and name not in ("is_local", "local_files_only")
