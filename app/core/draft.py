@@ -1,0 +1,157 @@
+"""Owns the spec that a person is editing: plain values, what was changed, and the command that does the same."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+SECTIONS = ("version", "name", "task", "model", "data", "training", "evaluation", "adapter", "hardware")
+"""The order in which a spec is written."""
+
+Values = dict[str, Any]
+
+
+class Draft:
+    """A spec on its way. Keys are dotted: `training.learning_rate`."""
+
+    def __init__(self, values: Values | None = None, defaults: Values | None = None, file: Path | None = None) -> None:
+        self.file = file
+        """The spec file that this draft began with, if it began with one."""
+        self.defaults = defaults or {}
+        self._values = deepcopy(values) if values else {}
+        self._origin = deepcopy(self._values)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value at a dotted key; the catalog's default, else `default`, where it was not set."""
+        found = _at(self._values, key)
+        if found is _ABSENT:
+            found = _at(self.defaults, key)
+        return default if found is _ABSENT else found
+
+    def set(self, key: str, value: Any) -> bool:
+        """Change one value; says whether anything changed."""
+        names = key.split(".")
+        inner = self._values
+        for name in names[:-1]:
+            if not isinstance(inner.get(name), dict):
+                inner[name] = {}
+            inner = inner[name]
+        if names[-1] in inner and inner[names[-1]] == value and type(inner[names[-1]]) is type(value):
+            return False
+        inner[names[-1]] = value
+        return True
+
+    def unset(self, key: str) -> None:
+        """Forget one value, so that its default holds again."""
+        names = key.split(".")
+        inner: Any = self._values
+        for name in names[:-1]:
+            inner = inner.get(name)
+            if not isinstance(inner, dict):
+                return
+        inner.pop(names[-1], None)
+
+    def merge(self, fragment: Values) -> None:
+        """Lay a fragment of a spec (a preset, a task's defaults) over the draft."""
+        for key, value in _flat(fragment):
+            self.set(key, value)
+
+    def replace(self, values: Values, file: Path | None = None) -> None:
+        """Begin anew with these values."""
+        self.file = file
+        self._values = deepcopy(values)
+        self._origin = deepcopy(self._values)
+
+    def values(self) -> Values:
+        """The whole spec as plain values, in the usual order."""
+        known = {name: self._values[name] for name in SECTIONS if name in self._values}
+        other = {name: value for name, value in self._values.items() if name not in known}
+        return deepcopy({"version": 1, **known, **other})
+
+    def differing(self) -> dict[str, Any]:
+        """Key → value of everything that is set and is not the default."""
+        return {key: value for key, value in _flat(self._values) if _at(self.defaults, key) != value}
+
+    def changed(self) -> dict[str, Any]:
+        """Key → value of what differs from the spec that the draft began with."""
+        return {key: value for key, value in _flat(self._values) if not _same(_at(self._origin, key), value)}
+
+    def command(self) -> str:
+        """The shell command that starts the same run.
+
+        A draft that began with a file names it and adds its changes; any other brings its spec along.
+        """
+        if self.file is not None:
+            changes = [f"--set {shlex.quote(f'{key}={as_yaml(value)}')}" for key, value in self.changed().items()]
+            return " ".join(["burnish train", shlex.quote(str(self.file)), *changes])
+        text = json.dumps(self.values(), indent=1, ensure_ascii=False)
+        name = shlex.quote(f"{_file_name(str(self.get('name', 'run')))}.yaml")
+        return f"cat > {name} <<'SPEC'\n{text}\nSPEC\nburnish train {name}"
+
+
+def read_draft(path: Path) -> Draft:
+    """The draft that begins with a spec file; its paths are made absolute. Raises InputError."""
+    # YAML and pydantic are heavy and not wanted before the first paint.
+    from backend.contract.spec import file
+
+    draft = Draft(file.read(path))
+    for key in PATHS:
+        if draft.get(key) is not None:
+            draft.set(key, _absolute(draft.get(key), path.absolute().parent))
+    return Draft(draft.values(), file=path)
+
+
+PATHS = ("model.name_or_path", "model.tokenizer", "data.train", "data.validation", "data.test")
+
+
+def _absolute(value: Any, folder: Path) -> Any:
+    """What exists beside the spec file, or is a pattern, is meant from there; a hub id stays as it is."""
+    if isinstance(value, list):
+        return [_absolute(one, folder) for one in value]
+    if isinstance(value, str) and ((folder / value).exists() or "*" in value):
+        return str(folder / value)
+    return value
+
+
+def as_yaml(value: Any) -> str:
+    """One value for `--set`: JSON, which is YAML, but plain words stay plain."""
+    if isinstance(value, str) and value.replace("_", "").replace("-", "").isalpha() and value.lower() not in _WORDS:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+_WORDS = {"null", "true", "false"}
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.") or "run"
+
+
+class _Absent:
+    pass
+
+
+_ABSENT = _Absent()
+
+
+def _at(values: Any, key: str) -> Any:
+    for name in key.split("."):
+        if not isinstance(values, dict) or name not in values:
+            return _ABSENT
+        values = values[name]
+    return values
+
+
+def _flat(values: Values, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is not _ABSENT and one == other and isinstance(one, bool) == isinstance(other, bool)

@@ -1,0 +1,106 @@
+"""Owns how a run stands, derived from its events, its lock and its records, in words."""
+
+import signal
+import time
+from dataclasses import dataclass
+
+from app.core.run_state import RunState
+from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
+
+OVER = ("finished", "stopped", "paused", "failed", "lost")
+RESUMABLE = ("stopped", "paused", "failed", "lost")
+TITLES = {
+    "starting": "Starting",
+    "running": "Training",
+    "finished": "Finished",
+    "stopped": "Stopped",
+    "paused": "Paused",
+    "failed": "Failed",
+    "lost": "Lost",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run stands: one of RUN_STATES, with a sentence and the way out where there is something to say."""
+
+    state: str
+    message: str = ""
+    hint: str = ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether a process carries the run."""
+        return self.state not in OVER
+
+    @property
+    def resumable(self) -> bool:
+        """Whether `resume` may continue it."""
+        return self.state in RESUMABLE
+
+    @property
+    def title(self) -> str:
+        """The state as a word for people."""
+        return TITLES.get(self.state, self.state.capitalize())
+
+
+def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Outcome:
+    """How the run in `folder` stands, given what its events say."""
+    life = folder.life(now)
+    age = (now or time.time()) - _written(folder) if life == "new" else 0.0
+    return derive(state, life, folder.exit_record(), age)
+
+
+def _written(folder: RunFolder) -> float:
+    try:
+        return folder.spec.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> Outcome:
+    """The outcome of events, life and exit record; `age_seconds` is how long a run without a process has waited."""
+    if life == "alive":
+        # Between its last event and its exit a finished run is still carried by a process.
+        return _said(state) if state.finished is not None else Outcome(state.state)
+    if state.finished is not None:
+        return _said(state)
+    if life == "ended" and record is not None:
+        return Outcome("failed", *_exit_words(record))
+    if life == "new" and age_seconds < GROWTH_SECONDS:
+        return Outcome("starting")
+    if life == "new":
+        return Outcome("lost", "Nobody has started this run.", "Resume starts it.")
+    return Outcome(
+        "lost",
+        "The run ended without saying how: its process was killed, or the computer went down.",
+        "Resume continues it from its last checkpoint.",
+    )
+
+
+def _said(state: RunState) -> Outcome:
+    assert state.finished is not None
+    return Outcome(state.finished.state, state.finished.message, state.finished.hint)
+
+
+def _exit_words(record: ExitRecord) -> tuple[str, str]:
+    again = "Resume continues it from its last checkpoint; the log below holds the last words of the process."
+    if record.message:
+        return record.message, again
+    if record.returncode >= 0:
+        return f"The training process ended with exit code {record.returncode} before the run was over.", again
+    number = -record.returncode
+    name = _signal_name(number)
+    if name == "SIGKILL":
+        return (
+            "The training process was killed (SIGKILL); most often the system was out of memory.",
+            "Choose fewer rows per device or a shorter maximum length, then resume.",
+        )
+    return f"The training process was ended by signal {number} ({name}).", again
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

@@ -1,0 +1,120 @@
+"""Owns the user's settings: one versioned file in the configuration folder."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from backend.contract import places
+from backend.contract.run_folder import write_json
+
+VERSION = 1
+RECENT = 12
+"""How many recent models and data files are remembered."""
+
+
+@dataclass
+class Preferences:
+    """What a person has chosen once and for all. Change a value with `set`, which writes the file."""
+
+    theme: str = "system"
+    runs_folder: str = ""
+    cache_folder: str = ""
+    offline: bool = False
+    csv_defuse: bool = False
+    csv_bom: bool = False
+    trusted_repositories: dict[str, list[str]] = field(default_factory=dict)
+    """Repository → commits whose code this user has agreed to run."""
+    recent_models: list[str] = field(default_factory=list)
+    recent_data: list[str] = field(default_factory=list)
+    path: Path | None = None
+    damaged: Path | None = None
+    """Where an unreadable settings file was put aside, if there was one."""
+
+    def set(self, name: str, value: Any) -> None:
+        """Change one value and write the file."""
+        assert name in _KINDS, name
+        setattr(self, name, value)
+        self.save()
+
+    def save(self) -> None:
+        """Write the file beside and rename it, so that a reader sees the old one or the new one."""
+        path = self.path or default_path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = {name: value for name, value in asdict(self).items() if name in _KINDS}
+        write_json(path, {"version": VERSION, **kept})
+
+    def remember_model(self, name_or_path: str) -> None:
+        """Put a model at the top of the recent ones."""
+        self.set("recent_models", _first(name_or_path, self.recent_models))
+
+    def remember_data(self, path: str) -> None:
+        """Put a data file at the top of the recent ones."""
+        self.set("recent_data", _first(path, self.recent_data))
+
+    def trust(self, repository: str, commit: str) -> None:
+        """Agree to run the code of one repository at one commit."""
+        commits = [*self.trusted_repositories.get(repository, []), commit]
+        self.set("trusted_repositories", {**self.trusted_repositories, repository: sorted(set(commits))})
+
+    def trusts(self, repository: str, commit: str) -> bool:
+        """Whether this user has agreed to that code."""
+        return commit in self.trusted_repositories.get(repository, [])
+
+    def runs_path(self) -> Path:
+        """Where runs lie."""
+        return Path(self.runs_folder).expanduser() if self.runs_folder else places.runs_folder()
+
+    def cache_path(self) -> Path:
+        """Where caches lie."""
+        return Path(self.cache_folder).expanduser() if self.cache_folder else places.cache_folder()
+
+    def environment(self) -> dict[str, str]:
+        """What backend processes must know, as environment variables."""
+        known = {"BURNISH_RUNS": str(self.runs_path()), "BURNISH_CACHE": str(self.cache_path())}
+        return {**known, "HF_HUB_OFFLINE": "1"} if self.offline else known
+
+
+def default_path() -> Path:
+    """The file of this user's settings."""
+    return places.config_folder() / "preferences.json"
+
+
+def load(path: Path | None = None) -> Preferences:
+    """The stored settings. A damaged file is put aside and the defaults hold; a value of the wrong kind is dropped."""
+    path = path or default_path()
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(values, dict):
+            raise ValueError("no mapping")
+    except FileNotFoundError:
+        return Preferences(path=path)
+    except (OSError, ValueError):
+        return Preferences(path=path, damaged=_put_aside(path))
+    return Preferences(**_usable(values), path=path)
+
+
+def _put_aside(path: Path) -> Path | None:
+    aside = path.with_name(f"{path.stem}.damaged-{int(time.time())}{path.suffix}")
+    try:
+        path.replace(aside)
+    except OSError:
+        return None
+    return aside
+
+
+def _usable(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[name] for name, kind in _KINDS.items() if isinstance(values.get(name), kind)}
+
+
+def _first(item: str, items: list[str]) -> list[str]:
+    return [item, *(other for other in items if other != item)][:RECENT]
+
+
+_KINDS = {
+    one.name: type(getattr(Preferences(), one.name))
+    for one in fields(Preferences)
+    if one.name not in ("path", "damaged")
+}

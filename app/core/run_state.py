@@ -1,0 +1,297 @@
+"""Owns the state of one run as a fold over its events; what a window shows is read from here."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core import wording
+from app.core.series import Series
+from backend.contract import events
+from backend.contract.events import AnyEvent
+
+RECENT_STEPS = 50
+"""Steps whose duration makes the ETA."""
+STEP_LINE_SECONDS = 2.0
+"""At most one journal line about steps in this time of the run."""
+
+
+@dataclass(frozen=True)
+class JournalLine:
+    """One sentence about what happened, for the log."""
+
+    time: float
+    text: str
+    kind: str = "info"
+
+
+@dataclass(frozen=True)
+class Resume:
+    """The mark that is left where an attempt began anew."""
+
+    attempt: int
+    from_step: int
+
+
+@dataclass
+class RunState:
+    """Everything that the events of a run say up to now. `apply` takes one event in about three microseconds."""
+
+    name: str = ""
+    task: str = ""
+    model: str = ""
+    engine: str = ""
+    device: str = ""
+    precision: str = ""
+    contract_version: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    attempt: int = 0
+    started: float | None = None
+    last_time: float | None = None
+    stage: str = ""
+    stage_done: int = 0
+    stage_total: int = 0
+    stage_unit: str = ""
+    step: int = 0
+    epoch: float = 0.0
+    rows_seen: int = 0
+    tokens_seen: int = 0
+    plan: events.PlanMade | None = None
+    loaded: events.ModelLoaded | None = None
+    exported: events.ModelExported | None = None
+    finished: events.RunFinished | None = None
+    memory: events.MemoryMeasured | None = None
+    best: events.EvaluationFinished | None = None
+    series: dict[str, Series] = field(default_factory=dict)
+    metric_series: dict[str, Series] = field(default_factory=dict)
+    data: dict[str, events.DataLoaded] = field(default_factory=dict)
+    evaluations: list[events.EvaluationFinished] = field(default_factory=list)
+    warnings: list[events.Warned] = field(default_factory=list)
+    skipped: list[events.RowsSkipped] = field(default_factory=list)
+    checkpoints: dict[int, events.CheckpointSaved] = field(default_factory=dict)
+    predictions: dict[str, events.PredictionsWritten] = field(default_factory=dict)
+    answered: list[events.RequestAnswered] = field(default_factory=list)
+    resumes: list[Resume] = field(default_factory=list)
+    journal: list[JournalLine] = field(default_factory=list)
+    _step_seconds: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
+    _other_seconds: float = 0.0
+    _steps_of_attempt: int = 0
+    _step_line_time: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._apply: dict[type, Callable[[Any], None]] = {
+            events.RunStarted: self._run_started,
+            events.RunResumed: self._run_resumed,
+            events.StageStarted: self._stage_started,
+            events.StageProgress: self._stage_progress,
+            events.DataLoaded: self._data_loaded,
+            events.RowsSkipped: self._rows_skipped,
+            events.ModelLoaded: self._model_loaded,
+            events.PlanMade: self._plan_made,
+            events.StepFinished: self._step_finished,
+            events.MemoryMeasured: self._memory_measured,
+            events.EvaluationFinished: self._evaluation_finished,
+            events.CheckpointSaved: self._checkpoint_saved,
+            events.CheckpointRemoved: self._checkpoint_removed,
+            events.RequestAnswered: self._request_answered,
+            events.Warned: self._warned,
+            events.ModelExported: self._model_exported,
+            events.PredictionsWritten: self._predictions_written,
+            events.RunFinished: self._run_finished,
+        }
+
+    def apply(self, event: AnyEvent) -> None:
+        """Take one event, in the order of the file. A type that this version does not know changes nothing."""
+        handler = self._apply.get(type(event))
+        if handler is not None:
+            self.last_time = event.time
+            handler(event)
+
+    def apply_all(self, many: Iterable[AnyEvent]) -> None:
+        """Take several events."""
+        for event in many:
+            self.apply(event)
+
+    # What is derived
+
+    @property
+    def state(self) -> str:
+        """What the events alone say: starting, running, or how the last attempt ended by itself."""
+        if self.finished is not None:
+            return self.finished.state
+        return "running" if self.step or self.stage not in ("", "loading data", "loading model") else "starting"
+
+    @property
+    def total_steps(self) -> int:
+        """Optimizer steps of the whole run, 0 while unknown."""
+        return self.plan.total_steps if self.plan else 0
+
+    @property
+    def fraction(self) -> float | None:
+        """Progress of the present stage between 0 and 1; of all steps while training; None where unknown."""
+        if self.finished is not None and self.finished.state == "finished":
+            return 1.0
+        if self.stage in ("training", "") and self.total_steps:
+            return min(1.0, self.step / self.total_steps)
+        return min(1.0, self.stage_done / self.stage_total) if self.stage_total else None
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Seconds of training that are left, from recent steps and what evaluations and checkpoints took."""
+        left = self.total_steps - self.step
+        if self.finished is not None or not self._step_seconds or left <= 0:
+            return None
+        beside = self._other_seconds / max(self._steps_of_attempt, 1)
+        return left * (sum(self._step_seconds) / len(self._step_seconds) + beside)
+
+    @property
+    def main_metric(self) -> str:
+        """The name of the metric that a person looks at first; empty before the first evaluation."""
+        if self.plan and self.plan.best_metric:
+            return self.plan.best_metric
+        names = list(self.evaluations[-1].metrics) if self.evaluations else []
+        return next((name for name in names if name != "loss"), "loss" if names else "")
+
+    @property
+    def training_data(self) -> events.DataLoaded | None:
+        """The training split, once it is read."""
+        return self.data.get("train")
+
+    def last_metric(self, name: str) -> float | None:
+        """The newest value of a validation metric."""
+        series = self.metric_series.get(name)
+        return series.last if series else None
+
+    # One method per event
+
+    def _run_started(self, event: events.RunStarted) -> None:
+        self.name, self.task, self.model = event.name, event.task, event.model
+        self.engine, self.device, self.precision = event.engine, event.device, event.precision
+        self.contract_version, self.versions = event.contract_version, event.versions
+        self.attempt, self.started = event.attempt, event.time
+        self._note(event, f"Run {event.name} started")
+
+    def _run_resumed(self, event: events.RunResumed) -> None:
+        self.attempt = event.attempt
+        self.versions = event.versions or self.versions
+        self.device, self.precision = event.device or self.device, event.precision or self.precision
+        self.resumes.append(Resume(event.attempt, event.from_step))
+        self._forget_after(event.from_step)
+        self.finished, self.exported, self.memory = None, None, None
+        self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
+        self._step_seconds.clear()
+        self._other_seconds, self._steps_of_attempt = 0.0, 0
+        self._note(event, f"Attempt {event.attempt} continues after step {event.from_step}")
+
+    def _forget_after(self, step: int) -> None:
+        for series in (*self.series.values(), *self.metric_series.values()):
+            series.truncate_after(step)
+        self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
+        self.checkpoints = {saved: event for saved, event in self.checkpoints.items() if saved <= step}
+        self.predictions = {}
+        self.best = next((one for one in reversed(self.evaluations) if one.is_best), None)
+        self.step = min(self.step, step)
+        if self.plan and self.plan.steps_per_epoch:
+            self.epoch = self.step / self.plan.steps_per_epoch
+
+    def _stage_started(self, event: events.StageStarted) -> None:
+        self.stage, self.stage_done = event.stage, 0
+        self.stage_total, self.stage_unit = event.total, event.unit
+        self._note(event, event.stage.capitalize())
+
+    def _stage_progress(self, event: events.StageProgress) -> None:
+        self.stage, self.stage_done = event.stage, event.done
+        self.stage_total = event.total or self.stage_total
+
+    def _data_loaded(self, event: events.DataLoaded) -> None:
+        self.data[event.split] = event
+        self._note(event, f"{event.split}: {wording.count(event.rows, 'row')}")
+
+    def _rows_skipped(self, event: events.RowsSkipped) -> None:
+        self.skipped.append(event)
+        text = f"{event.split}: {wording.count(event.count, 'row')} skipped, {event.reason}"
+        self._note(event, f"{text} ({', '.join(event.places[:3])})" if event.places else text, "warning")
+
+    def _model_loaded(self, event: events.ModelLoaded) -> None:
+        self.loaded = event
+        self._note(event, f"{event.architecture}: {wording.short_count(event.parameters)} parameters")
+
+    def _plan_made(self, event: events.PlanMade) -> None:
+        self.plan = event
+        self._note(event, f"{event.total_steps} steps of {event.batch_size} rows, {event.epochs:g} epochs")
+
+    def _step_finished(self, event: events.StepFinished) -> None:
+        step, seconds = event.step, event.seconds
+        self.step, self.epoch = step, event.epoch
+        self.rows_seen += event.rows
+        self.tokens_seen += event.tokens
+        self._add("learning_rate", step, event.learning_rate)
+        if event.loss is not None:
+            self._add("loss", step, event.loss)
+        if event.gradient_norm is not None:
+            self._add("gradient_norm", step, event.gradient_norm)
+        if seconds > 0:
+            self._step_seconds.append(seconds)
+            self._add("rows_per_second", step, event.rows / seconds)
+            self._add("tokens_per_second", step, event.tokens / seconds)
+        self._steps_of_attempt += 1
+        if event.time - self._step_line_time >= STEP_LINE_SECONDS:
+            self._step_line_time = event.time
+            self._note(event, wording.step_line(event))
+
+    def _add(self, name: str, step: int, value: float) -> None:
+        series = self.series.get(name)
+        if series is None:
+            series = self.series[name] = Series()
+        series.append(step, value)
+
+    def _memory_measured(self, event: events.MemoryMeasured) -> None:
+        self.memory = event
+        self._add("memory_mb", event.step, event.memory_mb)
+        if event.device_memory_mb is not None:
+            self._add("device_memory_mb", event.step, event.device_memory_mb)
+
+    def _evaluation_finished(self, event: events.EvaluationFinished) -> None:
+        self._other_seconds += event.seconds
+        self.evaluations.append(event)
+        for name, value in event.metrics.items():
+            if value is None or not math.isfinite(value):
+                continue
+            key = name if event.split == "validation" else f"{event.split}/{name}"
+            self.metric_series.setdefault(key, Series()).append(event.step, value)
+        if event.is_best and event.split == "validation":
+            self.best = event
+        self._note(event, wording.evaluation_line(event))
+
+    def _checkpoint_saved(self, event: events.CheckpointSaved) -> None:
+        self._other_seconds += event.seconds
+        self.checkpoints[event.step] = event
+        self._note(event, f"Checkpoint at step {event.step}{' (best)' if event.is_best else ''}")
+
+    def _checkpoint_removed(self, event: events.CheckpointRemoved) -> None:
+        self.checkpoints.pop(event.step, None)
+
+    def _request_answered(self, event: events.RequestAnswered) -> None:
+        self.answered.append(event)
+        self._note(event, f"Request to {event.request} seen at step {event.step}")
+
+    def _warned(self, event: events.Warned) -> None:
+        self.warnings.append(event)
+        self._note(event, event.message, "warning")
+
+    def _model_exported(self, event: events.ModelExported) -> None:
+        self.exported = event
+        self._note(event, f"Model written to {event.folder}")
+
+    def _predictions_written(self, event: events.PredictionsWritten) -> None:
+        self.predictions[event.split] = event
+        self._note(event, f"{event.csv}: {wording.count(event.rows, 'prediction')}")
+
+    def _run_finished(self, event: events.RunFinished) -> None:
+        self.finished = event
+        kind = "error" if event.state == "failed" else "info"
+        self._note(event, event.message or f"Run {event.state}", kind)
+
+    def _note(self, event: events.Event, text: str, kind: str = "info") -> None:
+        self.journal.append(JournalLine(event.time, text, kind))

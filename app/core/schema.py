@@ -1,0 +1,53 @@
+"""Owns reading the catalog's JSON Schemas: a section without references, and its defaults."""
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+
+def resolved(schema: Schema, root: Schema | None = None) -> Schema:
+    """The schema with every `$ref` into its own `$defs` replaced by what it names."""
+    root = schema if root is None else root
+    return {key: _resolved(value, root) for key, value in _target(schema, root).items() if key != "$defs"}
+
+
+def _resolved(value: Any, root: Schema) -> Any:
+    if isinstance(value, dict):
+        return resolved(value, root)
+    if isinstance(value, list):
+        return [_resolved(item, root) for item in value]
+    return value
+
+
+def _target(schema: Schema, root: Schema) -> Schema:
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return schema
+    target: Any = root
+    for name in reference.removeprefix("#/").split("/"):
+        target = target[name]
+    return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def section(spec: Schema, name: str) -> Schema:
+    """The schema of one section of the spec, for example `training`; empty where the spec has none."""
+    part = spec.get("properties", {}).get(name)
+    return resolved(part, spec) if isinstance(part, dict) else {}
+
+
+def defaults(schema: Schema) -> dict[str, Any]:
+    """Field → default of a section, for the fields that have one."""
+    return {name: field["default"] for name, field in schema.get("properties", {}).items() if "default" in field}
+
+
+def without(schema: Schema, names: set[str]) -> Schema:
+    """The schema less some fields, for a form that shows them elsewhere."""
+    left = {name: field for name, field in schema.get("properties", {}).items() if name not in names}
+    return {**schema, "properties": left}
+
+
+def only(schema: Schema, names: list[str]) -> Schema:
+    """The schema with just these fields, in this order, none of them folded away."""
+    fields = schema.get("properties", {})
+    kept = {name: {**fields[name], "advanced": False} for name in names if name in fields}
+    return {**schema, "properties": kept}

@@ -1,0 +1,78 @@
+"""How a run stands, from its events, its lock and its records."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from app.core.outcome import derive, look_at
+from app.core.run_state import RunState
+from backend.contract import events
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id, take_lock
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder(tmp_path / "run")
+    made.path.mkdir()
+    made.spec.write_text("version: 1\n")
+    return made
+
+
+def carried(folder: RunFolder) -> None:
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 2, time.time()))
+    folder.lock.touch()
+
+
+def started() -> RunState:
+    state = RunState()
+    state.apply(events.RunStarted(time=1, name="n", task="t", model="m"))
+    return state
+
+
+def test_a_run_whose_lock_is_free_and_that_left_no_exit_is_lost(folder: RunFolder):
+    carried(folder)
+    outcome = look_at(folder, started())
+    assert outcome.state == "lost"
+    assert outcome.resumable
+    assert "Resume" in outcome.hint
+
+
+def test_a_run_whose_lock_is_held_is_alive(folder: RunFolder):
+    carried(folder)
+    descriptor = take_lock(folder.lock)
+    try:
+        assert look_at(folder, started()).alive
+    finally:
+        os.close(descriptor)
+
+
+def test_a_process_that_was_killed_is_explained_in_words():
+    outcome = derive(started(), "ended", ExitRecord(1, -9, 2.0))
+    assert outcome.state == "failed"
+    assert "out of memory" in outcome.message
+    assert "fewer rows per device" in outcome.hint
+
+
+def test_another_signal_is_named():
+    assert "SIGTERM" in derive(started(), "ended", ExitRecord(1, -15, 2.0)).message
+
+
+def test_the_supervisors_own_words_come_first():
+    assert derive(started(), "ended", ExitRecord(1, 1, 2.0, "The disk is full")).message == "The disk is full"
+
+
+def test_what_the_run_said_itself_counts():
+    state = started()
+    state.apply(events.RunFinished(time=3, state="failed", step=4, message="Out of memory", hint="Use fewer rows"))
+    outcome = derive(state, "ended", ExitRecord(1, 1, 2.0))
+    assert (outcome.state, outcome.message, outcome.hint) == ("failed", "Out of memory", "Use fewer rows")
+
+
+def test_a_folder_that_was_just_written_is_starting(folder: RunFolder):
+    assert look_at(folder, RunState()).state == "starting"
+
+
+def test_a_folder_that_nobody_started_is_lost_after_a_while(folder: RunFolder):
+    assert look_at(folder, RunState(), now=time.time() + 120).state == "lost"

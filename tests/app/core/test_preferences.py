@@ -1,0 +1,61 @@
+"""The user's settings on disk."""
+
+import json
+from pathlib import Path
+
+from app.core import preferences
+
+
+def test_a_value_survives(tmp_path: Path):
+    path = tmp_path / "deep" / "preferences.json"
+    preferences.load(path).set("theme", "dark")
+    assert preferences.load(path).theme == "dark"
+
+
+def test_the_file_is_versioned(tmp_path: Path):
+    path = tmp_path / "preferences.json"
+    preferences.load(path).set("offline", True)
+    assert json.loads(path.read_text())["version"] == preferences.VERSION
+
+
+def test_a_damaged_file_is_put_aside_and_defaults_hold(tmp_path: Path):
+    path = tmp_path / "preferences.json"
+    path.write_text("{ this is no json")
+    loaded = preferences.load(path)
+    assert loaded.theme == "system"
+    assert loaded.damaged is not None
+    assert loaded.damaged.read_text() == "{ this is no json"
+    assert not path.exists()
+
+
+def test_a_value_of_the_wrong_kind_is_dropped_and_the_rest_holds(tmp_path: Path):
+    path = tmp_path / "preferences.json"
+    path.write_text(json.dumps({"version": 1, "theme": 7, "offline": True, "from_the_future": 1}))
+    loaded = preferences.load(path)
+    assert loaded.theme == "system"
+    assert loaded.offline
+
+
+def test_recent_models_are_few_and_newest_first(tmp_path: Path):
+    loaded = preferences.load(tmp_path / "preferences.json")
+    for number in range(20):
+        loaded.remember_model(f"model-{number}")
+    loaded.remember_model("model-15")
+    assert loaded.recent_models[:2] == ["model-15", "model-19"]
+    assert len(loaded.recent_models) == preferences.RECENT
+
+
+def test_trust_holds_for_one_commit(tmp_path: Path):
+    path = tmp_path / "preferences.json"
+    preferences.load(path).trust("some/model", "abc")
+    assert preferences.load(path).trusts("some/model", "abc")
+    assert not preferences.load(path).trusts("some/model", "def")
+
+
+def test_offline_and_cache_reach_the_backend(tmp_path: Path):
+    loaded = preferences.load(tmp_path / "preferences.json")
+    assert "HF_HUB_OFFLINE" not in loaded.environment()
+    loaded.set("offline", True)
+    loaded.set("cache_folder", str(tmp_path / "cache"))
+    assert loaded.environment()["HF_HUB_OFFLINE"] == "1"
+    assert loaded.environment()["BURNISH_CACHE"] == str(tmp_path / "cache")

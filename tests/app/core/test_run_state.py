@@ -1,0 +1,171 @@
+"""The fold over a run's events."""
+
+import time
+
+import pytest
+
+from app.core.run_state import RunState
+from app.core.series import Cursor
+from backend.contract import events
+
+
+def step(number: int, loss: float | None = 0.5, at: float = 0.0, seconds: float = 0.1) -> events.StepFinished:
+    return events.StepFinished(
+        time=at or 100.0 + number,
+        step=number,
+        epoch=number / 10,
+        loss=loss,
+        learning_rate=1e-4,
+        gradient_norm=1.0,
+        rows=8,
+        tokens=64,
+        seconds=seconds,
+    )
+
+
+def evaluation(number: int, accuracy: float, best: bool = False) -> events.EvaluationFinished:
+    return events.EvaluationFinished(
+        time=100.0 + number,
+        step=number,
+        epoch=number / 10,
+        metrics={"loss": 0.4, "accuracy": accuracy},
+        rows=20,
+        seconds=1.0,
+        is_best=best,
+    )
+
+
+def plan(total: int = 100) -> events.PlanMade:
+    return events.PlanMade(
+        time=100.0,
+        total_steps=total,
+        steps_per_epoch=10,
+        batch_size=8,
+        micro_batch_size=8,
+        accumulation=1,
+        epochs=10,
+        best_metric="accuracy",
+    )
+
+
+def folded(*many: events.AnyEvent) -> RunState:
+    state = RunState()
+    state.apply_all(many)
+    return state
+
+
+def test_steps_become_curves():
+    state = folded(plan(), step(1, 0.9), step(2, 0.7))
+    assert list(state.series["loss"].xs) == [1, 2]
+    assert list(state.series["loss"].ys) == [0.9, 0.7]
+    assert state.series["rows_per_second"].last == pytest.approx(80)
+    assert state.series["tokens_per_second"].last == pytest.approx(640)
+
+
+def test_a_step_without_a_loss_leaves_no_point():
+    state = folded(plan(), step(1, 0.9), step(2, None))
+    assert list(state.series["loss"].xs) == [1]
+    assert state.step == 2
+
+
+def test_progress_and_eta_follow_recent_steps_and_evaluations():
+    state = folded(plan(100), *[step(number, seconds=0.5) for number in range(1, 11)], evaluation(10, 0.6))
+    assert state.fraction == pytest.approx(0.1)
+    assert state.eta_seconds == pytest.approx(90 * (0.5 + 1.0 / 10))
+
+
+def test_a_resumed_run_forgets_everything_after_its_step():
+    state = folded(
+        plan(), *[step(number) for number in range(1, 8)], evaluation(3, 0.6, best=True), evaluation(7, 0.9, best=True)
+    )
+    state.apply(events.RunResumed(time=200.0, attempt=2, from_step=5))
+    assert list(state.series["loss"].xs) == [1, 2, 3, 4, 5]
+    assert [one.step for one in state.evaluations] == [3]
+    assert list(state.metric_series["accuracy"].xs) == [3]
+    assert state.best is not None
+    assert state.best.step == 3
+    assert state.step == 5
+    assert [(resume.attempt, resume.from_step) for resume in state.resumes] == [(2, 5)]
+
+
+def test_a_resumed_run_is_no_longer_over():
+    state = folded(plan(), step(1), events.RunFinished(time=101, state="paused", step=1))
+    state.apply(events.RunResumed(time=102, attempt=2, from_step=1))
+    assert state.finished is None
+    assert state.state == "running"
+
+
+def test_a_reader_gets_only_new_points():
+    state, cursor = folded(plan(), step(1), step(2)), Cursor()
+    assert list(state.series["loss"].fresh(cursor).xs) == [1, 2]
+    state.apply(step(3))
+    assert list(state.series["loss"].fresh(cursor).xs) == [3]
+    assert not state.series["loss"].fresh(cursor)
+
+
+def test_a_reader_learns_of_a_cut_and_gets_what_came_after():
+    state, cursor = folded(plan(), *[step(number) for number in range(1, 8)]), Cursor()
+    state.series["loss"].fresh(cursor)
+    state.apply(events.RunResumed(time=200.0, attempt=2, from_step=5))
+    state.apply_all([step(6), step(7), step(8)])
+    fresh = state.series["loss"].fresh(cursor)
+    assert fresh.cut == 5
+    assert list(fresh.xs) == [6, 7, 8]
+
+
+def test_two_cuts_between_two_looks_count_as_the_lower_one():
+    state, cursor = folded(plan(), *[step(number) for number in range(1, 8)]), Cursor()
+    state.series["loss"].fresh(cursor)
+    state.apply(events.RunResumed(time=200.0, attempt=2, from_step=2))
+    state.apply_all([step(3), step(4)])
+    state.apply(events.RunResumed(time=201.0, attempt=3, from_step=3))
+    fresh = state.series["loss"].fresh(cursor)
+    assert (fresh.cut, list(fresh.xs)) == (2, [3])
+
+
+def test_a_slow_reader_takes_a_long_curve_in_portions():
+    state, cursor = folded(plan(), *[step(number) for number in range(1, 11)]), Cursor()
+    assert len(state.series["loss"].fresh(cursor, limit=7).xs) == 7
+    assert list(state.series["loss"].fresh(cursor, limit=7).xs) == [8, 9, 10]
+
+
+def test_metrics_of_other_splits_have_their_own_curves():
+    state = folded(
+        plan(),
+        events.EvaluationFinished(
+            time=1, step=4, epoch=1, metrics={"accuracy": 0.9}, rows=5, seconds=0.1, split="train"
+        ),
+    )
+    assert "train/accuracy" in state.metric_series
+    assert "accuracy" not in state.metric_series
+
+
+def test_warnings_skipped_rows_checkpoints_and_predictions_are_kept():
+    state = folded(
+        events.Warned(time=1, code="new_head", message="A new head was made"),
+        events.RowsSkipped(time=1, split="train", reason="empty text", count=2, places=["a.csv:3", "a.csv:9"]),
+        events.CheckpointSaved(time=2, step=10, folder="checkpoints/step-000010"),
+        events.CheckpointSaved(time=3, step=20, folder="checkpoints/step-000020"),
+        events.CheckpointRemoved(time=3, step=10, folder="checkpoints/step-000010"),
+        events.PredictionsWritten(
+            time=4, split="validation", csv="predictions.csv", parquet="predictions.parquet", rows=3, seconds=0.1
+        ),
+    )
+    assert [warning.code for warning in state.warnings] == ["new_head"]
+    assert state.skipped[0].count == 2
+    assert list(state.checkpoints) == [20]
+    assert state.predictions["validation"].rows == 3
+
+
+def test_two_hundred_thousand_steps_fold_quickly_and_in_small_slices():
+    many = [step(number) for number in range(1, 200_001)]
+    state = RunState()
+    state.apply(plan(200_000))
+    slices = []
+    for start in range(0, len(many), 500):
+        before = time.process_time()
+        state.apply_all(many[start : start + 500])
+        slices.append(time.process_time() - before)
+    assert state.step == 200_000
+    assert sum(slices) < 2.0
+    assert sorted(slices)[len(slices) * 99 // 100] < 0.006
