@@ -41,7 +41,7 @@ class ExitRecord:
     message: str = ""
 
 
-class RunLocked(RuntimeError):
+class RunLocked(RuntimeError):  # noqa: N818  a state, not a fault
     """Another process carries this run."""
 
 
@@ -157,11 +157,11 @@ def _read_record(path: Path, kind: type[Any]) -> Any:
 def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write beside, flush to disk, rename: a reader sees the old file or the new one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(beside, "w", encoding="utf-8") as file:
+    with beside.open("w", encoding="utf-8") as file:
         json.dump(values, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(beside, path)
+    beside.replace(path)
 
 
 def new_run_folder(root: Path, name: str, when: datetime | None = None) -> RunFolder:

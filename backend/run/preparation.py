@@ -221,7 +221,7 @@ def model_labels(folder: Path | None) -> tuple[str, ...]:
 
 def with_max_length(task: Task, facts: Facts, folder: Path | None) -> Facts:
     """Facts with `max_length`: what the task's settings say, else the model's limit, at most 100,000."""
-    own = getattr(task.settings, "max_length", None)  # type: ignore[attr-defined]
+    own = getattr(task.settings, "max_length", None)
     return {**facts, "max_length": own or (inspection.max_length(_config(folder)) or 100_000)}
 
 
@@ -256,7 +256,7 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
         inspection.check(
             folder,
             task.head,
-            max_length=getattr(task.settings, "max_length", None),  # type: ignore[attr-defined]
+            max_length=getattr(task.settings, "max_length", None),
             from_config=spec.model.initialise == "from_config",
             needs_tokenizer=spec.model.tokenizer is None,
         )

@@ -1,6 +1,7 @@
 """Owns what a run says about its progress: stages, and how far each is, a few times a second."""
 
 import time
+from collections.abc import Callable
 
 from backend.contract.events import DataLoaded, RowsSkipped, StageProgress, StageStarted, Warned
 from backend.data.rows import Rows
@@ -8,9 +9,10 @@ from backend.run.event_log import EventLog
 
 
 class Stages:
-    """Writes stage events; `report` fits wherever a `Report` is asked for."""
+    """Writes stage events; `report` fits wherever a `Report` is asked for, and calls `on_report`, which may raise."""
 
-    def __init__(self, log: EventLog, interval: float = 0.2) -> None:
+    def __init__(self, log: EventLog, on_report: Callable[[], None], interval: float = 0.2) -> None:
+        self._on_report = on_report
         self._log = log
         self._stage = ""
         self._interval = interval
@@ -24,10 +26,15 @@ class Stages:
 
     def report(self, done: int, total: int, unit: str = "") -> None:
         """How far the present stage is; all but the last of a burst are dropped."""
+        self._on_report()
         now = time.monotonic()
         if now - self._reported >= self._interval or (total and done >= total):
             self._reported = now
             self._log.write(StageProgress(time=time.time(), stage=self._stage, done=done, total=total))
+
+    def quiet(self) -> None:
+        """From here on nothing interrupts: the run is ending."""
+        self._on_report = lambda: None
 
     def warn(self, code: str, message: str) -> None:
         """Something a person should know."""

@@ -53,7 +53,10 @@ class Task(Protocol):
     """Sensible other sections for this task, as a fragment of a spec."""
     Settings: ClassVar[type[Section]]
 
-    def __init__(self, settings: Section) -> None: ...
+    settings: Any
+    """An instance of `Settings`."""
+
+    def __init__(self, settings: Any) -> None: ...
 
     @property
     def split_by(self) -> SplitBy:

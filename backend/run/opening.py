@@ -1,0 +1,249 @@
+"""Owns the beginning of an attempt: data, tokenizer and model in place, and the last checkpoint restored."""
+
+import platform
+import time
+from collections import Counter
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+from backend import registry
+from backend.contract.events import AnyEvent, ModelLoaded, PlanMade, RunResumed, RunStarted
+from backend.contract.run_folder import RunFolder
+from backend.contract.spec import RunSpec
+from backend.contract.version import CONTRACT_VERSION
+from backend.data.batches import Order
+from backend.data.features import Features
+from backend.data.rows import Rows
+from backend.engines.engine import Loading
+from backend.hardware import devices, planner
+from backend.models.location import ModelLocation
+from backend.run.checkpoints import Checkpoints
+from backend.run.event_log import EventLog, read_events
+from backend.run.preparation import Material, is_offline, locate_model, make_task, read_material, read_spec
+from backend.run.session import Session
+from backend.run.stages import Stages
+from backend.run.stopping import Best, evaluations, greater_is_better
+from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
+
+PACKAGES = ("burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An attempt that is ready to take its next step."""
+
+    session: Session
+    rows: dict[str, Rows]
+    features: dict[str, Features]
+    evaluated: dict[str, tuple[Rows, Features]]
+    """What is measured during training: `validation`, at most `evaluation.max_rows`, and `train` rows if asked for."""
+    order: Order
+    plan: PlanMade
+    best: Best
+    from_step: int
+    evaluation_batch_size: int
+
+
+def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
+    """Bring a run to where it can take its next step. Raises InputError, RunFailed or Interrupted."""
+    spec = read_spec(folder.spec)
+    earlier = read_events(folder.events)
+    checkpoints = Checkpoints(folder)
+    checkpoints.clear_leftovers()
+    from_step = checkpoints.latest() or 0
+    engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    device, precision, _ = devices.choose(spec, engine_kind.devices())
+    _begin(folder, spec, log, stages, earlier, from_step, device, precision)
+
+    stages.start("loading model")
+    model = locate_model(spec, stages.report, convert=True)  # consent was asked for before the run was written
+    stages.start("loading data")
+    material = read_material(spec, model.folder, stages.report)
+    session = _open_session(spec, material, model, engine_kind.create())
+    stages.start("tokenising")
+    features = {split: session.features(rows, stages.report) for split, rows in material.rows.items()}
+    for split, rows in material.rows.items():
+        stages.loaded(split, rows, len(features[split]), _label_counts(session, rows))
+
+    stages.start("loading model")
+    order = Order(
+        features["train"].lengths,
+        spec.training.batch_size,
+        spec.training.seed,
+        features["train"].fingerprint,
+        spec.training.length_buckets,
+    )
+    micro_batch_size = planner.micro_batch_size(spec, model.folder, device, int(features["train"].lengths.max()))
+    plan = _plan(spec, order, micro_batch_size, len(features["train"]), stages)
+    log.write(_load(session, spec, model, device, precision, features))
+    log.write(plan)
+    if from_step:
+        session.engine.restore(folder.checkpoint(from_step))
+    return Opened(
+        session=session,
+        rows=material.rows,
+        features=features,
+        evaluated=_evaluated(session, material, features, spec, stages),
+        order=order,
+        plan=plan,
+        best=_best_so_far(spec, earlier, from_step),
+        from_step=from_step,
+        evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size),
+    )
+
+
+def _begin(
+    folder: RunFolder, spec: RunSpec, log: EventLog, stages: Stages, earlier: list[AnyEvent], from_step: int,
+    device: str, precision: str,
+) -> None:  # fmt: skip
+    """The first event of the attempt; a resume also says where library versions differ from the first attempt's."""
+    record = folder.process_record()
+    attempt, versions = record.attempt if record else 1, _versions()
+    first = next((event for event in earlier if isinstance(event, RunStarted)), None)
+    if first is None:
+        log.write(
+            RunStarted(
+                time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
+                contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=device, precision=precision,
+                versions=versions,
+            )
+        )  # fmt: skip
+        return
+    log.write(
+        RunResumed(
+            time=time.time(),
+            attempt=attempt,
+            from_step=from_step,
+            versions=versions,
+            device=device,
+            precision=precision,
+        )
+    )
+    changed = [
+        f"{name} {first.versions[name]} → {version}"
+        for name, version in versions.items()
+        if first.versions.get(name, version) != version
+    ]
+    if changed:
+        stages.warn(
+            "other_versions",
+            f"the run began with other library versions ({', '.join(changed)}); it goes on, but later steps need not "
+            "equal those of an uninterrupted run to the bit",
+        )
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue  # an engine that is not installed has no version
+    return found
+
+
+def _open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
+    tokenizer = open_tokenizer(
+        spec.model.tokenizer or str(model.folder),
+        options=spec.model.tokenizer_options,
+        offline=is_offline(),
+        trust_remote_code=spec.model.trust_remote_code,
+    )
+    return Session(
+        spec=spec,
+        task=make_task(spec),
+        facts=material.facts,
+        columns=material.columns,
+        tokenizer=tokenizer,
+        pad_token_id=ensure_pad_token(tokenizer),
+        engine=engine,  # type: ignore[arg-type]
+    )
+
+
+def _load(
+    session: Session, spec: RunSpec, model: ModelLocation, device: str, precision: str, features: dict[str, Features]
+) -> ModelLoaded:
+    loaded = session.engine.load(
+        Loading(
+            folder=model.folder,
+            head=session.task.head_facts(session.facts),
+            model=spec.model,
+            training=spec.training,
+            device=device,
+            precision=precision,  # type: ignore[arg-type]
+            vocabulary=len(session.tokenizer),
+            max_length=max(int(one.lengths.max()) for one in features.values()),
+            pad_token_id=session.pad_token_id,
+            threads=getattr(spec.hardware, "threads", None),
+        )
+    )
+    return ModelLoaded(
+        time=time.time(),
+        architecture=loaded.architecture,
+        parameters=loaded.parameters,
+        trainable=loaded.trainable,
+        new_weights=loaded.new_weights,
+        unused_weights=loaded.unused_weights,
+    )
+
+
+def _plan(spec: RunSpec, order: Order, micro_batch_size: int, rows: int, stages: Stages) -> PlanMade:
+    training = spec.training
+    total = training.max_steps or max(1, round(training.epochs * order.steps_per_epoch))
+    batch_size = min(training.batch_size, rows)
+    if training.batch_size > rows:
+        stages.warn(
+            "batch_larger_than_data",
+            f"training.batch_size is {training.batch_size}, but there are only {rows} rows; every step uses all of them",
+        )
+    micro = min(micro_batch_size, batch_size)
+    metric = spec.evaluation.best_metric
+    return PlanMade(
+        time=time.time(),
+        total_steps=total,
+        steps_per_epoch=order.steps_per_epoch,
+        batch_size=batch_size,
+        micro_batch_size=micro,
+        accumulation=-(-batch_size // micro),
+        epochs=total / order.steps_per_epoch,
+        best_metric=metric,
+        greater_is_better=greater_is_better(metric or "loss"),
+    )
+
+
+def _evaluated(
+    session: Session, material: Material, features: dict[str, Features], spec: RunSpec, stages: Stages
+) -> dict[str, tuple[Rows, Features]]:
+    """The rows that are measured during training, drawn once from the seed where only some are wanted."""
+    wanted = {"validation": spec.evaluation.max_rows, "train": spec.evaluation.train_rows}
+    found: dict[str, tuple[Rows, Features]] = {}
+    for split, count in wanted.items():
+        if split not in material.rows or count == 0:
+            continue
+        rows = material.rows[split]
+        if count is None or count >= len(rows):
+            found[split] = rows, features[split]
+            continue
+        chosen = np.sort(np.random.default_rng(spec.training.seed).permutation(len(rows))[:count])
+        some = rows.take(chosen, f"{rows.fingerprint}-{count}-{spec.training.seed}")
+        found[split] = some, session.features(some, stages.report)
+    return found if "validation" in material.rows or spec.evaluation.train_rows else {}
+
+
+def _best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> Best:
+    """Early stopping and the best checkpoint are facts of evaluations, so a resumed run decides the same."""
+    best = Best(spec)
+    for one in evaluations(earlier):
+        if one.step <= from_step:
+            best.apply(one.metrics, one.step)
+    return best
+
+
+def _label_counts(session: Session, rows: Rows) -> dict[str, int]:
+    column = session.task.label_column(session.columns)
+    if column is None or column not in rows.table.column_names:
+        return {}
+    counts = Counter(str(value) for value in rows.table[column].to_pylist())
+    return dict(counts.most_common(100))
