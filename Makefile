@@ -1,0 +1,49 @@
+# The house's commands. Each makes .venv first where it is missing; set-up speaks on stderr, so that
+# the last line of `make demo` on stdout is the predictions file alone.
+MAKEFLAGS += --no-print-directory
+PYTHON := .venv/bin/python
+STAMP := .venv/.installed
+
+# Quick tests: everything that starts neither a training run nor a window.
+QUICK := tests/architecture tests/contract tests/backend/data tests/backend/tokenizers tests/app/core
+RUFF := .venv/bin/ruff
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format screenshots lock clean moved
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 22
+
+demo: $(STAMP) ## the embedded demo: in the window, or in the terminal where there is no display
+	@.venv/bin/burnish demo
+
+test: $(STAMP) ## every test that is not slow; ARGS="-k name" or ARGS="-m slow" for others
+	@$(PYTHON) -m pytest $(ARGS)
+
+check: $(STAMP) ## format, lint, import contracts, types and the quick tests
+	@$(RUFF) format --check .
+	@$(RUFF) check .
+	@.venv/bin/lint-imports
+	@.venv/bin/basedpyright
+	@$(PYTHON) -m pytest -q $(wildcard $(QUICK))
+
+format: $(STAMP) ## lay out the code as `make check` wants it
+	@$(RUFF) check --fix-only --quiet .
+	@$(RUFF) format .
+
+screenshots: $(STAMP) ## every page in both themes, from a recorded run, into docs/screenshots
+	@QT_QPA_PLATFORM=offscreen $(PYTHON) docs/screenshots.py docs/screenshots
+
+lock: $(STAMP) ## new requirement locks in packaging/ (needs the network)
+	@$(PYTHON) packaging/lock.py
+
+clean: ## away with .venv, caches and builds; runs and their models stay
+	@rm -rf .venv .demo build dist .pytest_cache .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml packaging/setup.sh $(if $(filter $(CURDIR),$(shell cat $(STAMP) 2>/dev/null)),,moved)
+	@sh packaging/setup.sh >&2
+	@echo "$(CURDIR)" > $(STAMP)
+
+# A checkout that was moved or copied: the scripts in .venv/bin still name the old place.
+moved:
