@@ -1,0 +1,279 @@
+"""Owns the conversation with the helper process: questions out, answers in, and starting it again when it dies."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+from app.services.backend_process import backend_process, last_line
+from backend.contract import catalog, queries
+
+OnAnswer = Callable[[Any], None]
+OnError = Callable[[queries.Mistake], None]
+OnProgress = Callable[[queries.Progress], None]
+MakeProcess = Callable[[QObject], QProcess]
+
+ANSWERS: dict[str, type] = {
+    "catalog": catalog.Catalog,
+    "preview_data": queries.DataPreview,
+    "describe_model": queries.ModelDescription,
+    "convert_model": queries.ModelDescription,
+    "devices": queries.DeviceList,
+    "plan": queries.RunPlan,
+    "tokenize": queries.Tokens,
+    "filter_predictions": queries.PredictionRows,
+    "export_predictions": queries.Exported,
+}
+"""Query → what its answer becomes; any other answer stays plain values."""
+
+DEATHS_WITHOUT_ANSWER = 3
+"""After so many starts in a row that answered nothing the helper is given up until the next question."""
+QUIT_MS = 1500
+
+
+@dataclass(frozen=True)
+class ArrowAnswer:
+    """An answer above 1 MB: an Arrow file, which the reader deletes."""
+
+    path: str
+
+
+@dataclass
+class _Question:
+    request: queries.Request
+    on_answer: OnAnswer
+    on_error: OnError
+    on_progress: OnProgress | None
+    deaths: int = 0
+
+
+class Ticket:
+    """One open question; `cancel` forgets it on both sides."""
+
+    def __init__(self, client: "BackendClient", number: int) -> None:
+        self._client = client
+        self._number = number
+
+    @property
+    def open(self) -> bool:
+        """Whether the answer is still to come."""
+        return self._client.is_open(self._number)
+
+    def cancel(self) -> None:
+        """No callback of this question is called any more."""
+        self._client.forget(self._number)
+
+
+class BackendClient(QObject):
+    """Asks the helper process. It is started by the first question and started again when it dies."""
+
+    state_changed = Signal(str)
+    """starting, ready, busy, restarting or stopped."""
+
+    def __init__(
+        self,
+        environment: Callable[[], Mapping[str, str]] = dict,
+        parent: QObject | None = None,
+        make_process: MakeProcess | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._make_process = make_process or (lambda owner: backend_process(["serve"], environment(), owner))
+        self._process: QProcess | None = None
+        self._questions: dict[int, _Question] = {}
+        self._number = 0
+        self._half_line = b""
+        self._deaths = 0
+        self._state = "stopped"
+        self._closing = False
+        self.last_words: deque[str] = deque(maxlen=200)
+        """The helper's stderr, for reports."""
+
+    @property
+    def state(self) -> str:
+        """As in `state_changed`."""
+        return self._state
+
+    @property
+    def process_id(self) -> int:
+        """The helper's process id, 0 while there is none."""
+        return self._process.processId() if self._process else 0
+
+    def ask(
+        self,
+        query: str,
+        arguments: Mapping[str, Any],
+        on_answer: OnAnswer,
+        on_error: OnError,
+        on_progress: OnProgress | None = None,
+    ) -> Ticket:
+        """Ask; exactly one of `on_answer` and `on_error` is called later, never from inside this call."""
+        self._number += 1
+        request = queries.Request(self._number, query, dict(arguments))
+        question = _Question(request, on_answer, on_error, on_progress)
+        self._questions[request.id] = question
+        if self._process is not None:
+            self._send(request)
+        elif not self._closing:
+            self._start("starting")
+        self._tell()
+        return Ticket(self, request.id)
+
+    def is_open(self, number: int) -> bool:
+        """Whether that question waits for its answer."""
+        return number in self._questions
+
+    def forget(self, number: int) -> None:
+        """Drop a question and tell the helper to stop working on it."""
+        if self._questions.pop(number, None) and self._process is not None:
+            self._send(queries.Request(number, "cancel"))
+        self._tell()
+
+    def close(self) -> None:
+        """End the helper politely; it also ends by itself when its stdin closes."""
+        self._closing = True
+        self._questions.clear()
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.closeWriteChannel()
+        if not process.waitForFinished(QUIT_MS):
+            process.terminate()
+            if not process.waitForFinished(QUIT_MS):
+                process.kill()
+                process.waitForFinished(QUIT_MS)
+        self._set_state("stopped")
+
+    def restart(self) -> None:
+        """Start the helper anew, for example because the cache folder was changed. Open questions are asked again."""
+        if self._process is not None:
+            self._process.closeWriteChannel()
+
+    # The process
+
+    def _start(self, state: str) -> None:
+        self._half_line = b""
+        process = self._process = self._make_process(self)
+        process.readyReadStandardOutput.connect(self._on_output)
+        process.readyReadStandardError.connect(self._on_stderr)
+        process.finished.connect(self._on_finished)
+        process.errorOccurred.connect(self._on_process_error)
+        self._set_state(state)
+        process.start()
+        for question in self._questions.values():
+            self._send(question.request)
+
+    def _send(self, request: queries.Request) -> None:
+        if self._process is not None:
+            self._process.write(msgspec.json.encode(request) + b"\n")
+
+    def _on_output(self) -> None:
+        if self._process is None:
+            return
+        data = self._half_line + bytes(self._process.readAllStandardOutput().data())
+        *lines, self._half_line = data.split(b"\n")
+        for line in lines:
+            if line.strip():
+                self._take(line)
+
+    def _on_stderr(self) -> None:
+        if self._process is not None:
+            text = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace")
+            self.last_words.extend(line for line in text.splitlines() if line.strip())
+
+    def _on_process_error(self, error: QProcess.ProcessError) -> None:
+        # Every other error is followed by `finished`.
+        if error == QProcess.ProcessError.FailedToStart:
+            self._after_death()
+
+    def _on_finished(self) -> None:
+        if self._process is not None:
+            self._on_output()
+            self._on_stderr()
+        self._after_death()
+
+    def _after_death(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.deleteLater()
+        if self._closing:
+            return
+        self._deaths += 1
+        given_up = [
+            self._questions.pop(number)
+            for number, question in list(self._questions.items())
+            if question.deaths >= 1 or self._deaths >= DEATHS_WITHOUT_ANSWER
+        ]
+        for question in self._questions.values():
+            question.deaths += 1
+        if self._questions:
+            self._start("restarting")
+        else:
+            self._deaths = 0
+            self._set_state("stopped")
+        for question in given_up:
+            question.on_error(queries.Mistake(self._epitaph(question.request.query)))
+
+    def _epitaph(self, query: str) -> str:
+        words = last_line("\n".join(self.last_words))
+        reason = f" It said: {words}" if words else ""
+        return f"The helper process ended twice while answering “{query}”; try again, or run `burnish doctor`.{reason}"
+
+    # Replies
+
+    def _take(self, line: bytes) -> None:
+        try:
+            reply = _decoder.decode(line)
+        except msgspec.DecodeError as error:
+            self.last_words.append(f"unreadable reply: {error}")
+            return
+        self._deaths = 0
+        question = self._questions.get(reply.id)
+        if question is None:
+            return
+        if reply.progress is not None and reply.error is None and reply.answer is None:
+            if question.on_progress is not None:
+                question.on_progress(reply.progress)
+            return
+        del self._questions[reply.id]
+        self._tell()
+        _deliver(question, reply)
+
+    def _tell(self) -> None:
+        if self._process is not None and not (self._state in ("starting", "restarting") and self._questions):
+            self._set_state("busy" if self._questions else "ready")
+
+    def _set_state(self, state: str) -> None:
+        if state != self._state:
+            self._state = state
+            # Not from inside `ask`: whoever asks is not yet ready to be told.
+            QTimer.singleShot(0, self, self._emit_state)
+
+    def _emit_state(self) -> None:
+        self.state_changed.emit(self._state)
+
+
+_decoder = msgspec.json.Decoder(queries.Reply)
+
+
+def _deliver(question: _Question, reply: queries.Reply) -> None:
+    if reply.error is not None:
+        question.on_error(reply.error)
+        return
+    try:
+        answer = _shaped(question.request.query, reply.answer)
+    except msgspec.ValidationError as error:
+        question.on_error(
+            queries.Mistake(f"The helper's answer to “{question.request.query}” has another shape: {error}")
+        )
+        return
+    question.on_answer(answer)
+
+
+def _shaped(query: str, answer: Any) -> Any:
+    if isinstance(answer, dict) and set(answer) == {"arrow"}:
+        return ArrowAnswer(answer["arrow"])
+    kind = ANSWERS.get(query)
+    return answer if kind is None else msgspec.convert(answer, kind)

@@ -1,0 +1,95 @@
+"""Owns starting, resuming and asking runs: the same commands as on a terminal, never waiting for them."""
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QProcess, Signal
+
+from app.services.backend_process import backend_process, last_line
+from backend.contract.run_folder import REQUESTS, RunFolder
+
+OnStarted = Callable[[str], None]
+OnError = Callable[[str], None]
+CLOSE_MS = 5000
+
+
+class Jobs(QObject):
+    """Starts runs. A run is carried by its own supervisor: closing the window never touches it."""
+
+    started = Signal(str)
+    """The folder of a run that was started or resumed."""
+
+    def __init__(self, environment: Callable[[], Mapping[str, str]] = dict, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._environment = environment
+        self._starting: set[QProcess] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is just being started."""
+        return bool(self._starting)
+
+    def start(self, spec: Mapping[str, Any], on_started: OnStarted, on_error: OnError) -> None:
+        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print."""
+        path = _written(spec)
+        self._launch(["train", str(path), "--detach", "--json"], on_started, on_error, path)
+
+    def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError) -> None:
+        """Continue a run from its last checkpoint."""
+        self._launch(["resume", str(run), "--detach", "--json"], on_started, on_error)
+
+    def request(self, run: Path | str, kind: str) -> str:
+        """Ask a living run to stop, pause or checkpoint; returns why that was not possible, or nothing."""
+        assert kind in REQUESTS, kind
+        try:
+            RunFolder(run).request(kind)
+        except OSError as error:
+            return f"The run could not be asked to {kind}: {error.strerror}: {run}"
+        return ""
+
+    def close(self) -> None:
+        """Let a run that is just being started get away; nothing else is waited for."""
+        for process in list(self._starting):
+            process.waitForFinished(CLOSE_MS)
+
+    def _launch(self, arguments: list[str], on_started: OnStarted, on_error: OnError, spec: Path | None = None) -> None:
+        process = backend_process(arguments, self._environment(), self)
+        self._starting.add(process)
+
+        def ended() -> None:
+            if process not in self._starting:
+                return
+            self._starting.discard(process)
+            if spec is not None:
+                spec.unlink(missing_ok=True)
+            run, sentence = _result(process)
+            process.deleteLater()
+            if run:
+                self.started.emit(run)
+                on_started(run)
+            else:
+                on_error(sentence)
+
+        process.finished.connect(ended)
+        process.errorOccurred.connect(lambda error: ended() if error == QProcess.ProcessError.FailedToStart else None)
+        process.start()
+
+
+def _written(spec: Mapping[str, Any]) -> Path:
+    """The spec as a temporary file; JSON is YAML 1.2, so no YAML writer is needed here."""
+    with tempfile.NamedTemporaryFile("w", prefix="burnish-", suffix=".yaml", delete=False, encoding="utf-8") as file:
+        json.dump(spec, file, ensure_ascii=False)
+    return Path(file.name)
+
+
+def _result(process: QProcess) -> tuple[str, str]:
+    """The run's folder, or the sentence why there is none."""
+    printed = bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace")
+    said = bytes(process.readAllStandardError().data()).decode("utf-8", "replace")
+    try:
+        return str(json.loads(last_line(printed))["run"]), ""
+    except (ValueError, KeyError, TypeError):
+        return "", last_line(said) or "The run could not be started and nobody said why; `burnish doctor` may know."

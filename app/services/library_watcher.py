@@ -1,0 +1,47 @@
+"""Owns keeping the list of runs fresh, a few milliseconds at a time."""
+
+import time
+from collections.abc import Iterator
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.core.run_library import RunLibrary
+
+SLICE_SECONDS = 0.005
+INTERVAL_MS = 1500
+SLICE_MS = 10
+
+
+class LibraryWatcher(QObject):
+    """Looks at all runs again and again and says when their list has changed."""
+
+    changed = Signal()
+
+    def __init__(self, library: RunLibrary, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.library = library
+        self._look: Iterator[None] | None = None
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._on_tick)
+        self._timer.start()
+
+    def look_now(self) -> None:
+        """Look at once instead of at the next interval."""
+        self._timer.start(0)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._timer.stop()
+
+    def _on_tick(self) -> None:
+        before = self.library.runs
+        self._look = self._look or self.library.look()
+        end = time.perf_counter() + SLICE_SECONDS
+        for _ in self._look:
+            if time.perf_counter() >= end:
+                self._timer.start(SLICE_MS)
+                return
+        self._look = None
+        self._timer.start(INTERVAL_MS)
+        if self.library.runs != before:
+            self.changed.emit()

@@ -1,0 +1,162 @@
+"""Owns watching one run folder: new events into its state, new log lines, and how the run stands."""
+
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.core.outcome import Outcome, look_at
+from app.core.run_state import RunState
+from backend.contract import events
+from backend.contract.run_folder import RunFolder
+
+DRAIN_SECONDS = 0.006
+"""The longest time a tick spends on events, so that the window stays smooth."""
+CHUNK_BYTES = 16_000
+"""About a hundred events, half a millisecond."""
+LONGEST_LINE_BYTES = 8_000_000
+IDLE_MS = 100
+BUSY_MS = 8
+LIFE_SECONDS = 1.0
+LOG_BYTES = 64_000
+"""At most so much of `process.log` is read at a time; of an old log only the tail."""
+
+
+class RunWatcher(QObject):
+    """Watches a run. Opening an old one is watching one that has stopped growing."""
+
+    advanced = Signal()
+    """New events are in `state`."""
+    restarted = Signal()
+    """`state` is another object, as `events.jsonl` was replaced by a shorter file."""
+    logged = Signal(list)
+    """New lines of `process.log`."""
+    outcome_changed = Signal(object)
+    """An `Outcome`: how the run stands."""
+    caught_up = Signal()
+    """Everything that was on disk is in `state`; once."""
+    vanished = Signal(str)
+    """The folder is gone; one sentence."""
+
+    def __init__(self, path: Path | str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.folder = RunFolder(path)
+        self.state = RunState()
+        self.outcome = Outcome("starting")
+        self.is_caught_up = False
+        self._offset = 0
+        self._log_offset: int | None = None
+        self._life_looked = 0.0
+        self._timer = QTimer(self, interval=BUSY_MS)
+        self._timer.timeout.connect(self._on_tick)
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._timer.stop()
+
+    def look_now(self) -> None:
+        """Look at the run's life at the next tick, for example after a request."""
+        self._life_looked = 0.0
+
+    def _on_tick(self) -> None:
+        if not self.folder.exists():
+            self._timer.stop()
+            self.vanished.emit(f"The folder of this run is gone: {self.folder.path}")
+            return
+        more = self._drain()
+        self._read_log()
+        if not more and not self.is_caught_up:
+            self.is_caught_up = True
+            self._life_looked = 0.0
+            self._look_at_life()
+            self.caught_up.emit()
+        self._look_at_life()
+        self._timer.setInterval(BUSY_MS if more else IDLE_MS)
+
+    # Events
+
+    def _drain(self) -> bool:
+        """Read events until the time is up or the file is; says whether there is more."""
+        end = time.perf_counter() + DRAIN_SECONDS
+        took_any = False
+        try:
+            with self.folder.events.open("rb") as file:
+                self._begin_anew_if_shorter(file.seek(0, 2))
+                file.seek(self._offset)
+                while True:
+                    took = self._take(file.read(CHUNK_BYTES), file)
+                    took_any = took_any or took > 0
+                    if took == 0 or time.perf_counter() >= end:
+                        break
+        except FileNotFoundError:
+            took = 0
+            self._begin_anew_if_shorter(0)
+        if took_any:
+            self.advanced.emit()
+        return took > 0
+
+    def _take(self, chunk: bytes, file: BinaryIO) -> int:
+        """Apply the complete lines of a chunk; a half-written last line stays on disk and is read again.
+
+        So nothing stale is ever held: a torn line that a resumed run cuts off is simply not there at the next look.
+        """
+        while chunk and b"\n" not in chunk and len(chunk) < LONGEST_LINE_BYTES:
+            longer = file.read(len(chunk))
+            if not longer:
+                break
+            chunk += longer
+        many, used = events.decode_lines(chunk)
+        if used == 0 and len(chunk) >= LONGEST_LINE_BYTES:
+            used = len(chunk)
+        self.state.apply_all(many)
+        self._offset += used
+        file.seek(self._offset)
+        return used
+
+    def _begin_anew_if_shorter(self, size: int) -> None:
+        if size < self._offset:
+            self._offset = 0
+            self.state = RunState()
+            self.restarted.emit()
+
+    # The log
+
+    def _read_log(self) -> None:
+        try:
+            size = self.folder.log.stat().st_size
+            if self._log_offset is None or size < self._log_offset:
+                self._log_offset = max(0, size - LOG_BYTES)
+            if size == self._log_offset:
+                return
+            with self.folder.log.open("rb") as file:
+                file.seek(self._log_offset)
+                data = file.read(LOG_BYTES)
+        except FileNotFoundError:
+            self._log_offset = None
+            return
+        used = data.rfind(b"\n") + 1 or (len(data) if len(data) == LOG_BYTES else 0)
+        if used:
+            self._log_offset += used
+            self.logged.emit(_lines(data[:used]))
+
+    # Life
+
+    def _look_at_life(self) -> None:
+        now = time.monotonic()
+        if now - self._life_looked < LIFE_SECONDS or not self.is_caught_up:
+            return
+        self._life_looked = now
+        outcome = look_at(self.folder, self.state)
+        if outcome != self.outcome:
+            self.outcome = outcome
+            self.outcome_changed.emit(outcome)
+
+
+def _lines(data: bytes) -> list[str]:
+    """Whole lines; of a progress bar that was redrawn with carriage returns only its last form."""
+    lines = (
+        data.decode("utf-8", "replace").split("\n")[:-1] if data.endswith(b"\n") else [data.decode("utf-8", "replace")]
+    )
+    return [line.rstrip("\r").rpartition("\r")[2] for line in lines]

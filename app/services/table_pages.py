@@ -1,0 +1,125 @@
+"""Owns paging through a predictions file: a few row groups in memory, whatever the file's size."""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+PAGES_KEPT = 8
+"""Row groups in memory; at about 5,000 rows each some ten megabytes."""
+FILTER_ROWS = 20_000
+"""Above this the helper process filters and sorts."""
+
+
+class TablePages:
+    """One Parquet file, read a row group at a time. Raises OSError or ValueError where it cannot be read."""
+
+    def __init__(self, path: Path | str) -> None:
+        # pyarrow takes 26 MB and a quarter of a second: only who looks at predictions pays.
+        import pyarrow.parquet as parquet
+
+        self.path = Path(path)
+        self._file = parquet.ParquetFile(self.path)
+        metadata = self._file.metadata
+        self.columns: list[str] = list(self._file.schema_arrow.names)
+        self.row_count: int = metadata.num_rows
+        self._starts = [0]
+        for group in range(metadata.num_row_groups):
+            self._starts.append(self._starts[-1] + metadata.row_group(group).num_rows)
+        self._pages: OrderedDict[int, pa.Table] = OrderedDict()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._pages.clear()
+        self._file.close()
+
+    def cell(self, row: int, column: int) -> Any:
+        """One value, None where there is none. Row and column count from 0."""
+        page, start = self._page(row)
+        return page.column(column)[row - start].as_py()
+
+    def row(self, row: int) -> dict[str, Any]:
+        """All values of one row by column name."""
+        page, start = self._page(row)
+        return {name: page.column(number)[row - start].as_py() for number, name in enumerate(self.columns)}
+
+    def filter(
+        self, right: bool | None = None, text: str = "", sort_by: str | None = None, descending: bool = False
+    ) -> "np.ndarray":
+        """Numbers of the rows that fit, in the order asked for; for files of at most FILTER_ROWS rows.
+
+        `right` keeps rows whose prediction equals (or does not equal) the actual value, `text` those with that text in
+        any column. Raises ValueError for larger files and unknown columns.
+        """
+        import numpy as np
+        import pyarrow.compute as compute
+
+        if self.row_count > FILTER_ROWS:
+            raise ValueError(f"{self.row_count} rows are filtered by the helper process (filter_predictions)")
+        table = self._file.read()
+        keep = np.ones(self.row_count, dtype=bool)
+        if right is not None:
+            keep &= _fits(table, right)
+        if text:
+            keep &= _contains(table, text)
+        rows = np.flatnonzero(keep)
+        if sort_by is None:
+            return rows
+        if sort_by not in self.columns:
+            raise ValueError(f"{sort_by!r} is no column of {self.path.name}")
+        keys = [(sort_by, "descending" if descending else "ascending")]
+        order = compute.call_function("sort_indices", [table], compute.SortOptions(keys)).to_numpy()
+        return order[keep[order]]
+
+    def read_indices(self, arrow: Path | str) -> "np.ndarray":
+        """Row numbers from the Arrow file of `filter_predictions`, which is deleted."""
+        import pyarrow as pa
+
+        with pa.memory_map(str(arrow)) as source:
+            try:
+                table = pa.ipc.open_file(source).read_all()
+            except pa.ArrowInvalid:
+                source.seek(0)
+                table = pa.ipc.open_stream(source).read_all()
+            indices = table.column(0).to_numpy().copy()
+        Path(arrow).unlink(missing_ok=True)
+        return indices
+
+    def _page(self, row: int) -> "tuple[pa.Table, int]":
+        group = bisect_right(self._starts, row) - 1
+        if not 0 <= group < len(self._starts) - 1:
+            raise IndexError(row)
+        page = self._pages.get(group)
+        if page is None:
+            page = self._pages[group] = self._file.read_row_group(group)
+            if len(self._pages) > PAGES_KEPT:
+                self._pages.popitem(last=False)
+        else:
+            self._pages.move_to_end(group)
+        return page, self._starts[group]
+
+
+def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
+    import pyarrow.compute as compute
+
+    if not {"prediction", "actual"} <= set(table.column_names):
+        raise ValueError("there are no actual values to compare the predictions with")
+    equal = compute.call_function("equal", [compute.cast(table[name], "string") for name in ("prediction", "actual")])
+    wanted = equal if right else compute.call_function("invert", [equal])
+    return compute.fill_null(wanted, False).to_numpy().astype(bool)
+
+
+def _contains(table: "pa.Table", text: str) -> "np.ndarray":
+    import numpy as np
+    import pyarrow.compute as compute
+
+    options = compute.MatchSubstringOptions(text, ignore_case=True)
+    found = np.zeros(table.num_rows, dtype=bool)
+    for column in table.columns:
+        hits = compute.call_function("match_substring", [compute.cast(column, "string")], options)
+        found |= compute.fill_null(hits, False).to_numpy().astype(bool)
+    return found

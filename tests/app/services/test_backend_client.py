@@ -1,0 +1,146 @@
+"""The conversation with the helper process."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from app.services.backend_client import ArrowAnswer, BackendClient
+from backend.contract.queries import DeviceList
+
+
+class Said:
+    """What came back for one question."""
+
+    def __init__(self) -> None:
+        self.answers: list = []
+        self.mistakes: list = []
+        self.progress: list = []
+
+    def __call__(self) -> bool:
+        return bool(self.answers or self.mistakes)
+
+
+@pytest.fixture
+def client(qtbot, helper):
+    made = BackendClient(make_process=helper)
+    yield made
+    made.close()
+
+
+def asked(client: BackendClient, query: str, **arguments) -> Said:
+    said = Said()
+    client.ask(query, arguments, said.answers.append, said.mistakes.append, said.progress.append)
+    return said
+
+
+def test_nothing_is_started_before_the_first_question(client):
+    assert client.process_id == 0
+
+
+def test_a_question_is_answered_although_something_else_was_printed(qtbot, client):
+    said = asked(client, "echo", text="Grüße")
+    qtbot.waitUntil(said)
+    assert said.answers == [{"text": "Grüße"}]
+
+
+def test_answers_take_their_shape_from_the_contract(qtbot, client):
+    said = asked(client, "devices")
+    qtbot.waitUntil(said)
+    assert isinstance(said.answers[0], DeviceList)
+    assert said.answers[0].devices[0].name == "two cores"
+
+
+def test_an_answer_of_another_shape_is_a_mistake_in_words(qtbot, client):
+    said = asked(client, "plan")
+    qtbot.waitUntil(said)
+    assert "another shape" in said.mistakes[0].message
+
+
+def test_a_large_answer_is_a_file(qtbot, client):
+    said = asked(client, "large")
+    qtbot.waitUntil(said)
+    assert said.answers == [ArrowAnswer("/somewhere/answer.arrow")]
+
+
+def test_progress_comes_before_the_answer(qtbot, client):
+    said = asked(client, "count", to=3)
+    qtbot.waitUntil(said)
+    assert [one.done for one in said.progress] == [0, 1, 2]
+    assert said.answers == [3]
+
+
+def test_a_refusal_names_the_field(qtbot, client):
+    said = asked(client, "refuse")
+    qtbot.waitUntil(said)
+    assert (said.mistakes[0].message, said.mistakes[0].field) == ("No. Choose another file.", "data.train")
+
+
+def test_a_cancelled_question_is_never_answered(qtbot, client):
+    cancelled, other = Said(), Said()
+    ticket = client.ask("echo", {"n": 1}, cancelled.answers.append, cancelled.mistakes.append)
+    ticket.cancel()
+    client.ask("echo", {"n": 2}, other.answers.append, other.mistakes.append)
+    qtbot.waitUntil(other)
+    assert not ticket.open
+    assert not cancelled()
+
+
+def test_a_helper_that_dies_is_started_again_and_asked_once_more(qtbot, client, tmp_path: Path):
+    states: list[str] = []
+    client.state_changed.connect(states.append)
+    said = asked(client, "die_once", mark=str(tmp_path / "died"))
+    qtbot.waitUntil(said)
+    assert said.answers == ["alive again"]
+    qtbot.waitUntil(lambda: states[-1:] == ["ready"])
+    assert "restarting" in states
+
+
+def test_a_question_that_kills_the_helper_twice_gets_one_sentence(qtbot, client):
+    said = asked(client, "die")
+    qtbot.waitUntil(said)
+    assert len(said.mistakes) == 1
+    assert "cannot go on" in said.mistakes[0].message
+    assert "try again" in said.mistakes[0].message
+
+
+def test_after_a_death_other_questions_are_answered(qtbot, client):
+    said = asked(client, "die")
+    qtbot.waitUntil(said)
+    later = asked(client, "echo", n=1)
+    qtbot.waitUntil(later)
+    assert later.answers == [{"n": 1}]
+
+
+def test_a_helper_that_is_killed_while_asked_answers_all_the_same(qtbot, client):
+    first = asked(client, "pid")
+    qtbot.waitUntil(first)
+    said = asked(client, "pid")
+    os.kill(first.answers[0], signal.SIGKILL)
+    qtbot.waitUntil(said)
+    assert said.answers
+    assert client.process_id != first.answers[0]
+
+
+def test_a_helper_that_cannot_start_is_reported(qtbot, tmp_path: Path):
+    from PySide6.QtCore import QProcess
+
+    def missing(parent):
+        process = QProcess(parent)
+        process.setProgram(str(tmp_path / "no-such-program"))
+        return process
+
+    client = BackendClient(make_process=missing)
+    said = asked(client, "echo")
+    qtbot.waitUntil(said)
+    assert "burnish doctor" in said.mistakes[0].message
+    client.close()
+
+
+def test_closing_ends_the_helper(qtbot, client):
+    said = asked(client, "pid")
+    qtbot.waitUntil(said)
+    client.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(said.answers[0], 0)

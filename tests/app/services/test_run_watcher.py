@@ -1,0 +1,129 @@
+"""Watching a run folder that grows, stops, is cut, or disappears."""
+
+import os
+import shutil
+import time
+
+import pytest
+
+from app.services.run_watcher import RunWatcher
+from backend.contract import events
+from backend.contract.run_folder import take_lock
+
+
+@pytest.fixture
+def watcher(qtbot, written_run):
+    made = RunWatcher(written_run.folder.path)
+    yield made
+    made.stop()
+
+
+def test_an_old_run_is_read_to_its_end(qtbot, watcher, written_run):
+    written_run.steps(1, 500)
+    qtbot.waitUntil(lambda: watcher.is_caught_up)
+    assert watcher.state.step == 500
+    assert len(watcher.state.series["loss"]) == 500
+
+
+def test_new_lines_arrive(qtbot, watcher, written_run):
+    qtbot.waitUntil(lambda: watcher.is_caught_up)
+    with qtbot.waitSignal(watcher.advanced):
+        written_run.steps(1, 3)
+    assert watcher.state.step == 3
+
+
+def test_a_half_written_line_waits(qtbot, watcher, written_run):
+    line = events.encode(events.Warned(time=5.0, code="x", message="whole"))
+    written_run.append_bytes(line[:15])
+    qtbot.waitUntil(lambda: watcher.is_caught_up)
+    assert watcher.state.warnings == []
+    written_run.append_bytes(line[15:])
+    qtbot.waitUntil(lambda: [warning.message for warning in watcher.state.warnings] == ["whole"])
+
+
+def test_a_torn_line_that_is_cut_off_leaves_nothing_stale(qtbot, watcher, written_run):
+    whole = written_run.folder.events.stat().st_size
+    written_run.append_bytes(b'{"event":"Warned","time":5.0,"code":"torn","mess')
+    qtbot.waitUntil(lambda: watcher.is_caught_up)
+    os.truncate(written_run.folder.events, whole)
+    written_run.append(
+        events.RunResumed(time=6.0, attempt=2, from_step=0), events.Warned(time=7, code="y", message="new")
+    )
+    qtbot.waitUntil(lambda: watcher.state.attempt == 2)
+    assert [warning.message for warning in watcher.state.warnings] == ["new"]
+
+
+def test_a_file_that_was_replaced_by_a_shorter_one_is_read_anew(qtbot, watcher, written_run):
+    written_run.steps(1, 50)
+    qtbot.waitUntil(lambda: watcher.state.step == 50)
+    with qtbot.waitSignal(watcher.restarted):
+        written_run.folder.events.write_bytes(
+            events.encode(events.RunStarted(time=9.0, name="other", task="causal_lm", model="m"))
+        )
+    qtbot.waitUntil(lambda: watcher.state.name == "other")
+    assert watcher.state.step == 0
+
+
+def test_an_unknown_event_and_a_damaged_line_are_stepped_over(qtbot, watcher, written_run):
+    written_run.append_bytes(b'{"event":"FromTheFuture","time":1,"what":[1,2]}\nthis is no json\n')
+    written_run.steps(1, 2)
+    qtbot.waitUntil(lambda: watcher.state.step == 2)
+
+
+def test_a_line_longer_than_a_chunk_is_read(qtbot, watcher, written_run):
+    written_run.append(events.Warned(time=5.0, code="long", message="x" * 300_000))
+    qtbot.waitUntil(lambda: len(watcher.state.warnings) == 1)
+    assert len(watcher.state.warnings[0].message) == 300_000
+
+
+def test_a_deleted_folder_is_said_once(qtbot, watcher, written_run):
+    qtbot.waitUntil(lambda: watcher.is_caught_up)
+    with qtbot.waitSignal(watcher.vanished) as gone:
+        shutil.rmtree(written_run.folder.path)
+    assert str(written_run.folder.path) in gone.args[0]
+
+
+def test_a_free_lock_without_an_exit_is_lost(qtbot, watcher):
+    qtbot.waitUntil(lambda: watcher.outcome.state == "lost")
+
+
+def test_a_held_lock_is_running_until_its_holder_dies(qtbot, written_run):
+    descriptor = take_lock(written_run.folder.lock)
+    watcher = RunWatcher(written_run.folder.path)
+    written_run.steps(1, 2)
+    qtbot.waitUntil(lambda: watcher.outcome.state == "running")
+    os.close(descriptor)
+    qtbot.waitUntil(lambda: watcher.outcome.state == "lost")
+    watcher.stop()
+
+
+def test_the_log_arrives_in_whole_lines_and_a_bar_as_its_last_form(qtbot, watcher, written_run):
+    lines: list[str] = []
+    watcher.logged.connect(lines.extend)
+    written_run.folder.log.write_bytes("first\n10%\r50%\r100%\nGrüße\nhalf".encode())
+    qtbot.waitUntil(lambda: lines == ["first", "100%", "Grüße"])
+
+
+def test_two_windows_see_the_same_run(qtbot, written_run):
+    one, other = RunWatcher(written_run.folder.path), RunWatcher(written_run.folder.path)
+    written_run.steps(1, 20)
+    qtbot.waitUntil(lambda: one.state.step == other.state.step == 20)
+    assert one.state.series["loss"].ys == other.state.series["loss"].ys
+    one.stop()
+    written_run.steps(21, 25)
+    qtbot.waitUntil(lambda: other.state.step == 25)
+    assert one.state.step == 20
+    other.stop()
+
+
+def test_a_long_run_is_read_in_short_ticks(qtbot, written_run):
+    written_run.steps(1, 30_000)
+    watcher = RunWatcher(written_run.folder.path)
+    watcher.stop()
+    longest = 0.0
+    while not watcher.is_caught_up:
+        before = time.process_time()
+        watcher._on_tick()
+        longest = max(longest, time.process_time() - before)
+    assert watcher.state.step == 30_000
+    assert longest < 0.030
