@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from backend.contract.catalog import Device
 from backend.contract.heads import HeadFacts
 from backend.contract.spec import ModelSection, Section, TrainingSection
 
@@ -94,6 +95,11 @@ class EngineEntry(Protocol):
     @staticmethod
     def create() -> "Engine":
         """The engine; imports its framework."""
+        ...
+
+    @staticmethod
+    def devices() -> list[Device]:
+        """What the framework sees to compute on, accelerators first; imports it."""
         ...
 
 

@@ -54,8 +54,8 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     checkpoints.clear_leftovers()
     from_step = checkpoints.latest() or 0
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    device, precision, _ = devices.choose(spec, engine_kind.devices())
-    _begin(folder, spec, log, stages, earlier, from_step, device, precision)
+    choice = devices.choose(spec, engine_kind.devices())
+    _begin(folder, spec, log, stages, earlier, from_step, choice)
 
     stages.start("loading model")
     model = locate_model(spec, stages.report, convert=True)  # consent was asked for before the run was written
@@ -75,9 +75,16 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         features["train"].fingerprint,
         spec.training.length_buckets,
     )
-    micro_batch_size = planner.micro_batch_size(spec, model.folder, device, int(features["train"].lengths.max()))
+    micro_batch_size = planner.micro_batch_size(
+        spec,
+        model.folder,
+        planner.available_mb(spec, choice.device),
+        int(features["train"].lengths.max()),
+        session.task.head,
+        planner.count_parameters(spec, model.folder),
+    )
     plan = _plan(spec, order, micro_batch_size, len(features["train"]), stages)
-    log.write(_load(session, spec, model, device, precision, features))
+    log.write(_load(session, spec, model, choice, features))
     log.write(plan)
     if from_step:
         session.engine.restore(folder.checkpoint(from_step))
@@ -96,7 +103,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
 
 def _begin(
     folder: RunFolder, spec: RunSpec, log: EventLog, stages: Stages, earlier: list[AnyEvent], from_step: int,
-    device: str, precision: str,
+    choice: devices.Choice,
 ) -> None:  # fmt: skip
     """The first event of the attempt; a resume also says where library versions differ from the first attempt's."""
     record = folder.process_record()
@@ -106,7 +113,7 @@ def _begin(
         log.write(
             RunStarted(
                 time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
-                contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=device, precision=precision,
+                contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.name, precision=choice.precision,
                 versions=versions,
             )
         )  # fmt: skip
@@ -117,8 +124,8 @@ def _begin(
             attempt=attempt,
             from_step=from_step,
             versions=versions,
-            device=device,
-            precision=precision,
+            device=choice.name,
+            precision=choice.precision,
         )
     )
     changed = [
@@ -163,7 +170,7 @@ def _open_session(spec: RunSpec, material: Material, model: ModelLocation, engin
 
 
 def _load(
-    session: Session, spec: RunSpec, model: ModelLocation, device: str, precision: str, features: dict[str, Features]
+    session: Session, spec: RunSpec, model: ModelLocation, choice: devices.Choice, features: dict[str, Features]
 ) -> ModelLoaded:
     loaded = session.engine.load(
         Loading(
@@ -171,8 +178,8 @@ def _load(
             head=session.task.head_facts(session.facts),
             model=spec.model,
             training=spec.training,
-            device=device,
-            precision=precision,  # type: ignore[arg-type]
+            device=choice.name,
+            precision=choice.precision,
             vocabulary=len(session.tokenizer),
             max_length=max(int(one.lengths.max()) for one in features.values()),
             pad_token_id=session.pad_token_id,

@@ -32,5 +32,12 @@ class TorchEntry:
 
         return TorchEngine()
 
+    @staticmethod
+    def devices():
+        """What PyTorch sees to compute on; imports torch."""
+        from backend.engines.torch.devices import devices  # torch takes seconds to import
+
+        return devices()
+
 
 ENGINE = TorchEntry

@@ -1,0 +1,113 @@
+"""Owns what is here to compute on, and which of it a run takes with which precision."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import psutil
+
+from backend.contract.catalog import Device
+from backend.contract.errors import InputError
+from backend.contract.spec import RunSpec
+
+Precision = Literal["float32", "bfloat16", "float16"]
+SECONDS_TO_LIST = 60.0
+OVERFLOWS_IN_FLOAT16 = ("t5", "mt5", "umt5", "longt5")
+"""Families whose activations leave float16's range (https://github.com/huggingface/transformers/pull/10956)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Where a run computes; `name` is what an engine understands (`cpu`, `cuda:0`), `reason` explains the precision."""
+
+    name: str
+    device: Device
+    precision: Precision
+    reason: str
+
+
+def processor() -> Device:
+    """This computer's processor and memory."""
+    memory = psutil.virtual_memory()
+    return Device("cpu", 0, "Processor", memory.total / 1e6, memory.available / 1e6, ["float32", "bfloat16"])
+
+
+def list_devices(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> list[Device]:
+    """What an engine's framework sees, asked of a child that exits before the answer is used.
+
+    A TPU admits one process, and a framework takes accelerator memory at first touch. Without the framework, or where
+    it does not answer in time, there is the processor alone.
+    """
+    command = [sys.executable, "-P", "-m", f"backend.engines.{engine}.devices"]
+    package_root = Path(__file__).resolve().parents[2]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=seconds, check=True, cwd=package_root)
+        return msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device])
+    except (OSError, subprocess.SubprocessError, IndexError, msgspec.DecodeError):
+        return [processor()]
+
+
+def choose(spec: RunSpec, here: list[Device]) -> Choice:
+    """The device and precision of a run. Raises InputError naming what is here where the wish cannot be met."""
+    device = _device(spec, here)
+    precision, reason = _precision(spec, device)
+    return Choice("cpu" if device.kind == "cpu" else f"{device.kind}:{device.index}", device, precision, reason)
+
+
+def _device(spec: RunSpec, here: list[Device]) -> Device:
+    wanted, numbers = spec.hardware.device, spec.hardware.devices
+    if wanted == "auto":
+        found = [device for device in here if device.kind != "cpu"] or here
+    else:
+        found = [device for device in here if device.kind == wanted]
+    if not found:
+        kinds = ", ".join(sorted({device.kind for device in here}))
+        raise InputError(f"hardware.device: there is no {wanted} here; there is {kinds}", "hardware.device")
+    if not numbers:
+        return found[0]
+    if len(numbers) > 1:
+        raise InputError(
+            "hardware.devices: this Burnish trains on one device at a time; name one number", "hardware.devices"
+        )
+    chosen = [device for device in found if device.index == numbers[0]]
+    if not chosen:
+        there = ", ".join(str(device.index) for device in found)
+        raise InputError(
+            f"hardware.devices: there is no device number {numbers[0]}; there are {there}", "hardware.devices"
+        )
+    return chosen[0]
+
+
+def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
+    wanted = spec.hardware.precision
+    if wanted != "auto":
+        if device.precisions and wanted not in device.precisions:
+            raise InputError(
+                f"hardware.precision: {device.name} cannot compute in {wanted}; it can in {', '.join(device.precisions)}",
+                "hardware.precision",
+            )
+        return wanted, "chosen by hand"
+    if device.kind == "cpu":
+        return "float32", "a processor is fastest in float32"
+    if "bfloat16" in device.precisions:
+        return "bfloat16", f"{device.name} computes in bfloat16, which has the range of float32"
+    if "float16" not in device.precisions or _model_type(spec) in OVERFLOWS_IN_FLOAT16:
+        return (
+            "float32",
+            "this model overflows in float16"
+            if "float16" in device.precisions
+            else f"{device.name} has nothing faster",
+        )
+    return "float16", f"{device.name} has no bfloat16; float16 with loss scaling is faster than float32"
+
+
+def _model_type(spec: RunSpec) -> str:
+    try:
+        config = json.loads((Path(spec.model.name_or_path) / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return spec.model.name_or_path.rsplit("/", 1)[-1].split("-", 1)[0].lower()
+    return str(config.get("model_type", ""))

@@ -1,0 +1,103 @@
+"""Owns what a run will cost: memory by parts, the rows of a forward pass that fit, steps, tokens, time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from backend.contract.catalog import Device
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.queries import PlanPart
+from backend.contract.spec import RunSpec
+from backend.models import inspection
+
+MB = 1e6
+LIBRARIES_MB = 450.0
+"""Resident memory of Python with PyTorch and transformers before a model is loaded (measured on Linux)."""
+SHARE = 0.9
+"""Part of the free memory that a plan may fill; the rest is for what it cannot foresee."""
+
+
+class Shape:
+    """The sizes that decide memory, read from a Hugging Face configuration whatever its family calls them."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.hidden = _first(config, "hidden_size", "d_model", "n_embd", "dim", default=768)
+        self.layers = _first(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers", default=12)
+        self.heads = _first(config, "num_attention_heads", "n_head", "num_heads", "n_heads", default=12)
+        self.vocabulary = _first(config, "vocab_size", default=30_000)
+        self.inner = _first(
+            config, "intermediate_size", "ffn_dim", "d_ff", "n_inner", "hidden_dim", default=4 * self.hidden
+        )
+
+    def parameters(self) -> int:
+        """About how many parameters a model of this shape has; used only where no weights can be counted."""
+        per_layer = 4 * self.hidden**2 + 2 * self.hidden * self.inner
+        return int(self.vocabulary * self.hidden + self.layers * per_layer)
+
+
+def _first(config: dict[str, Any], *names: str, default: int) -> int:
+    return next((int(config[name]) for name in names if isinstance(config.get(name), int)), default)
+
+
+def memory(spec: RunSpec, folder: Path, head: Head, rows: int, length: int, parameters: int) -> list[PlanPart]:
+    """What training takes with `rows` sequences of `length` tokens in one forward pass, in megabytes.
+
+    Weights, gradients and the two moments of AdamW are float32. Activations follow Korthikanti et al. 2022 (about 34
+    values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count thrice
+    (logits, log-probabilities, gradient).
+    """
+    shape = Shape(read_config(folder, spec))
+    width = 2 if spec.hardware.precision in ("bfloat16", "float16") else 4
+    tokens = rows * length
+    per_layer = (
+        tokens * shape.hidden * (2 if spec.training.gradient_checkpointing else 17 + 2 * shape.inner / shape.hidden)
+    )
+    attention = 0 if spec.training.gradient_checkpointing else 2.5 * rows * shape.heads * length**2
+    logits = tokens * shape.vocabulary * 3 * 4 if head in (Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM) else 0
+    return [
+        PlanPart("Weights", 4 * parameters / MB),
+        PlanPart("Gradients", 4 * parameters / MB),
+        PlanPart("Optimizer", 8 * parameters / MB),
+        PlanPart("Activations", shape.layers * (per_layer + attention) * width / MB + logits / MB),
+        PlanPart("Libraries", LIBRARIES_MB),
+    ]
+
+
+def micro_batch_size(spec: RunSpec, folder: Path, available_mb: float, length: int, head: Head, parameters: int) -> int:
+    """Rows of one forward pass: as asked for, else the batch halved until it fits into the free memory."""
+    if spec.hardware.micro_batch_size is not None:
+        return min(spec.hardware.micro_batch_size, spec.training.batch_size)
+    rows = spec.training.batch_size
+    while rows > 1 and total(memory(spec, folder, head, rows, length, parameters)) > available_mb * SHARE:
+        rows = -(-rows // 2)
+    return rows
+
+
+def total(parts: list[PlanPart]) -> float:
+    """Megabytes of all parts."""
+    return sum(part.megabytes for part in parts)
+
+
+def available_mb(spec: RunSpec, device: Device) -> float:
+    """Free memory of the device, or what `hardware.memory_limit` leaves of it."""
+    limit = spec.hardware.memory_limit
+    return device.free_mb if limit is None else min(device.free_mb, limit * 1000)
+
+
+def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:
+    """The model's configuration with the spec's changes. Raises InputError where there is none."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"model.name_or_path: {folder} has no readable config.json", "model.name_or_path") from None
+    return {**config, **spec.model.config}
+
+
+def count_parameters(spec: RunSpec, folder: Path) -> int:
+    """Counted in the weights' header, else estimated from the configuration."""
+    if spec.model.initialise == "pretrained":
+        counted = inspection.count_parameters(folder)
+        if counted:
+            return counted
+    return Shape(read_config(folder, spec)).parameters()

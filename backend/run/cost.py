@@ -1,0 +1,100 @@
+"""Owns the answer to "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
+
+import numpy as np
+
+from backend.contract.catalog import Device
+from backend.contract.queries import RunPlan
+from backend.contract.spec import RunSpec
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.hardware import devices, planner
+from backend.run import throughput
+from backend.run.preparation import Material, is_offline, locate_model, make_task, quiet, read_material
+from backend.tokenizers.loading import open_tokenizer
+
+SAMPLE_ROWS = 2000
+"""Rows that are tokenised to estimate lengths; the rest is taken to be alike."""
+
+
+def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
+    """What training `spec` on one of the devices that are `here` would take. Raises InputError."""
+    model = locate_model(spec, report)
+    material = read_material(spec, model.folder, report)
+    lengths, per_row = _sample_lengths(spec, material, str(model.folder))
+    choice = devices.choose(spec, here)
+    rows = len(material.rows["train"])
+    features = max(1, round(rows * per_row))
+    task = make_task(spec)
+    parameters = planner.count_parameters(spec, model.folder)
+    available = planner.available_mb(spec, choice.device)
+    longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
+    micro = min(planner.micro_batch_size(spec, model.folder, available, longest, task.head, parameters), batch_size)
+    memory = planner.memory(spec, model.folder, task.head, micro, longest, parameters)
+    needed = planner.total(memory)
+    steps_per_epoch = -(-features // spec.training.batch_size)
+    total_steps = spec.training.max_steps or max(1, round(spec.training.epochs * steps_per_epoch))
+    tokens_per_epoch = int(lengths.mean() * features)
+    speed = throughput.expected(spec, model.folder, choice.name, choice.precision)
+    return RunPlan(
+        rows=rows,
+        features=features,
+        steps_per_epoch=steps_per_epoch,
+        total_steps=total_steps,
+        batch_size=batch_size,
+        micro_batch_size=micro,
+        accumulation=-(-batch_size // micro),
+        tokens_per_epoch=tokens_per_epoch,
+        parameters=parameters,
+        trainable=parameters,
+        device=choice.name,
+        precision=choice.precision,
+        precision_reason=choice.reason,
+        memory=memory,
+        memory_mb=needed,
+        available_mb=available,
+        fits=needed <= available,
+        seconds=total_steps / steps_per_epoch * tokens_per_epoch / speed if speed else None,
+        notes=_notes(spec, material, rows, micro, batch_size),
+        problems=_problems(needed, available, micro),
+    )
+
+
+def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.ndarray, float]:
+    """Tokens per feature over the first rows, and features per row."""
+    train, task = material.rows["train"], make_task(spec)
+    sample: Rows = train.take(np.arange(min(SAMPLE_ROWS, len(train))), "sample")
+    tokenizer = open_tokenizer(
+        spec.model.tokenizer or folder, options=spec.model.tokenizer_options, offline=is_offline()
+    )
+    lengths = [
+        len(ids)
+        for batch in task.encode(sample, material.columns, tokenizer, material.facts)
+        for ids in batch.column("input_ids")
+    ]
+    return np.array(lengths or [1]), len(lengths) / len(sample)
+
+
+def _notes(spec: RunSpec, material: Material, rows: int, micro: int, batch_size: int) -> list[str]:
+    notes = [
+        f"{len(part.skipped):,} {split} rows cannot be used, the first: {part.skipped[0].place} ({part.skipped[0].reason})."
+        for split, part in material.rows.items()
+        if part.skipped
+    ]
+    if spec.training.batch_size > rows:
+        notes.append(
+            f"The batch of {spec.training.batch_size} is larger than the data ({rows} rows); every step uses all rows."
+        )
+    if micro < batch_size:
+        notes.append(
+            f"{batch_size} rows per step go through in {-(-batch_size // micro)} passes of up to {micro}, so that they fit."
+        )
+    return notes
+
+
+def _problems(needed: float, available: float, micro: int) -> list[str]:
+    if needed <= available:
+        return []
+    way = "lower task.max_length, switch on training.gradient_checkpointing, or choose a smaller model"
+    return [
+        f"It needs about {needed / 1000:.1f} GB and {available / 1000:.1f} GB are free, even with {micro} row at a time: {way}."
+    ]

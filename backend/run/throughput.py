@@ -1,0 +1,39 @@
+"""Owns the speeds that earlier runs reached here, from which a plan estimates time; nothing comparable, no estimate."""
+
+import json
+from pathlib import Path
+
+from backend.contract.places import cache_folder
+from backend.contract.run_folder import write_json
+from backend.contract.spec import RunSpec
+from backend.hardware.planner import Shape, read_config
+
+
+def remember(spec: RunSpec, folder: Path, device: str, precision: str, tokens_per_second: float) -> None:
+    """Keep the speed of a run that took at least a few seconds."""
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {**_read(path), _key(spec, folder, device, precision): round(tokens_per_second, 1)})
+
+
+def expected(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
+    """Tokens per second of the last run with this shape of model on this device, or None."""
+    return _read(_path()).get(_key(spec, folder, device, precision))
+
+
+def _key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
+    config = read_config(folder, spec)
+    shape = Shape(config)
+    size = f"{config.get('model_type')}-{shape.layers}x{shape.hidden}-{shape.vocabulary}"
+    return f"{spec.hardware.engine} {device} {precision} {size} batch {spec.training.batch_size}"
+
+
+def _path() -> Path:
+    return cache_folder() / "throughput.json"
+
+
+def _read(path: Path) -> dict[str, float]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
