@@ -18,10 +18,10 @@ _ROOMS = {
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """All keys of a kind, which are the names of its modules. A module that exports nothing is no member."""
+    """All keys of a kind, which are the names of its modules."""
     package, _ = _ROOMS[kind]
     path = importlib.import_module(package).__path__
-    return tuple(sorted(name for _, name, _ in pkgutil.iter_modules(path) if not _is_shared(kind, name)))
+    return tuple(sorted(found.name for found in pkgutil.iter_modules(path) if not _is_shared(kind, found)))
 
 
 def find(kind: str, name: str, field: str) -> Any:
@@ -37,6 +37,7 @@ def all_of(kind: str) -> dict[str, Any]:
     return {name: find(kind, name, kind) for name in names(kind)}
 
 
-def _is_shared(kind: str, name: str) -> bool:
-    # Beside its members a room holds what they share: the protocol that is named after the kind, and private modules.
-    return name == kind or name.startswith("_")
+def _is_shared(kind: str, found: pkgutil.ModuleInfo) -> bool:
+    # Beside its members a room holds what they share: the protocol named after the kind, and private modules. An engine
+    # is always a package, so the modules beside the engines are what they share.
+    return found.name == kind or found.name.startswith("_") or (kind == "engine" and not found.ispkg)

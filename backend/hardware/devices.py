@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-import psutil
 
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.spec import RunSpec
+from backend.engines.processor import processor
 
 Precision = Literal["float32", "bfloat16", "float16"]
 SECONDS_TO_LIST = 60.0
@@ -28,12 +28,6 @@ class Choice:
     device: Device
     precision: Precision
     reason: str
-
-
-def processor() -> Device:
-    """This computer's processor and memory."""
-    memory = psutil.virtual_memory()
-    return Device("cpu", 0, "Processor", memory.total / 1e6, memory.available / 1e6, ["float32", "bfloat16"])
 
 
 def list_devices(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> list[Device]:

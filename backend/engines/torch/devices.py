@@ -6,7 +6,7 @@ import msgspec
 import torch
 
 from backend.contract.catalog import Device
-from backend.hardware.devices import processor
+from backend.engines.processor import processor
 
 
 def devices() -> list[Device]:

@@ -1,0 +1,11 @@
+"""Owns what every computer has to compute on: its processor."""
+
+import psutil
+
+from backend.contract.catalog import Device
+
+
+def processor() -> Device:
+    """This computer's processor and memory."""
+    memory = psutil.virtual_memory()
+    return Device("cpu", 0, "Processor", memory.total / 1e6, memory.available / 1e6, ["float32", "bfloat16"])
