@@ -31,7 +31,7 @@ class Process:
 def processes() -> list[Process]:
     """All living processes that this user may look at; zombies are left out."""
     if Path("/proc/self/stat").exists():
-        found = (_from_proc(int(entry)) for entry in os.listdir("/proc") if entry.isdigit())
+        found = (_from_proc(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit())
         return [process for process in found if process]
     return [] if os.name == "nt" else _from_ps()
 

@@ -47,7 +47,7 @@ def main() -> int:
     return supervise(folder, python_command("backend", "_run", str(folder.path)))
 
 
-def supervise(folder: RunFolder, command: Sequence[str], patience: Patience = Patience()) -> int:  # noqa: B008
+def supervise(folder: RunFolder, command: Sequence[str], patience: Patience = Patience()) -> int:
     """Run `command` as the run's next attempt; 0 if it ended well, 1 if not, 2 if the run cannot be started."""
     if not folder.exists():
         return _refuse(f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
@@ -77,7 +77,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience) -> i
     stopping.disarm()
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
-        print(f"{left} processes were left behind by the engine and have been ended", file=sys.stderr)
+        _say(f"{left} processes were left behind by the engine and have been ended")
     return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), stopping.message(returncode)))
 
 
@@ -86,7 +86,7 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
         folder.write_exit_record(record)
     except OSError as error:
         # The folder was deleted or the disk is full: readers will find the run to be lost, which is true.
-        print(f"{folder.path}: how the run ended cannot be written: {error}", file=sys.stderr)
+        _say(f"{folder.path}: how the run ended cannot be written: {error}")
         return 1
     return 0 if record.returncode == 0 else 1
 
@@ -155,7 +155,7 @@ def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]
         if os.getppid() != supervisor:
             os._exit(1)
 
-    with open(folder.log, "ab") as log:
+    with folder.log.open("ab") as log:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -214,8 +214,13 @@ def _speak_to_log(folder: RunFolder) -> None:
 
 
 def _refuse(sentence: str) -> int:
-    print(sentence, file=sys.stderr)
+    _say(sentence)
     return 2
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
 
 
 def _load_prctl() -> Callable[[int, int], object]:

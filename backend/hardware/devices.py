@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,6 +10,8 @@ import msgspec
 
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
+from backend.contract.processes import child_environment, python_command
+from backend.contract.queries import DeviceList
 from backend.contract.spec import RunSpec
 from backend.engines.processor import processor
 
@@ -30,19 +31,30 @@ class Choice:
     reason: str
 
 
-def list_devices(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> list[Device]:
+def ask(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> DeviceList:
     """What an engine's framework sees, asked of a child that exits before the answer is used.
 
     A TPU admits one process, and a framework takes accelerator memory at first touch. Without the framework, or where
-    it does not answer in time, there is the processor alone.
+    it does not answer in time, there is the processor alone and a note that says why.
     """
-    command = [sys.executable, "-P", "-m", f"backend.engines.{engine}.devices"]
-    package_root = Path(__file__).resolve().parents[2]
+    command = python_command(f"backend.engines.{engine}.devices")
     try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, check=True, cwd=package_root)
-        return msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device])
-    except (OSError, subprocess.SubprocessError, IndexError, msgspec.DecodeError):
-        return [processor()]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True, env=child_environment()
+        )
+        return DeviceList(msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device]))
+    except subprocess.TimeoutExpired:
+        return DeviceList([processor()], f"{engine} did not list its devices within {seconds:g} seconds")
+    except subprocess.CalledProcessError as error:
+        words = error.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
+        return DeviceList([processor()], f"{engine} could not list its devices: {words[-1]}")
+    except (OSError, IndexError, msgspec.DecodeError) as error:
+        return DeviceList([processor()], f"{engine} could not list its devices: {error}")
+
+
+def list_devices(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> list[Device]:
+    """The devices of `ask`, without its note."""
+    return ask(engine, seconds).devices
 
 
 def choose(spec: RunSpec, here: list[Device]) -> Choice:

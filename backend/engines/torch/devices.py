@@ -1,26 +1,42 @@
 """Owns what PyTorch sees to compute on; as a program it prints that as one line of JSON and exits."""
 
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import msgspec
-import torch
 
 from backend.contract.catalog import Device
 from backend.engines.processor import processor
 
 
+DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
+"""What stands in /dev where there is an accelerator that this list knows: NVIDIA, Windows' Linux, AMD."""
+
+
 def devices() -> list[Device]:
     """Accelerators first, the processor last."""
-    return [*_cuda(), *_apple(), processor()]
+    return [*(_accelerators() if _may_have_accelerator() else []), processor()]
 
 
-def _cuda() -> list[Device]:
+def _may_have_accelerator() -> bool:
+    # Importing torch takes seconds; where the system has no accelerator there is nothing to ask it for.
+    return sys.platform != "linux" or any((Path("/dev") / name).exists() for name in DEVICE_FILES)
+
+
+def _accelerators() -> list[Device]:
+    import torch  # not where there is nothing to find
+
+    return [*_cuda(torch), *_apple(torch)]
+
+
+def _cuda(torch: ModuleType) -> list[Device]:
     if not torch.cuda.is_available():
         return []
-    return [_cuda_device(index) for index in range(torch.cuda.device_count())]
+    return [_cuda_device(torch, index) for index in range(torch.cuda.device_count())]
 
 
-def _cuda_device(index: int) -> Device:
+def _cuda_device(torch: ModuleType, index: int) -> Device:
     free, total = torch.cuda.mem_get_info(index)
     properties = torch.cuda.get_device_properties(index)
     # Compute capability 8 is the first with bfloat16 units; older cards emulate it slowly.
@@ -28,7 +44,7 @@ def _cuda_device(index: int) -> Device:
     return Device("cuda", index, properties.name, total / 1e6, free / 1e6, precisions)
 
 
-def _apple() -> list[Device]:
+def _apple(torch: ModuleType) -> list[Device]:
     if not torch.backends.mps.is_available():
         return []
     memory = processor()
