@@ -17,7 +17,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     time: float
 
 
-class RunStarted(Event, tag=True):
+class RunStarted(Event, frozen=True, tag=True):
     """The first event of the first attempt."""
 
     name: str
@@ -31,7 +31,7 @@ class RunStarted(Event, tag=True):
     versions: dict[str, str] = {}
 
 
-class RunResumed(Event, tag=True):
+class RunResumed(Event, frozen=True, tag=True):
     """A later attempt begins; every step and evaluation after `from_step` before this line is void."""
 
     attempt: int
@@ -41,7 +41,7 @@ class RunResumed(Event, tag=True):
     precision: str = ""
 
 
-class StageStarted(Event, tag=True):
+class StageStarted(Event, frozen=True, tag=True):
     """The run entered a stage; `total` is 0 where the amount of work is unknown."""
 
     stage: str
@@ -50,7 +50,7 @@ class StageStarted(Event, tag=True):
     unit: str = ""
 
 
-class StageProgress(Event, tag=True):
+class StageProgress(Event, frozen=True, tag=True):
     """How far the present stage is, in the stage's unit."""
 
     stage: str
@@ -58,7 +58,7 @@ class StageProgress(Event, tag=True):
     total: int = 0
 
 
-class DataLoaded(Event, tag=True):
+class DataLoaded(Event, frozen=True, tag=True):
     """One split is read; `skipped` rows could not be used (see `RowsSkipped`)."""
 
     split: str
@@ -69,7 +69,7 @@ class DataLoaded(Event, tag=True):
     labels: dict[str, int] = {}
 
 
-class RowsSkipped(Event, tag=True):
+class RowsSkipped(Event, frozen=True, tag=True):
     """Rows that could not be used, with where they stand; `places` holds the first hundred as file:line."""
 
     split: str
@@ -78,7 +78,7 @@ class RowsSkipped(Event, tag=True):
     places: list[str] = []
 
 
-class ModelLoaded(Event, tag=True):
+class ModelLoaded(Event, frozen=True, tag=True):
     """The weights are in place."""
 
     architecture: str
@@ -88,7 +88,7 @@ class ModelLoaded(Event, tag=True):
     unused_weights: list[str] = []
 
 
-class PlanMade(Event, tag=True):
+class PlanMade(Event, frozen=True, tag=True):
     """What training will do; the denominators of progress and ETA."""
 
     total_steps: int
@@ -101,7 +101,7 @@ class PlanMade(Event, tag=True):
     greater_is_better: bool = True
 
 
-class StepFinished(Event, tag=True):
+class StepFinished(Event, frozen=True, tag=True):
     """One optimizer step. `loss` is the sum over the step's targets divided by their number."""
 
     step: int
@@ -115,7 +115,7 @@ class StepFinished(Event, tag=True):
     """Duration of this step; evaluation and checkpoints are not in it."""
 
 
-class MemoryMeasured(Event, tag=True):
+class MemoryMeasured(Event, frozen=True, tag=True):
     """Resident memory of the process tree and memory taken on the accelerator, in megabytes (10^6 bytes)."""
 
     step: int
@@ -123,7 +123,7 @@ class MemoryMeasured(Event, tag=True):
     device_memory_mb: float | None = None
 
 
-class EvaluationFinished(Event, tag=True):
+class EvaluationFinished(Event, frozen=True, tag=True):
     """One evaluation; `metrics` by name (see the metric names of the contract)."""
 
     step: int
@@ -135,7 +135,7 @@ class EvaluationFinished(Event, tag=True):
     is_best: bool = False
 
 
-class CheckpointSaved(Event, tag=True):
+class CheckpointSaved(Event, frozen=True, tag=True):
     """A checkpoint stands complete on disk; `folder` is relative to the run folder."""
 
     step: int
@@ -144,35 +144,35 @@ class CheckpointSaved(Event, tag=True):
     is_best: bool = False
 
 
-class CheckpointRemoved(Event, tag=True):
+class CheckpointRemoved(Event, frozen=True, tag=True):
     """An older checkpoint was deleted to keep their number limited."""
 
     step: int
     folder: str
 
 
-class RequestAnswered(Event, tag=True):
+class RequestAnswered(Event, frozen=True, tag=True):
     """A request file (stop, pause, checkpoint) was seen and is being obeyed."""
 
     request: str
     step: int
 
 
-class Warned(Event, tag=True):
+class Warned(Event, frozen=True, tag=True):
     """Something that a person should know and that does not stop the run; `code` is stable."""
 
     code: str
     message: str
 
 
-class ModelExported(Event, tag=True):
+class ModelExported(Event, frozen=True, tag=True):
     """`model/` is written."""
 
     folder: str
     step: int
 
 
-class PredictionsWritten(Event, tag=True):
+class PredictionsWritten(Event, frozen=True, tag=True):
     """A predictions file is written; paths are relative to the run folder."""
 
     split: str
@@ -183,7 +183,7 @@ class PredictionsWritten(Event, tag=True):
     metrics: dict[str, float | None] = {}
 
 
-class RunFinished(Event, tag=True):
+class RunFinished(Event, frozen=True, tag=True):
     """The last event of an attempt that ended by itself: finished, stopped, paused or failed."""
 
     state: str

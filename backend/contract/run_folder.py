@@ -238,10 +238,12 @@ else:
 def take_lock(path: Path) -> int:
     """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    if not _try_lock(descriptor):
-        os.close(descriptor)
-        raise RunLocked(str(path))
-    return descriptor
+    for _ in range(20):
+        if _try_lock(descriptor):
+            return descriptor
+        time.sleep(0.01)  # someone may just be looking (`is_locked`), which takes microseconds
+    os.close(descriptor)
+    raise RunLocked(str(path))
 
 
 @contextmanager

@@ -4,16 +4,25 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, SafeConstructor
 from ruamel.yaml.error import YAMLError
 
 from backend.contract.errors import InputError
 
 
+class _Constructor(SafeConstructor):
+    """The values of YAML 1.2's core schema, which knows no dates: `2026-11-21` is text."""
+
+
+_Constructor.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
+
+
 def parse(text: str, name: str = "spec") -> Any:
     """The plain values of YAML 1.2 text (`3e-5` is a number, `yes` is text, JSON is valid). Raises InputError."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Constructor = _Constructor
     try:
-        return YAML(typ="safe", pure=True).load(text)
+        return yaml.load(text)
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" line {mark.line + 1}" if mark else ""

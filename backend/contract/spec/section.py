@@ -3,6 +3,7 @@
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from backend.contract.errors import InputError
 
@@ -29,16 +30,26 @@ def validated(section: type[AnySection], values: dict[str, Any], prefix: str = "
 
 
 def _first_mistake(section: type[Section], error: ValidationError, prefix: str) -> tuple[str, str]:
-    mistake = error.errors(include_url=False)[0]
-    names = [str(part) for part in mistake["loc"] if _is_key(part)]
+    mistakes = error.errors(include_url=False)
+    mistake, names = mistakes[0], _names(mistakes[0])
     key = ".".join(filter(None, [prefix, *names]))
     if mistake["type"] == "extra_forbidden":
         owner, base = _owner(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
         return f"{key}: there is no such setting; {base or 'a spec'} knows {', '.join(owner.model_fields)}", key
     if mistake["type"] == "missing":
         return f"{key}: this setting is needed and has no default", key
-    reason = mistake["msg"].removeprefix("Value error, ")
-    return f"{key}: {mistake['input']!r} cannot be used: {reason[0].lower()}{reason[1:]}", key
+    # A union has one mistake for each of its members.
+    reasons = dict.fromkeys(_reason(other["msg"]) for other in mistakes if _names(other) == names)
+    return f"{key}: {mistake['input']!r} cannot be used: {', or '.join(reasons)}", key
+
+
+def _names(mistake: ErrorDetails) -> list[str]:
+    return [str(part) for part in mistake["loc"] if _is_key(part)]
+
+
+def _reason(message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    return message[0].lower() + message[1:]
 
 
 def _is_key(part: int | str) -> bool:

@@ -3,11 +3,12 @@
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
+from pydantic.config import JsonDict
 
 from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
-ADVANCED = {"advanced": True}
+ADVANCED: JsonDict = {"advanced": True}
 
 
 class TrainingSection(Section):
