@@ -75,9 +75,9 @@ def mono_font(pixels: int = 13) -> QFont:
     return made
 
 
-def icon(name: str, token: str = "muted", size: int = 18) -> QIcon:
-    """A line icon in a token's colour, greyed where the button is disabled."""
-    return icon_in(name, hex_color(token), hex_color("disabled"), size)
+def icon(name: str, token: str = "muted", size: int = 18, room: int = 0) -> QIcon:
+    """A line icon in a token's colour, greyed where the button is disabled, `room` empty pixels at its right."""
+    return icon_in(name, hex_color(token), hex_color("disabled"), size, room)
 
 
 def pixmap(name: str, token: str = "muted", size: int = 18) -> QPixmap:

@@ -28,11 +28,23 @@ def pixmap_in(name: str, color: str, size: int) -> QPixmap:
 
 
 @cache
-def icon_in(name: str, color: str, disabled: str, size: int) -> QIcon:
-    """The icon with its disabled colour."""
-    made = QIcon(pixmap_in(name, color, size))
-    made.addPixmap(pixmap_in(name, disabled, size), QIcon.Mode.Disabled)
+def icon_in(name: str, color: str, disabled: str, size: int, room: int = 0) -> QIcon:
+    """The icon with its disabled colour, and `room` empty pixels between it and a button's words."""
+    made = QIcon(_with_room(pixmap_in(name, color, size), room))
+    made.addPixmap(_with_room(pixmap_in(name, disabled, size), room), QIcon.Mode.Disabled)
     return made
+
+
+def _with_room(picture: QPixmap, room: int) -> QPixmap:
+    if not room:
+        return picture
+    ratio = picture.devicePixelRatio()
+    wider = QPixmap(picture.width() + round(room * ratio), picture.height())
+    wider.setDevicePixelRatio(ratio)
+    wider.fill(Qt.GlobalColor.transparent)
+    with QPainter(wider) as painter:
+        painter.drawPixmap(0, 0, picture)
+    return wider
 
 
 def forget_icons() -> None:

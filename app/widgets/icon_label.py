@@ -1,5 +1,6 @@
 """Owns a label that shows a theme icon and follows the theme."""
 
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
 from app import theme
@@ -32,6 +33,7 @@ class IconButton(QPushButton):
         self._token = {"primary": "on_accent", "danger": "danger", "quiet": "accent_text"}.get(role, token)
         if role:
             theme.role(self, role)
+        self.setIconSize(QSize(20, 16))
         self.apply_theme()
 
     def set_icon(self, name: str) -> None:
@@ -41,7 +43,7 @@ class IconButton(QPushButton):
 
     def apply_theme(self) -> None:
         """Draw the icon again in the present colours."""
-        self.setIcon(theme.icon(self._name, self._token, 16))
+        self.setIcon(theme.icon(self._name, self._token, 16, room=4))
 
 
 class IconToolButton(QToolButton):

@@ -13,7 +13,7 @@ class KpiTile(QFrame):
     def __init__(self, caption: str, value: str = "–", sub: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.role(self, "card")
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._caption = label(caption, "caption")
         self._value = ElidedLabel(value, "value")
         self._sub = ElidedLabel(sub, "faint")
@@ -22,6 +22,7 @@ class KpiTile(QFrame):
         column.setSpacing(2)
         for part in (self._caption, self._value, self._sub):
             column.addWidget(part)
+        column.addStretch(1)
         self._sub.setVisible(bool(sub))
         self._tell()
 

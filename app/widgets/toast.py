@@ -11,6 +11,7 @@ _TOKEN = {"info": "info", "success": "success", "warning": "warning", "error": "
 _ICON = {"info": "info", "success": "check", "warning": "warning", "error": "error"}
 _SHOWN_MS = {"info": 4_000, "success": 4_000, "warning": 8_000, "error": 12_000}
 MOST = 4
+WIDTH = 380
 
 
 class Toast(QFrame):
@@ -29,11 +30,18 @@ class Toast(QFrame):
         close = IconToolButton("close", "Close this message", "faint", 12)
         close.clicked.connect(self.deleteLater)
         row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
-        self.setFixedWidth(380)
+        self.setFixedWidth(WIDTH)
         self.setAccessibleName(text)
         self._timer = QTimer(self, singleShot=True, interval=_SHOWN_MS[kind])
         self._timer.timeout.connect(self.deleteLater)
         self._timer.start()
+
+    def fit(self) -> None:
+        """As high as the wrapped sentence needs."""
+        self.ensurePolished()
+        row = self.layout()
+        assert row is not None
+        self.setFixedHeight(row.totalHeightForWidth(WIDTH))
 
     def enterEvent(self, event) -> None:  # noqa: ANN001
         """Wait while someone reads."""
@@ -85,10 +93,11 @@ class ToastOverlay(QWidget):
         self.setVisible(bool(toasts))
         if not toasts:
             return
-        height = sum(max(toast.sizeHint().height(), toast.heightForWidth(380)) for toast in toasts)
-        height += 8 * (len(toasts) - 1)
+        for toast in toasts:
+            toast.fit()
+        height = sum(toast.height() for toast in toasts) + 8 * (len(toasts) - 1)
         area = self.parentWidget().rect()
-        self.setGeometry(area.right() - 380 - 20, area.bottom() - height - 20, 380, height)
+        self.setGeometry(area.right() - WIDTH - 20, area.bottom() - height - 20, WIDTH, height)
         self.raise_()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

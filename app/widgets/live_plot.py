@@ -1,0 +1,267 @@
+"""Owns the live plot: a card with curves that grow, always shown whole, redrawn in turns and never per event."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from app import theme
+from app.widgets.card import Card
+from app.widgets.icon_label import IconToolButton
+from app.widgets.min_max_pyramid import Floats
+from app.widgets.plot_series import PlotSeries, SeriesStyle
+from app.widgets.redraw_turns import redraw_turns
+
+__all__ = ["LivePlot", "SeriesStyle"]
+HEADROOM = 0.03
+
+
+class _View(pg.ViewBox):
+    """Dragging zooms into a rectangle; the wheel belongs to the page around."""
+
+    def __init__(self) -> None:
+        super().__init__(enableMenu=False, defaultPadding=0)
+        self.setMouseMode(pg.ViewBox.RectMode)
+
+    def wheelEvent(self, ev, axis=None) -> None:  # noqa: ANN001
+        """Not ours: a page scrolls."""
+        ev.ignore()
+
+    def apply_theme(self) -> None:
+        """The zoom rectangle in the accent colour."""
+        accent = theme.color("accent")
+        self.rbScaleBox.setPen(pg.mkPen(accent))
+        accent.setAlpha(40)
+        self.rbScaleBox.setBrush(accent)
+
+
+class _StepAxis(pg.AxisItem):
+    """Whole numbers with thousands apart."""
+
+    def tickStrings(self, values, scale, spacing) -> list[str]:  # noqa: ANN001
+        """`20,000` where there is room, and nothing at fractions of a step."""
+        return [f"{value:,.0f}" if spacing >= 1 or float(value).is_integer() else f"{value:g}" for value in values]
+
+
+class LivePlot(Card):
+    """Curves over a shared x, for example training steps. Drag to zoom, double-click to see everything again."""
+
+    def __init__(self, title: str, series: Sequence[SeriesStyle], x_label: str = "step", parent: QWidget | None = None):
+        super().__init__(title, parent)
+        self._x_label = x_label
+        self._zoomed = self._logarithmic = False
+        self._hover: float | None = None
+        self._marks: list[tuple[float, str, str]] = []
+        self._mark_items: list[pg.InfiniteLine] = []
+        self._legend = QLabel()
+        self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._log = IconToolButton("chart", "Logarithmic scale")
+        self._log.setCheckable(True)
+        self._log.toggled.connect(self.set_logarithmic)
+        self.corner.addWidget(self._legend)
+        self.corner.addWidget(self._log)
+        self._view = _View()
+        axes = {"bottom": _StepAxis("bottom")}
+        self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=axes)
+        self._plot: pg.PlotItem = self._widget.getPlotItem()
+        self._arrange()
+        self.series = {style.key: PlotSeries(style, self._plot) for style in series}
+        self._cross = pg.InfiniteLine(angle=90, movable=False)
+        self._cross.hide()
+        self._plot.addItem(self._cross, ignoreBounds=True)
+        self._widget.scene().sigMouseMoved.connect(self._on_mouse_moved)
+        self._view.sigRangeChangedManually.connect(self._on_zoomed)
+        self._widget.viewport().installEventFilter(self)
+        self.apply_theme()
+
+    def _arrange(self) -> None:
+        self._plot.hideButtons()
+        self._plot.setMenuEnabled(False)
+        self._view.disableAutoRange()
+        self._widget.setFrameShape(self._widget.Shape.NoFrame)
+        self._widget.setMinimumHeight(110)
+        self._widget.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for side in ("left", "bottom"):
+            self._plot.getAxis(side).setStyle(tickLength=-4, tickTextOffset=6, tickFont=theme.font(11))
+            self._plot.getAxis(side).enableAutoSIPrefix(False)
+        self._plot.getAxis("left").setWidth(46)
+        self._plot.getAxis("bottom").setHeight(22)
+        self.body.addWidget(self._widget, 1)
+        self.body.setContentsMargins(0, 0, 0, 0)
+
+    def apply_theme(self) -> None:
+        """Background, axes and pens in the present colours."""
+        self._widget.setBackground(theme.hex_color("card"))
+        for side in ("left", "bottom"):
+            axis = self._plot.getAxis(side)
+            axis.setPen(pg.mkPen(theme.color("plot_axis")))
+            axis.setTextPen(pg.mkPen(theme.color("muted")))
+        self._plot.getAxis("left").setGrid(45)
+        self._cross.setPen(pg.mkPen(theme.color("border_strong")))
+        self._view.apply_theme()
+        for series in self.series.values():
+            series.apply_theme()
+        self.set_marks(self._marks)
+        self._write_legend()
+        self._ask()
+
+    # Data
+
+    def append(self, key: str, xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> None:
+        """Add points to one curve; x must not fall; NaN makes a gap."""
+        if len(xs):
+            self.series[key].append(np.asarray(xs, np.float64), np.asarray(ys, np.float64))
+            self._ask()
+
+    def clear(self) -> None:
+        """Forget all points and marks and the zoom."""
+        for series in self.series.values():
+            series.clear()
+        self._zoomed = False
+        self.set_marks([])
+        self._ask()
+
+    def truncate_after(self, x: float, key: str | None = None) -> None:
+        """Drop every point beyond x, of one curve or of all."""
+        for series in [self.series[key]] if key else self.series.values():
+            series.truncate_after(x)
+        self._ask()
+
+    def set_marks(self, marks: Sequence[tuple[float, str, str]]) -> None:
+        """Vertical lines as (x, what it is, colour token), for example the best step."""
+        self._marks = list(marks)
+        for item in self._mark_items:
+            self._plot.removeItem(item)
+        self._mark_items = [self._mark_item(*mark) for mark in self._marks]
+
+    def _mark_item(self, x: float, text: str, token: str) -> pg.InfiniteLine:
+        pen = pg.mkPen(theme.color(token), width=1, style=Qt.PenStyle.DashLine)
+        options = {"position": 0.94, "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
+        line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=text or None, labelOpts=options)
+        self._plot.addItem(line, ignoreBounds=True)
+        return line
+
+    def set_logarithmic(self, on: bool) -> None:
+        """Whether y is drawn as a logarithm; values that are not positive are left out then."""
+        self._logarithmic = on
+        self._log.setChecked(on)
+        self._plot.getAxis("left").setLogMode(False, on)
+        self._redraw_all()
+
+    def show_all(self) -> None:
+        """Leave the zoom."""
+        self._zoomed = False
+        self._redraw_all()
+
+    def _redraw_all(self) -> None:
+        for series in self.series.values():
+            series.changed = True
+        self._ask()
+
+    # Drawing
+
+    def _ask(self) -> None:
+        if self.isVisible():
+            redraw_turns().ask(self)
+
+    def showEvent(self, event) -> None:  # noqa: ANN001
+        """What came while hidden is drawn now."""
+        super().showEvent(event)
+        self._ask()
+
+    def redraw(self) -> None:
+        """Hand the scene what changed; called when it is this plot's turn."""
+        if not self.isVisible():
+            return
+        changed = [series for series in self.series.values() if series.changed]
+        moved = not self._zoomed and self._show_whole()
+        first, last = self._view.viewRange()[0]
+        for series in self.series.values() if moved or self._zoomed else changed:
+            series.draw(first, last, self._logarithmic)
+        if changed:
+            self._write_legend()
+
+    def _show_whole(self) -> bool:
+        """Fit the range around all points; returns whether it changed. Headroom makes changes rare."""
+        filled = [series.points for series in self.series.values() if len(series)]
+        if not filled:
+            return False
+        left, right = min(p.xs[0] for p in filled), max(p.xs[-1] for p in filled)
+        bounds = [b for b in (p.bounds() for p in filled) if b]
+        low, high = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if bounds else (0.0, 1.0)
+        if self._logarithmic:
+            low, high = self._log_bounds(high)
+        span = QRectF(left, low, max(right - left, 1e-12), max(high - low, abs(high) * 1e-3, 1e-12))
+        if self._fits(span):
+            return False
+        room_x, room_y = span.width() * HEADROOM, span.height() * 0.06
+        self._view.setRange(
+            xRange=(left - room_x / 3, left + span.width() + room_x),
+            yRange=(low - room_y, low + span.height() + room_y),
+            padding=0,
+        )
+        return True
+
+    def _log_bounds(self, high: float) -> tuple[float, float]:
+        positive = [ys[ys > 0] for ys in (s.points.reduced(points=512)[1] for s in self.series.values())]
+        least = min((float(ys.min()) for ys in positive if ys.size), default=high / 10 or 1e-3)
+        return (np.log10(least), np.log10(high)) if high > 0 else (-3.0, 0.0)
+
+    def _fits(self, span: QRectF) -> bool:
+        (left, right), (low, high) = self._view.viewRange()
+        inside = left <= span.left() and right >= span.right() and low <= span.top() and high >= span.bottom()
+        return inside and span.width() > 0.93 * (right - left) and span.height() > 0.85 * (high - low)
+
+    # The mouse
+
+    def _on_zoomed(self) -> None:
+        self._zoomed = True
+        self._redraw_all()
+
+    def _on_mouse_moved(self, place: QPointF) -> None:
+        inside = self._plot.sceneBoundingRect().contains(place)
+        self._hover = self._view.mapSceneToView(place).x() if inside else None
+        self._cross.setVisible(inside)
+        if self._hover is not None:
+            self._cross.setPos(self._hover)
+        self._write_legend()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A double-click shows everything again; leaving hides the crosshair."""
+        if event.type() == QEvent.Type.MouseButtonDblClick:
+            self.show_all()
+            return True
+        if event.type() == QEvent.Type.Leave:
+            self._hover = None
+            self._cross.hide()
+            self._write_legend()
+        return False
+
+    def _write_legend(self) -> None:
+        parts = [self._legend_entry(series) for series in self.series.values() if len(series)]
+        if self._hover is not None and parts:
+            parts.insert(0, f'<span style="color:{theme.hex_color("muted")}">{self._x_label} {self._hover:,.0f}</span>')
+        self._legend.setText("&nbsp;&nbsp;&nbsp;".join(parts))
+        self.setAccessibleDescription(", ".join(self._spoken(s) for s in self.series.values() if len(s)))
+
+    def _legend_entry(self, series: PlotSeries) -> str:
+        name = f'<span style="color:{theme.hex_color("muted")}">{series.style.label}</span>'
+        mark = f'<span style="color:{theme.hex_color(series.style.color_token)}"><b>━</b></span>'
+        point = series.value_at(self._hover) if self._hover is not None else None
+        value = f" <b>{short_number(point[1])}</b>" if point else ""
+        return f"{mark} {name}{value}"
+
+    def _spoken(self, series: PlotSeries) -> str:
+        return f"{series.style.label} {short_number(float(series.points.ys[-1]))} at {series.points.xs[-1]:,.0f}"
+
+
+def short_number(value: float) -> str:
+    """Four significant digits, as people write them."""
+    if not np.isfinite(value):
+        return "not a number"
+    if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
+        return f"{value:.2e}"
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,0 +1,121 @@
+"""Owns the log: a table of one column with rows of one height, the fastest list that Qt has."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, Qt
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
+
+from app import theme
+
+MOST_LINES = 100_000
+ROW_HEIGHT = 18
+
+
+class _Lines(QAbstractTableModel):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.lines: list[str] = []
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.lines)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        return 1
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        return self.lines[index.row()] if role == Qt.ItemDataRole.DisplayRole else None
+
+    def append(self, lines: Sequence[str]) -> None:
+        """Add lines; the oldest tenth goes when there are too many."""
+        self.beginInsertRows(QModelIndex(), len(self.lines), len(self.lines) + len(lines) - 1)
+        self.lines.extend(lines)
+        self.endInsertRows()
+        surplus = len(self.lines) - MOST_LINES
+        if surplus > 0:
+            gone = surplus + MOST_LINES // 10
+            self.beginRemoveRows(QModelIndex(), 0, gone - 1)
+            del self.lines[:gone]
+            self.endRemoveRows()
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        self.beginResetModel()
+        self.lines.clear()
+        self.endResetModel()
+
+
+class LogView(QTableView):
+    """Follows the end unless someone scrolled up; Ctrl+C copies the selected lines."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.role(self, "log")
+        self._model = _Lines(self)
+        self._widest = 0
+        self.setModel(self._model)
+        self.setFont(theme.mono_font(12))
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        for header in (self.horizontalHeader(), self.verticalHeader()):
+            # Their own selection: with the table's, selecting everything asks every header section for every row.
+            header.setSelectionModel(QItemSelectionModel(self._model, self))
+            header.hide()
+        self.verticalHeader().setMinimumSectionSize(ROW_HEIGHT)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self.setAccessibleName("Log")
+        self._follows = True
+        self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
+
+    def line_count(self) -> int:
+        """How many lines are held."""
+        return len(self._model.lines)
+
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self._model.lines)
+
+    def append_lines(self, lines: Sequence[str]) -> None:
+        """Add lines at the end."""
+        if not lines:
+            return
+        self._model.append(lines)
+        self._widen(max(map(len, lines)))
+
+    def _on_scrolled(self, value: int) -> None:
+        self._follows = value >= self.verticalScrollBar().maximum() - ROW_HEIGHT
+
+    def _on_range_changed(self, least: int, most: int) -> None:
+        if self._follows:
+            self.verticalScrollBar().setValue(most)
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        self._model.clear()
+        self._follows = True
+        self._widest = 0
+        self._widen(1)
+
+    def _widen(self, characters: int) -> None:
+        if characters > self._widest:
+            self._widest = characters
+            advance = QFontMetrics(theme.mono_font(12)).horizontalAdvance("0")
+            self.setColumnWidth(0, max(200, min(characters, 2000) * advance + 24))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+C copies whole lines."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+            return
+        super().keyPressEvent(event)
+
+    def copy(self) -> None:
+        """Put the selected lines, or all where none is selected, on the clipboard."""
+        ranges = self.selectionModel().selection()
+        rows = sorted({row for span in ranges for row in range(span.top(), span.bottom() + 1)})
+        lines = [self._model.lines[row] for row in rows] if rows else self._model.lines
+        QGuiApplication.clipboard().setText("\n".join(lines))

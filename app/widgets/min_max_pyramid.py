@@ -1,0 +1,128 @@
+"""Owns one series of a plot as a pyramid of minima and maxima, so that any range reduces to few points at once.
+
+Level 0 holds the points; each higher level holds, for blocks of FANOUT entries of the level below, the smallest and
+largest value. Appending touches each level once per FANOUT entries (amortised O(1) per point); reducing a range reads
+the finest level that has few enough blocks. NaN stands for a value that is not a number and makes a gap.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+FANOUT = 8
+
+
+class _Level:
+    """Growing arrays of equal length: where each block begins, its minimum and its maximum."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.columns = np.empty((3, 64), np.float64)
+
+    def append(self, rows: Floats) -> None:
+        """Add `rows` of shape (3, new)."""
+        needed = self.count + rows.shape[1]
+        if needed > self.columns.shape[1]:
+            grown = np.empty((3, max(needed, 2 * self.columns.shape[1])), np.float64)
+            grown[:, : self.count] = self.columns[:, : self.count]
+            self.columns = grown
+        self.columns[:, self.count : needed] = rows
+        self.count = needed
+
+    def view(self, first: int, last: int) -> Floats:
+        """Blocks first to last (exclusive), shape (3, blocks)."""
+        return self.columns[:, first : min(last, self.count)]
+
+
+class MinMaxPyramid:
+    """x must not fall; y may be NaN."""
+
+    def __init__(self) -> None:
+        self._levels = [_Level()]
+
+    def __len__(self) -> int:
+        return self._levels[0].count
+
+    @property
+    def xs(self) -> Floats:
+        """All x, as a view that the next append may leave behind."""
+        return self._levels[0].view(0, len(self))[0]
+
+    @property
+    def ys(self) -> Floats:
+        """All y, likewise."""
+        return self._levels[0].view(0, len(self))[1]
+
+    def append(self, xs: Floats, ys: Floats) -> None:
+        """Add points at the end."""
+        points = np.asarray(ys, np.float64)
+        if points.size:
+            self._levels[0].append(np.stack([np.asarray(xs, np.float64), points, points]))
+            self._complete(1)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._levels = [_Level()]
+
+    def truncate_after(self, x: float) -> None:
+        """Drop every point beyond x."""
+        count = int(np.searchsorted(self.xs, x, side="right"))
+        for level in self._levels:
+            level.count = min(level.count, count)
+            count //= FANOUT
+
+    def _complete(self, index: int) -> None:
+        below = self._levels[index - 1]
+        done = self._levels[index].count if index < len(self._levels) else 0
+        blocks = below.count // FANOUT - done
+        if blocks <= 0:
+            return
+        if index == len(self._levels):
+            self._levels.append(_Level())
+        fresh = below.view(done * FANOUT, (done + blocks) * FANOUT).reshape(3, blocks, FANOUT)
+        low, high = np.fmin.reduce(fresh[1], axis=1), np.fmax.reduce(fresh[2], axis=1)
+        self._levels[index].append(np.stack([fresh[0, :, 0], low, high]))
+        self._complete(index + 1)
+
+    def bounds(self, first: float = -np.inf, last: float = np.inf) -> tuple[float, float] | None:
+        """Smallest and largest y between two x, or None where there is none."""
+        _, ys = self.reduced(first, last, 512)
+        ys = ys[np.isfinite(ys)]
+        return (float(ys.min()), float(ys.max())) if ys.size else None
+
+    def reduced(self, first: float = -np.inf, last: float = np.inf, points: int = 1600) -> tuple[Floats, Floats]:
+        """At most `points` points that draw like all points from first to last, one neighbour beyond each end."""
+        xs = self.xs
+        begin = max(0, int(np.searchsorted(xs, first)) - 1)
+        end = min(len(self), int(np.searchsorted(xs, last, side="right")) + 1)
+        if end - begin <= points:
+            chosen = self._levels[0].view(begin, end)
+            return chosen[0].copy(), chosen[1].copy()
+        blocks = self._blocks(begin, end, points // 2)
+        out_x, out_y = np.repeat(blocks[0], 2), np.empty(2 * blocks.shape[1], np.float64)
+        out_y[0::2], out_y[1::2] = blocks[1], blocks[2]
+        out_x[-1] = xs[end - 1]
+        return out_x, out_y
+
+    def _blocks(self, begin: int, end: int, most: int) -> Floats:
+        """The range as at most `most` blocks: the finest level that suffices, merged evenly, and its loose tail."""
+        index, size = 0, 1
+        while (end - begin) // (size * FANOUT) >= most and index + 1 < len(self._levels):
+            index, size = index + 1, size * FANOUT
+        level = self._levels[index]
+        body = level.view(begin // size, max(begin // size + 1, end // size))
+        covered = (begin // size + body.shape[1]) * size
+        blocks = _merged(body, most - 1)
+        tail = self._levels[0].view(covered, end)
+        return blocks if tail.shape[1] == 0 else np.concatenate([blocks, _merged(tail, 1)], axis=1)
+
+
+def _merged(blocks: Floats, most: int) -> Floats:
+    """Neighbouring blocks joined so that at most `most` remain."""
+    count = blocks.shape[1]
+    if count <= most:
+        return blocks
+    starts = np.linspace(0, count, most, endpoint=False).astype(np.intp)
+    return np.stack([
+        blocks[0, starts], np.fmin.reduceat(blocks[1], starts), np.fmax.reduceat(blocks[2], starts)
+    ])  # fmt: skip

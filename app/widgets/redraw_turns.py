@@ -1,0 +1,54 @@
+"""Owns whose turn it is to redraw: one plot per turn, so that no two heavy paints fall into one pass of the loop.
+
+Qt paints all changed widgets of a window together; six plots at once would stop everything else for six paints.
+"""
+
+import weakref
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QTimer
+
+TURN_MS = 25
+
+
+class Redrawn(Protocol):
+    """What takes turns."""
+
+    def redraw(self) -> None:
+        """Take over all that is new."""
+        ...
+
+
+class RedrawTurns(QObject):
+    """Gives each waiting plot its turn, first come first served; sleeps while nobody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: dict[int, weakref.ref] = {}
+        self._timer = QTimer(self, interval=TURN_MS)
+        self._timer.timeout.connect(self._next)
+
+    def ask(self, plot: Redrawn) -> None:
+        """Ask for one turn; asking again before it came changes nothing."""
+        self._waiting.setdefault(id(plot), weakref.ref(plot))
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _next(self) -> None:
+        if not self._waiting:
+            self._timer.stop()
+            return
+        key = next(iter(self._waiting))
+        plot = self._waiting.pop(key)()
+        if plot is not None:
+            plot.redraw()
+
+
+_turns: list[RedrawTurns] = []
+
+
+def redraw_turns() -> RedrawTurns:
+    """The one queue of the process."""
+    if not _turns:
+        _turns.append(RedrawTurns())
+    return _turns[0]

@@ -1,0 +1,199 @@
+"""Owns the table over rows that are fetched page by page: it holds a view on a million rows, never the rows."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from app import theme
+
+ROW_HEIGHT = 34
+LONGEST_CELL = 300
+"""Characters of a cell that are drawn; a whole document in a cell would slow every paint."""
+
+
+class PagedModel(Protocol):
+    """Where rows come from; reading a cell may read a page, but never the whole file."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names, in order."""
+        ...
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def cell(self, row: int, column: int) -> object:
+        """One value."""
+        ...
+
+
+CellColor = Callable[[int, str], str]
+"""(row of the source, column name) → colour token, or empty for the usual colour."""
+
+
+class _Rows(QAbstractTableModel):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.source: PagedModel | None = None
+        self.shown: list[str] = []
+        self.places: list[int] = []
+        self.indices: Sequence[int] | None = None
+        self.color: CellColor = lambda row, column: ""
+
+    def set(self, source: PagedModel | None, shown: list[str], indices: Sequence[int] | None) -> None:
+        """Show other rows or other columns."""
+        self.beginResetModel()
+        self.source, self.shown, self.indices = source, shown, indices
+        self.places = [list(source.columns).index(name) for name in shown] if source else []
+        self.endResetModel()
+
+    def source_row(self, row: int) -> int:
+        """The row of the source that stands in a line."""
+        return int(self.indices[row]) if self.indices is not None else row
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        if self.source is None or (parent is not None and parent.isValid()):
+            return 0
+        return len(self.indices) if self.indices is not None else self.source.row_count
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        return len(self.shown) + 1 if self.source else 0
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
+            return "#" if section == 0 else self.shown[section - 1].replace("_", " ").capitalize()
+        return None
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(index.row(), index.column())
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return self._color(index.row(), index.column())
+        return None
+
+    def _text(self, row: int, column: int) -> str:
+        number = self.source_row(row)
+        if column == 0 or self.source is None:
+            return f"{number + 1:,}"
+        return cell_text(self.source.cell(number, self.places[column - 1]))
+
+    def _color(self, row: int, column: int) -> object:
+        if column == 0:
+            return theme.color("faint")
+        token = self.color(self.source_row(row), self.shown[column - 1])
+        return theme.color(token) if token else None
+
+
+def cell_text(value: object) -> str:
+    """A value in one line: numbers short, line breaks visible, long texts cut."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = str(value)
+    return (text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…").replace("\n", " ⏎ ")
+
+
+class RowTable(QTableView):
+    """Shows a PagedModel, or those of its rows that `indices` names, in that order."""
+
+    row_selected = Signal(int)
+    """The row of the source, or −1."""
+    sort_requested = Signal(str, bool)
+    """Column name (empty: the source's own order) and whether descending."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = _Rows(self)
+        self._sorted: tuple[str, bool] = ("", False)
+        self.setModel(self._model)
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setWordWrap(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        for header in (self.horizontalHeader(), self.verticalHeader()):
+            # Their own selection: with the table's, selecting everything asks every header section for every row.
+            header.setSelectionModel(QItemSelectionModel(self._model, self))
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        header = self.horizontalHeader()
+        header.setFixedHeight(36)
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setStretchLastSection(False)
+        header.sectionClicked.connect(self._on_header_clicked)
+        self.selectionModel().currentRowChanged.connect(self._on_current_changed)
+
+    # What is shown
+
+    def set_source(self, source: PagedModel | None, columns: Sequence[str] | None = None) -> None:
+        """Show all rows of a source; `columns` chooses and orders."""
+        self._sorted = ("", False)
+        self.horizontalHeader().setSortIndicatorShown(False)
+        names = list(columns if columns is not None else source.columns if source else [])
+        self._model.set(source, names, None)
+
+    def set_indices(self, indices: Sequence[int] | None) -> None:
+        """Show only these rows of the source, in this order; None shows all."""
+        self._model.set(self._model.source, self._model.shown, indices)
+
+    def set_color(self, color: CellColor) -> None:
+        """Decide the colour of each cell."""
+        self._model.color = color
+
+    def set_widths(self, widths: dict[str, int], stretched: str = "") -> None:
+        """Widths by column name; `stretched` takes what is left."""
+        self.setColumnWidth(0, 72)
+        for section, name in enumerate(self._model.shown, start=1):
+            mode = QHeaderView.ResizeMode.Stretch if name == stretched else QHeaderView.ResizeMode.Interactive
+            self.horizontalHeader().setSectionResizeMode(section, mode)
+            self.setColumnWidth(section, widths.get(name, 120))
+
+    def shown_count(self) -> int:
+        """How many rows can be scrolled to."""
+        return self._model.rowCount()
+
+    def shown_text(self, line: int, column: str) -> str:
+        """The text in a line under a column name."""
+        return self._model._text(line, self._model.shown.index(column) + 1)
+
+    def apply_theme(self) -> None:
+        """Cell colours are asked for at every paint."""
+        self.viewport().update()
+
+    # What people do
+
+    def _on_header_clicked(self, section: int) -> None:
+        if section == 0:
+            self._sorted = ("", False)
+            self.horizontalHeader().setSortIndicatorShown(False)
+        else:
+            name = self._model.shown[section - 1]
+            self._sorted = (name, not self._sorted[1] if self._sorted[0] == name else False)
+            order = Qt.SortOrder.DescendingOrder if self._sorted[1] else Qt.SortOrder.AscendingOrder
+            self.horizontalHeader().setSortIndicatorShown(True)
+            self.horizontalHeader().setSortIndicator(section, order)
+        self.sort_requested.emit(*self._sorted)
+
+    def _on_current_changed(self, current: QModelIndex) -> None:
+        self.row_selected.emit(self._model.source_row(current.row()) if current.isValid() else -1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+C copies the row, cells separated by tabs."""
+        if event.matches(QKeySequence.StandardKey.Copy) and self.currentIndex().isValid():
+            row, source = self._model.source_row(self.currentIndex().row()), self._model.source
+            assert source is not None
+            QGuiApplication.clipboard().setText("\t".join(str(source.cell(row, p)) for p in self._model.places))
+            return
+        super().keyPressEvent(event)
