@@ -1,0 +1,151 @@
+"""Owns tokenised features: an Arrow cache that is written once and memory-mapped, and quick access to its columns.
+
+Columns: `row`, `part` (int32), `input_ids` (list of int32), where the tokenizer makes them `token_type_ids` (list of
+int8), where they are known `labels` (int64 a row, float32 a row, or a list of int32), and what else a head needs.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backend.contract.errors import InputError
+from backend.data.fingerprint import fingerprint
+from backend.data.row_cache import mapped_array, mapped_table, read_facts
+from backend.data.sources.source import Report
+from backend.data.write_once import Damaged, open_or_write
+
+VERSION = 1
+_BATCH_ROWS = 1 << 16
+_BATCH_BYTES = 1 << 25
+_TYPES = {
+    "row": pa.int32(),
+    "part": pa.int32(),
+    "input_ids": pa.list_(pa.int32()),
+    "token_type_ids": pa.list_(pa.int8()),
+}
+
+
+@dataclass(frozen=True)
+class Features:
+    """All features of one split, in the order of their rows and parts."""
+
+    table: pa.Table
+    lengths: np.ndarray  # (features,) int32, tokens of each
+    fingerprint: str
+    """Changes with the data, the tokenizer and the task's settings."""
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    @cached_property
+    def lists(self) -> dict[str, "ListColumn"]:
+        """The columns that hold a list of numbers for each feature, by name."""
+        return {
+            field.name: ListColumn(self.table[field.name])
+            for field in self.table.schema
+            if pa.types.is_list(field.type) and _is_number(field.type.value_type)
+        }
+
+    @cached_property
+    def scalars(self) -> dict[str, np.ndarray]:
+        """The columns that hold one number for each feature, by name."""
+        return {
+            field.name: self.table[field.name].to_numpy()
+            for field in self.table.schema
+            if _is_number(field.type)
+        }  # fmt: skip
+
+
+class ListColumn:
+    """The lists of a column as views into the file, found by number without a walk through Arrow."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        chunks = [chunk for chunk in column.chunks if len(chunk)]
+        self._starts = np.cumsum([0] + [len(chunk) for chunk in chunks])[:-1]
+        self._offsets = [chunk.offsets.to_numpy() for chunk in chunks]
+        self._values = [chunk.values.to_numpy(zero_copy_only=True) for chunk in chunks]
+
+    def take(self, indices: np.ndarray) -> list[np.ndarray]:
+        """The lists of these features, without copying their numbers."""
+        chunks = np.searchsorted(self._starts, indices, side="right") - 1
+        local = indices - self._starts[chunks]
+        found = []
+        for chunk, number in zip(chunks.tolist(), local.tolist(), strict=True):
+            offsets = self._offsets[chunk]
+            found.append(self._values[chunk][offsets[number] : offsets[number + 1]])
+        return found
+
+
+def features(
+    encode: Callable[[], Iterator[pa.RecordBatch]],
+    key: Mapping[str, object],
+    cache: Path,
+    report: Report,
+    total_rows: int,
+) -> Features:
+    """The features that `encode` makes, from the cache where `key` (plain JSON values) was encoded before."""
+    name = fingerprint("features", VERSION, dict(key))
+
+    def write(folder: Path) -> None:
+        _write(folder, encode(), lambda row: report(row, total_rows, "rows"))
+
+    return open_or_write(cache / "features" / name, lambda folder: _open(folder, name), write, report)
+
+
+def _open(folder: Path, name: str) -> Features:
+    facts = read_facts(folder)
+    table, lengths = mapped_table(folder / "table.arrow"), mapped_array(folder / "lengths.bin", np.int32)
+    if not (table.num_rows == len(lengths) == facts["features"]):
+        raise Damaged(str(folder))
+    return Features(table, lengths, name)
+
+
+def _write(folder: Path, batches: Iterator[pa.RecordBatch], encoded: Callable[[int], None]) -> None:
+    count, writer = 0, None
+    with pa.OSFile(str(folder / "table.arrow"), "wb") as sink, (folder / "lengths.bin").open("wb") as lengths:
+        for batch in _in_large_batches(_told(batches, encoded)):
+            writer = writer or pa.ipc.new_file(sink, batch.schema)
+            writer.write_batch(batch)
+            lengths.write(pc.list_value_length(batch["input_ids"]).to_numpy().astype(np.int32).tobytes())
+            count += batch.num_rows
+        if writer is None:
+            raise InputError(
+                "the data gives no text to work on: every row is empty for the tokenizer; check the columns"
+            )
+        writer.close()
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    (folder / "facts.json").write_text(json.dumps({"features": count, "sizes": sizes}), encoding="utf-8")
+
+
+def _told(batches: Iterator[pa.RecordBatch], encoded: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows:
+            yield _canonical(batch)
+            encoded(batch["row"][-1].as_py() + 1)
+
+
+def _canonical(batch: pa.RecordBatch) -> pa.RecordBatch:
+    types = {name: _TYPES.get(name, batch.schema.field(name).type) for name in batch.schema.names}
+    return batch.cast(pa.schema(list(types.items())))
+
+
+def _in_large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same features in fewer batches, which keeps the number of views small for ten million of them."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _BATCH_ROWS or sum(one.nbytes for one in waiting) >= _BATCH_BYTES:
+            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+            waiting = []
+    if waiting:
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)

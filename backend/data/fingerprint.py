@@ -1,0 +1,29 @@
+"""Owns fingerprints of values and files, and the random generators that are drawn from them."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+_BLOCK = 1 << 20
+
+
+def fingerprint(*parts: object) -> str:
+    """32 hex digits that change with any of these plain JSON values. Raises TypeError for other values."""
+    canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def file_fingerprint(path: Path) -> str:
+    """32 hex digits that change with any byte of the file, whatever its name and time."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def generator(*parts: object) -> np.random.Generator:
+    """A generator whose numbers are a function of these plain JSON values alone."""
+    return np.random.default_rng(int(fingerprint(*parts), 16))

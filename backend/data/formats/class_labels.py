@@ -1,0 +1,60 @@
+"""Owns the names that `datasets` keeps beside whole-number labels, and puts them in the numbers' place.
+
+They lie in the Arrow schema's metadata under `huggingface`, in Parquet and in Arrow files alike. -1 marks a label that
+is not known (hidden test labels of the hub's GLUE), which becomes null.
+"""
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def class_names(schema: pa.Schema) -> dict[str, list[str]]:
+    """Column → the names of its labels in the order of their numbers, for columns of labels and of lists of labels."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+    except (KeyError, ValueError, TypeError):
+        return {}
+    found = {name: _names(features.get(name)) for name in schema.names}
+    return {name: names for name, names in found.items() if names}
+
+
+def _names(feature: Any) -> list[str] | None:
+    if isinstance(feature, list) and len(feature) == 1:  # how older versions write a list
+        feature = feature[0]
+    elif isinstance(feature, dict) and feature.get("_type") in {"Sequence", "LargeList", "List"}:
+        feature = feature.get("feature")
+    if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
+        return feature.get("names")
+    return None
+
+
+def named_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column once its labels are named."""
+    return pa.list_(pa.string()) if _is_list(kind) else pa.string()
+
+
+def named(column: pa.Array, names: list[str]) -> pa.Array:
+    """The labels' names in place of their numbers; a number without a name becomes null."""
+    if _is_list(column.type):
+        filled = column.fill_null([]) if column.null_count else column
+        values = _named_values(filled.flatten(), names)
+        lists = pa.ListArray.from_arrays(_offsets(filled), values)
+        return pc.if_else(column.is_valid(), lists, pa.scalar(None, lists.type)) if column.null_count else lists
+    return _named_values(column, names)
+
+
+def _named_values(numbers: pa.Array, names: list[str]) -> pa.Array:
+    known = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
+    return pa.array(names, pa.string()).take(pc.if_else(known, numbers, None).cast(pa.int64()))
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+    return pa.array([0, *lengths.cumsum().tolist()], pa.int32())
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)

@@ -1,0 +1,106 @@
+"""Owns Parquet and Arrow files: typed columns, null stays null, labels that carry names get them."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backend.contract.errors import InputError
+from backend.data.formats.class_labels import class_names, named, named_type
+from backend.data.formats.reader import PIECE_ROWS, Options, Piece
+
+
+class Columnar:
+    """Typed batches of one file, brought to plain types; `count` is the number of rows in all of them."""
+
+    def __init__(
+        self, path: Path, stored: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], count: int
+    ) -> None:
+        self.skipped: list[tuple[int, str]] = []
+        self._path, self._batches, self._count = path, batches, count
+        self._names = class_names(stored)
+        self._schema = plain_schema(stored)
+        twice = next((name for name in stored.names if stored.names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{path.name} has two columns {twice!r}; rename one of them")
+
+    def schema(self) -> pa.Schema:
+        """The stored columns in plain types."""
+        return self._schema
+
+    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+        """The rows in order, numbered from 1."""
+        size, done = self._path.stat().st_size, 0
+        try:
+            for batch in self._batches():
+                lines = np.arange(done + 1, done + 1 + batch.num_rows, dtype=np.int64)
+                done += batch.num_rows
+                yield Piece(plain_batch(batch, self._names, schema), lines, size * done // max(1, self._count))
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(_damaged(self._path, error)) from None
+
+
+def parquet(path: Path, options: Options) -> Columnar:
+    """A Parquet file, decoded some thousand rows at a time."""
+    try:
+        file = pq.ParquetFile(path, memory_map=True)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(_damaged(path, error)) from None
+    batches = partial(file.iter_batches, batch_size=PIECE_ROWS)
+    return Columnar(path, file.schema_arrow, batches, file.metadata.num_rows)
+
+
+def arrow(path: Path, options: Options) -> Columnar:
+    """An Arrow IPC file or stream, memory-mapped."""
+    try:
+        table = _mapped_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(_damaged(path, error)) from None
+    return Columnar(path, table.schema, lambda: iter(table.to_batches(max_chunksize=PIECE_ROWS)), table.num_rows)
+
+
+def plain_schema(stored: pa.Schema) -> pa.Schema:
+    """The same columns without dictionaries, views and large offsets, named labels as text, metadata dropped."""
+    names = class_names(stored)
+    return pa.schema(
+        [(field.name, named_type(field.type) if field.name in names else _plain(field.type)) for field in stored]
+    )
+
+
+def plain_batch(batch: pa.RecordBatch, names: dict[str, list[str]], schema: pa.Schema) -> pa.RecordBatch:
+    """The batch's columns, labels named, in the schema's order and types."""
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        column = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+        column = named(column, names[field.name]) if field.name in names else column
+        columns.append(column if column.type == field.type else column.cast(field.type))
+    return pa.record_batch(columns, schema=schema)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    return kind
+
+
+def _mapped_table(path: Path) -> pa.Table:
+    source = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_file(source).read_all()
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_stream(source).read_all()
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    return f"{path.name} cannot be read, it seems to be damaged or cut off ({str(error).splitlines()[0]}); get it again"

@@ -1,0 +1,137 @@
+"""Owns how a delimited file is cut: its delimiter, and whether quotes enclose cells or belong to the text.
+
+CSV: the delimiter is the comma unless semicolons, tabs or bars give every one of the first rows the same number of
+cells, more than one, and commas do not. Quotes enclose cells.
+
+TSV: many such files (GLUE's among them) hold lone quotes that belong to the text, so quotes enclose nothing where the
+lines then agree on their number of cells. Two things speak for enclosing quotes: lines that agree only with them (a
+line break inside a cell), and a file in which every cell with a quote is enclosed and doubles the quotes inside.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from backend.contract.errors import InputError
+from backend.data.formats.text_file import TextFile
+
+_DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE_ROWS = 50
+_SAMPLE_CHARACTERS = 1 << 18
+_FIELD_LIMIT = 1 << 28  # characters; the standard library's 131,072 would refuse long documents
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """`quoted`: quotes enclose cells, which may then hold delimiters, line breaks and doubled quotes."""
+
+    delimiter: str
+    quoted: bool
+
+
+def cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Every row's first line and its cells; blank lines are no rows. Raises InputError for unbalanced quotes."""
+    return _quoted_cells(text, dialect) if dialect.quoted else _plain_cells(text, dialect)
+
+
+def _plain_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    # Only \n ends a line here: a stray \r inside a sentence must not cut a row in two.
+    for number, line in enumerate(text.lines("\n"), 1):
+        content = line.removesuffix("\n").removesuffix("\r")
+        if content:
+            yield number, content.split(dialect.delimiter)
+
+
+def _quoted_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    reader = _csv_reader(text.lines(""), dialect.delimiter)
+    first = 1
+    try:
+        for row in reader:
+            if row:
+                yield first, row
+            first = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f'{text.name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a quote '
+            "inside a quoted cell, or set data.quoting: none if quotes belong to the text"
+        ) from None
+
+
+def _csv_reader(lines: Iterable[str], delimiter: str):
+    csv.field_size_limit(_FIELD_LIMIT)
+    return csv.reader(lines, delimiter=delimiter, quotechar='"', doublequote=True, strict=True)
+
+
+def dialect_of(text: TextFile, usual: str, delimiter: str | None, quoting: str) -> Dialect:
+    """How this file is cut; `usual` is the delimiter of its format, the others are what a person has set, if they have."""
+    chosen = delimiter or (usual if usual == "\t" else _sniffed(text))
+    if quoting == "auto":
+        return Dialect(chosen, chosen != "\t" or _is_quoted(text, chosen))
+    return Dialect(chosen, quoting == "double")
+
+
+def better_delimiter(text: TextFile, delimiter: str) -> str | None:
+    """The delimiter that would give a one-column file several columns, in words, or None."""
+    widths = {other: _width(text, other) for other in _DELIMITERS if other != delimiter}
+    best = max(widths, key=lambda other: widths[other])
+    return best if widths[best] > 1 else None
+
+
+def name_of(delimiter: str) -> str:
+    """A delimiter in words, for people."""
+    return _NAMES.get(delimiter, repr(delimiter))
+
+
+def _sniffed(text: TextFile) -> str:
+    widths = {delimiter: _width(text, delimiter) for delimiter in _DELIMITERS}
+    if widths[","] > 1:
+        return ","
+    return max(widths, key=lambda delimiter: widths[delimiter]) if max(widths.values()) > 1 else ","
+
+
+def _width(text: TextFile, delimiter: str) -> int:
+    """Cells in each of the first rows, or 0 where the rows disagree."""
+    sample = text.head(_SAMPLE_CHARACTERS)
+    lines = sample.splitlines(keepends=True)
+    if len(sample) == _SAMPLE_CHARACTERS:
+        lines = lines[:-1] or lines  # the last one may be cut
+    widths = set()
+    try:
+        for row in islice(_csv_reader(lines, delimiter), _SAMPLE_ROWS):
+            widths |= {len(row)} - {0}
+    except csv.Error:
+        pass  # the reading itself says where the quotes are unbalanced; the rows before are enough here
+    return widths.pop() if len(widths) == 1 else 0
+
+
+def _is_quoted(text: TextFile, delimiter: str) -> bool:
+    if _agree(_plain_cells(text, Dialect(delimiter, False))):
+        return _all_enclosed(text, delimiter)
+    try:
+        return _agree(_quoted_cells(text, Dialect(delimiter, True)))
+    except InputError:
+        return False
+
+
+def _agree(rows: Iterable[tuple[int, list[str]]]) -> bool:
+    width = None
+    for _, row in rows:
+        width = width or len(row)
+        if len(row) != width:
+            return False
+    return True
+
+
+def _all_enclosed(text: TextFile, delimiter: str) -> bool:
+    enclosed, doubled = re.compile(r'"(?:[^"]|"")*"'), False
+    for line in text.lines("\n"):
+        if '"' not in line:
+            continue
+        for cell in line.rstrip("\r\n").split(delimiter):
+            if '"' in cell and not enclosed.fullmatch(cell):
+                return False
+            doubled = doubled or '""' in cell[1:-1]
+    return doubled

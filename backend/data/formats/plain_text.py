@@ -1,0 +1,43 @@
+"""Owns plain text: one row a line in the column `text`, blank lines included, for they part the paragraphs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from backend.contract.errors import InputError
+from backend.data.formats.reader import PIECE_ROWS, Options, Piece
+from backend.data.formats.text_file import TextFile
+
+_SCHEMA = pa.schema([("text", pa.string())])
+
+
+class PlainText:
+    """Running text; a line's end is cut off and belongs between the rows."""
+
+    def __init__(self, path: Path, options: Options) -> None:
+        self.skipped: list[tuple[int, str]] = []
+        self._text = TextFile(path, options.encoding)
+        if not self._text.head().strip() and not any(line.strip() for line in self._text.lines(None)):
+            raise InputError(f"{path.name} is empty; give a file that holds text")
+
+    def schema(self) -> pa.Schema:
+        """The one column."""
+        return _SCHEMA
+
+    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+        """The lines in order."""
+        lines: list[str] = []
+        first = 1
+        for line in self._text.lines(None):
+            lines.append(line.removesuffix("\n"))
+            if len(lines) == PIECE_ROWS:
+                yield self._piece(lines, first, schema)
+                first, lines = first + len(lines), []
+        if lines:
+            yield self._piece(lines, first, schema)
+
+    def _piece(self, lines: list[str], first: int, schema: pa.Schema) -> Piece:
+        batch = pa.record_batch([pa.array(lines, pa.string())], schema=schema)
+        return Piece(batch, np.arange(first, first + len(lines), dtype=np.int64), self._text.position)

@@ -1,0 +1,90 @@
+"""Owns text files as lines: their encoding, and one clear sentence where the bytes do not go with it."""
+
+import codecs
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from backend.contract.errors import InputError
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like UTF-16's mark, so it is asked first
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_BLOCK = 1 << 16
+
+
+class TextFile:
+    """A text file whose encoding is known: as asked for, by its byte order mark, or UTF-8."""
+
+    def __init__(self, path: Path, encoding: str = "auto") -> None:
+        self.path = path
+        self.name = path.name
+        self.encoding = _marked_encoding(path) if encoding == "auto" else _tolerant(encoding)
+        self._binary: io.BufferedReader | None = None
+
+    @property
+    def position(self) -> int:
+        """Bytes that the present walk over the lines has taken from the file."""
+        return self._binary.tell() if self._binary and not self._binary.closed else 0
+
+    def lines(self, newline: str | None = "") -> Iterator[str]:
+        """Every line with its end, as `open` splits them. Raises InputError for bytes that are no text."""
+        with self.path.open("rb") as self._binary:
+            text = io.TextIOWrapper(self._binary, encoding=self.encoding, newline=newline)
+            number = 0
+            try:
+                for line in text:
+                    number += 1
+                    if "\0" in line:
+                        raise InputError(self._nul_sentence(number))
+                    yield line
+            except UnicodeDecodeError as error:
+                raise InputError(self._undecodable(error)) from None
+
+    def head(self, characters: int = 1 << 16) -> str:
+        """The beginning of the text, line ends as `\\n`; what cannot be decoded is replaced."""
+        with self.path.open(encoding=self.encoding, errors="replace") as file:
+            return file.read(characters)
+
+    def _nul_sentence(self, line: int) -> str:
+        return (
+            f"{self.name} line {line} holds NUL bytes, so it is no {self.encoding} text; set data.encoding "
+            "(for example utf-16-le), or save the file again as UTF-8"
+        )
+
+    def _undecodable(self, error: UnicodeDecodeError) -> str:
+        line, byte = _first_undecodable(self.path, self.encoding)
+        way_out = "save the file again as UTF-8"
+        if self.encoding in {"utf-8", "utf-8-sig"}:
+            way_out = "set data.encoding: latin-1 (or the encoding that it has), or " + way_out
+        shown = self.encoding.removesuffix("-sig").upper()
+        return f"{self.name} line {line} is not {shown} (byte 0x{byte:02X}, {error.reason}); {way_out}"
+
+
+def _marked_encoding(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(4)
+    return next((encoding for mark, encoding in _MARKS if start.startswith(mark)), "utf-8")
+
+
+def _tolerant(encoding: str) -> str:
+    name = codecs.lookup(encoding).name
+    return "utf-8-sig" if name == "utf-8" else name
+
+
+def _first_undecodable(path: Path, encoding: str) -> tuple[int, int]:
+    """Line and value of the first byte that cannot be decoded; the decoder's own position is relative to a block."""
+    decoder, newlines = codecs.getincrementaldecoder(encoding)(), 0
+    with path.open("rb") as file:
+        while True:
+            block = file.read(_BLOCK)
+            try:
+                newlines += decoder.decode(block, final=not block).count("\n")
+            except UnicodeDecodeError as error:
+                good = error.object[: error.start].decode(encoding, "ignore")
+                return newlines + good.count("\n") + 1, error.object[error.start]
+            assert block, "the file could not be decoded a moment ago"

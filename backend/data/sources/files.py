@@ -1,0 +1,171 @@
+"""Owns the source `files`: tables and text in files of this computer."""
+
+import codecs
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import pyarrow as pa
+from pydantic import Field, field_validator
+
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection, Section
+from backend.data.fingerprint import file_fingerprint, fingerprint
+from backend.data.formats.detect import format_of, open_reader
+from backend.data.formats.reader import Options, Reader
+from backend.data.paths import data_files, shown_names
+from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
+from backend.data.rows import Rows
+from backend.data.sources.source import Reading, Report
+
+ADVANCED = {"advanced": True}
+
+
+class Settings(Section):
+    """How files are read."""
+
+    format: Annotated[
+        Literal["auto", "csv", "tsv", "jsonl", "json", "parquet", "arrow", "text"], Field(title="Format")
+    ] = "auto"
+    """`auto` goes by the file's extension, then by its content."""
+    delimiter: Annotated[str | None, Field(title="Delimiter", json_schema_extra=ADVANCED)] = None
+    """The character between the cells of a CSV or TSV file; empty finds it."""
+    encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED)] = "auto"
+    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `latin-1`."""
+    quoting: Annotated[Literal["auto", "double", "none"], Field(title="Quotes", json_schema_extra=ADVANCED)] = "auto"
+    """`double`: quotes enclose cells of CSV or TSV; `none`: they belong to the text; `auto` looks at the file."""
+
+    @field_validator("delimiter")
+    @classmethod
+    def _is_one_character(cls, delimiter: str | None) -> str | None:
+        delimiter = {"\\t": "\t", "tab": "\t", "": None}.get(delimiter or "", delimiter)
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise ValueError('it is one character, for example ";" or "\\t"')
+        return delimiter
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, encoding: str) -> str:
+        if encoding == "auto":
+            return encoding
+        try:
+            b"".decode(encoding)
+            codecs.getincrementaldecoder(encoding)
+        except LookupError:
+            raise ValueError("it is no encoding; write auto, utf-8, latin-1, cp1252, utf-16 …") from None
+        return encoding
+
+
+class Files:
+    """CSV, TSV, JSONL, JSON, Parquet, Arrow, saved data sets and plain text; one file, a list, a pattern or a folder."""
+
+    title: ClassVar[str] = "Files"
+    description: ClassVar[str] = (
+        "CSV, TSV, JSONL, JSON, Parquet, Arrow or plain text on this computer: a file, a list, a pattern or a folder"
+    )
+    Settings: ClassVar[type[Section]] = Settings
+    path_fields: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
+
+    def __init__(self, settings: Section) -> None:
+        assert isinstance(settings, Settings)
+        self.settings = settings
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """All rows of the split; None where `data` names no files for it."""
+        value = getattr(data, split)
+        if value is None or isinstance(value, float | int):
+            return None
+        with _naming(f"data.{split}"):
+            return self._read(data_files(value, split), data.max_rows, reading)
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """The rows of one more file, folder or pattern, all of them."""
+        return self._read(data_files(str(path), None), None, reading)
+
+    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+        settings = self.settings
+        kinds = [format_of(path, settings.format, settings.encoding) for path in paths]
+        key = fingerprint(
+            "rows", VERSION, _contents(paths, reading.report), kinds, settings.model_dump(mode="json"), max_rows
+        )
+        names = shown_names(paths)
+        options = Options(settings.delimiter, settings.encoding, settings.quoting, max_rows)
+
+        def write(folder: Path) -> None:
+            readers = [open_reader(path, kind, options) for path, kind in zip(paths, kinds, strict=True)]
+            with writing(folder, _united([reader.schema() for reader in readers], names), max_rows) as writer:
+                _copy(readers, writer, paths, reading.report)
+            _check_count(writer, readers, names)
+
+        continuous = all(kind == "text" for kind in kinds)
+        return cached_rows(reading.cache, key, names, write, reading.report, continuous)
+
+
+SOURCE = Files
+
+
+@contextmanager
+def _naming(field: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{field}: {error}", field) from None
+
+
+def _contents(paths: list[Path], report: Report) -> list[str]:
+    prints = []
+    for path in paths:
+        report(0, 0, "bytes")  # hashing is fast, so no bar, but it can be stopped between files
+        prints.append(file_fingerprint(path))
+    return prints
+
+
+def _copy(readers: list[Reader], writer: RowWriter, paths: list[Path], report: Report) -> None:
+    sizes = [path.stat().st_size for path in paths]
+    schema = writer.schema
+    for number, reader in enumerate(readers):
+        before = sum(sizes[:number])
+        for piece in reader.pieces(schema):
+            writer.append(piece.batch, piece.lines, number)
+            report(before + piece.position, sum(sizes), "bytes")
+            if writer.full:
+                break
+        for line, reason in reader.skipped:
+            writer.skip(number, line, reason)
+        if writer.full:
+            break
+
+
+def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...]) -> None:
+    if writer.count:
+        return
+    for name, reader in zip(names, readers, strict=True):
+        if reader.skipped:
+            line, reason = reader.skipped[0]
+            raise InputError(f"{name} has no row that can be used; line {line}, for example, has {reason}")
+    raise InputError(f"{', '.join(names)} has column names and no rows; give a file with rows below the header")
+
+
+def _united(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schema:
+    """One schema in the first file's order. Raises InputError where files differ in columns or kinds."""
+    first = schemas[0]
+    for schema, name in zip(schemas[1:], names[1:], strict=True):
+        if set(schema.names) != set(first.names):
+            odd = sorted(set(schema.names) ^ set(first.names))
+            raise InputError(
+                f"{names[0]} and {name} do not have the same columns: only one of them has {', '.join(odd)}; "
+                "give files of the same columns"
+            )
+        for column in first.names:
+            _check_kind(first.field(column), schema.field(column), names[0], name)
+    return pa.unify_schemas(schemas, promote_options="permissive")
+
+
+def _check_kind(one: pa.Field, other: pa.Field, name: str, other_name: str) -> None:
+    try:
+        pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive")
+    except pa.ArrowException:
+        raise InputError(
+            f"the column {one.name!r} is {one.type} in {name} and {other.type} in {other_name}; make them one kind"
+        ) from None

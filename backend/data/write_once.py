@@ -1,0 +1,82 @@
+"""Owns folders that are written once, by one process, and read by many: the cache of rows and of features."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from filelock import FileLock, Timeout
+
+from backend.data.sources.source import Report
+
+Content = TypeVar("Content")
+
+
+class Damaged(Exception):  # noqa: N818 (a state of the folder, answered by writing it again)
+    """What lies in the folder is not what was written there."""
+
+
+def open_or_write(
+    folder: Path, open_folder: Callable[[Path], Content], write: Callable[[Path], None], report: Report
+) -> Content:
+    """What `open_folder` makes of `folder`; where it is absent or Damaged, `write` fills it first.
+
+    `write` fills a folder beside, which is flushed and renamed, so a reader sees nothing or the whole. Two processes
+    that want the same folder write it once.
+    """
+    content = _opened(folder, open_folder)
+    if content is not None:
+        return content
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _held(folder.with_name(f"{folder.name}.lock"), report):
+        content = _opened(folder, open_folder)  # another process may have written it while this one waited
+        if content is None:
+            _write(folder, write)
+            content = open_folder(folder)
+    return content
+
+
+def _opened(folder: Path, open_folder: Callable[[Path], Content]) -> Content | None:
+    try:
+        return open_folder(folder)
+    except Damaged:
+        return None
+
+
+@contextmanager
+def _held(path: Path, report: Report) -> Iterator[None]:
+    lock = FileLock(path)
+    while True:
+        try:
+            lock.acquire(timeout=0.5)
+            break
+        except Timeout:
+            report(0, 0, "waiting for another process")  # which may raise, so that waiting can be stopped
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _write(folder: Path, write: Callable[[Path], None]) -> None:
+    # The lock makes the name safe; a killed writer's folder is taken away by the next one.
+    beside = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    try:
+        write(beside)
+        for path in beside.iterdir():
+            _flush(path)
+        if folder.exists():
+            shutil.rmtree(folder)
+        beside.replace(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _flush(path: Path) -> None:
+    # Without this a power cut leaves files of the right length that are full of zeros.
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
