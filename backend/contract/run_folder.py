@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import time
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -180,7 +181,13 @@ def new_run_folder(root: Path, name: str, when: datetime | None = None) -> RunFo
 
 def slug(name: str) -> str:
     """A name that every file system takes: letters of any script, digits, dots and hyphens."""
-    return re.sub(r"[^\w.]+", "-", name).strip("-._")[:60] or "run"
+    kept = "".join(sign if _is_part_of_a_word(sign) else "-" for sign in name)
+    return re.sub("-+", "-", kept).strip("-._")[:60] or "run"
+
+
+def _is_part_of_a_word(sign: str) -> bool:
+    # Vowel signs of many scripts are marks, which \w does not match.
+    return sign.isalnum() or sign in "._" or unicodedata.category(sign)[0] == "M"
 
 
 def run_folders(root: Path) -> list[RunFolder]:

@@ -1,0 +1,86 @@
+"""Events survive their file, whatever state the file is in and whichever version wrote it."""
+
+import typing
+
+import msgspec
+import pytest
+
+from backend.contract import events
+
+STEP = events.StepFinished(
+    time=1.5,
+    step=1,
+    epoch=0.1,
+    loss=0.7,
+    learning_rate=3e-5,
+    gradient_norm=1.0,
+    rows=16,
+    tokens=320,
+    seconds=0.02,
+)
+KINDS = typing.get_args(events.AnyEvent)
+
+
+def filled(kind: type[events.Event]) -> events.Event:
+    """An event of that kind with a telling value in every field."""
+    by_type: dict[object, object] = {
+        str: "two\nlines and සිංහල",
+        int: 7,
+        float: 0.25,
+        bool: True,
+        list[str]: ["a.csv"],
+        dict[str, str]: {"torch": "2.13"},
+        dict[str, int]: {"good": 3},
+        dict[str, float | None]: {"accuracy": 0.9, "f1": None},
+        float | None: 0.5,
+        str | None: "accuracy",
+        int | None: 4,
+    }
+    return kind(**{field.name: by_type[field.type] for field in msgspec.structs.fields(kind)})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_event_comes_back_equal(kind: type[events.Event]):
+    event = filled(kind)
+    line = events.encode(event)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert events.decode(line) == event
+
+
+def test_half_written_last_line_waits():
+    whole, half = events.encode(STEP), events.encode(STEP)[:-5]
+    found, taken = events.decode_lines(whole + half)
+    assert found == [STEP]
+    assert taken == len(whole)
+
+
+def test_line_that_was_half_written_is_read_when_it_is_whole():
+    data = events.encode(STEP)
+    _, taken = events.decode_lines(data[:20])
+    found, _ = events.decode_lines(data[taken:])
+    assert found == [STEP]
+
+
+def test_unknown_event_of_a_newer_version_is_skipped():
+    newer = b'{"event":"TeaBrewed","time":1,"cups":2}\n'
+    found, taken = events.decode_lines(newer + events.encode(STEP))
+    assert found == [STEP]
+    assert taken == len(newer) + len(events.encode(STEP))
+
+
+def test_unknown_field_of_a_newer_version_is_ignored():
+    line = events.encode(STEP).replace(b'{"event"', b'{"mood":"good","event"')
+    assert events.decode(line) == STEP
+
+
+@pytest.mark.parametrize("line", [b"", b"\n", b"not json\n", b"[1]\n", b"\0\0\0\n", b'{"event":"StepFinished"}\n'])
+def test_damaged_line_is_no_event(line: bytes):
+    assert events.decode_lines(line + events.encode(STEP))[0] == [STEP]
+
+
+def test_loss_that_is_no_number_becomes_null():
+    event = events.decode(events.encode(msgspec.structs.replace(STEP, loss=float("nan"), gradient_norm=float("inf"))))
+    assert isinstance(event, events.StepFinished)
+    assert event.loss is None
+    assert event.gradient_norm is None
