@@ -1,0 +1,71 @@
+"""Owns the words of the Run page: what happened, the raw log of the processes, and what needs attention."""
+
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
+
+from app import theme
+from app.core import wording
+from app.core.run_state import JournalLine, RunState
+from app.widgets.card import Card
+from app.widgets.log_view import LogView
+
+PAGES = ("Journal", "Process log", "Attention")
+
+
+class Journal(Card):
+    """Three lists of lines; each takes only what is new."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Log", parent)
+        self.journal, self.process, self.attention = LogView(), LogView(), LogView()
+        self._pages = QStackedWidget()
+        self._chips = QButtonGroup(self, exclusive=True)
+        chips = QHBoxLayout()
+        chips.setSpacing(6)
+        for number, (name, view) in enumerate(zip(PAGES, (self.journal, self.process, self.attention), strict=True)):
+            view.setAccessibleName(name)
+            self._pages.addWidget(view)
+            chip = QPushButton(name)
+            chip.setCheckable(True)
+            theme.role(chip, "chip")
+            self._chips.addButton(chip, number)
+            chips.addWidget(chip)
+        self.corner.addLayout(chips)
+        self.add(self._pages, 1)
+        self._chips.button(0).setChecked(True)
+        self._chips.idClicked.connect(self._pages.setCurrentIndex)
+        self._taken = 0
+        self._attention_lines = 0
+
+    def show_page(self, name: str) -> None:
+        """Show one of PAGES."""
+        self._chips.button(PAGES.index(name)).click()
+
+    def clear(self) -> None:
+        """Another run is shown."""
+        self._taken = self._attention_lines = 0
+        for view in (self.journal, self.process, self.attention):
+            view.clear()
+        self._chips.button(2).setText(PAGES[2])
+
+    def show_state(self, state: RunState) -> None:
+        """Add the lines that are new."""
+        new = state.journal[self._taken :]
+        self._taken += len(new)
+        self.journal.append_lines([_line(line) for line in new])
+        self._show_attention(state, [line for line in new if line.kind != "info"])
+
+    def _show_attention(self, state: RunState, new: list[JournalLine]) -> None:
+        lines = [_line(line) for line in new]
+        if lines:
+            self.attention.append_lines(lines)
+            self._attention_lines += len(lines)
+            self._chips.button(2).setText(f"{PAGES[2]} ({self._attention_lines})")
+
+    def add_process_lines(self, lines: list[str]) -> None:
+        """Add lines of `process.log`."""
+        self.process.append_lines(lines)
+
+
+def _line(line: JournalLine) -> str:
+    mark = {"warning": "warning: ", "error": "error: "}.get(line.kind, "")
+    return f"{wording.clock(line.time)}  {mark}{line.text}"

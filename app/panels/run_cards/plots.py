@@ -1,0 +1,158 @@
+"""Owns the curves of the Run page: the loss beside one of the others, fed with new points only."""
+
+from dataclasses import dataclass, field
+
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from app import theme
+from app.core import wording
+from app.core.run_state import RunState
+from app.core.series import Cursor, Series
+from app.widgets.live_plot import LivePlot, SeriesStyle
+
+COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
+PAGES = ("Metrics", "Learning rate", "Gradient norm", "Throughput", "Memory")
+
+
+@dataclass
+class Feed:
+    """One curve of a plot and how far it was fed."""
+
+    plot: LivePlot
+    key: str
+    cursor: Cursor = field(default_factory=Cursor)
+
+    def give(self, series: Series | None) -> None:
+        """Hand over the points that the plot has not got."""
+        fresh = series.fresh(self.cursor) if series is not None else None
+        if not fresh:
+            return
+        if fresh.cut is not None:
+            self.plot.truncate_after(fresh.cut, self.key)
+        self.plot.append(self.key, fresh.xs, fresh.ys)
+
+
+class Plots(QSplitter):
+    """`show_state` takes over what is new; a hidden plot holds its points and draws when it is seen."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setChildrenCollapsible(False)
+        self.setHandleWidth(14)
+        self.loss = LivePlot(
+            "Loss",
+            [
+                SeriesStyle("loss", "training", "smoothed", "plot_1"),
+                SeriesStyle("evaluation", "evaluation", "markers", "plot_2"),
+            ],
+        )
+        self.metrics = _metrics_plot([])
+        self.others = {
+            "Learning rate": LivePlot(
+                "Learning rate", [SeriesStyle("learning_rate", "learning rate", "line", "plot_3")]
+            ),
+            "Gradient norm": LivePlot(
+                "Gradient norm", [SeriesStyle("gradient_norm", "gradient norm", "smoothed", "plot_4")]
+            ),
+            "Throughput": LivePlot(
+                "Throughput",
+                [
+                    SeriesStyle("rows_per_second", "rows / s", "smoothed", "plot_5"),
+                    SeriesStyle("tokens_per_second", "tokens / s", "smoothed", "plot_3"),
+                ],
+            ),
+            "Memory": LivePlot(
+                "Memory (MB)",
+                [
+                    SeriesStyle("memory_mb", "processes", "line", "plot_1"),
+                    SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2"),
+                ],
+            ),
+        }
+        self._pages = QStackedWidget()
+        self._chips = QButtonGroup(self, exclusive=True)
+        self.addWidget(self.loss)
+        self.addWidget(self._other_side())
+        self.setStretchFactor(0, 3)
+        self.setStretchFactor(1, 2)
+        self.setSizes([600, 420])
+        self._marks: list[tuple[float, str, str]] = []
+        self._metric_names: list[str] = []
+        self._feeds: list[Feed] = []
+        self.clear()
+
+    def _other_side(self) -> QWidget:
+        side = QWidget()
+        column = QVBoxLayout(side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(6)
+        for number, name in enumerate(PAGES):
+            chip = QPushButton(name)
+            chip.setCheckable(True)
+            theme.role(chip, "chip")
+            self._chips.addButton(chip, number)
+            row.addWidget(chip)
+        row.addStretch(1)
+        column.addLayout(row)
+        column.addWidget(self._pages, 1)
+        for plot in (self.metrics, *self.others.values()):
+            self._pages.addWidget(plot)
+        self._chips.button(0).setChecked(True)
+        self._chips.idClicked.connect(self._pages.setCurrentIndex)
+        return side
+
+    def show_page(self, name: str) -> None:
+        """Show one of PAGES beside the loss."""
+        self._chips.button(PAGES.index(name)).click()
+
+    def clear(self) -> None:
+        """Forget everything: another run is shown."""
+        for plot in (self.loss, *self.others.values()):
+            plot.clear()
+        self._use_metrics([])
+        self._marks = []
+        self._feeds = [Feed(self.loss, "loss"), Feed(self.loss, "evaluation")]
+        self._feeds += [Feed(plot, key) for plot in self.others.values() for key in plot.series]
+
+    def show_state(self, state: RunState) -> None:
+        """Feed all plots with what is new."""
+        names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
+        if names != self._metric_names:
+            self._use_metrics(names)
+        for feed in self._feeds:
+            name = "loss" if feed.key == "evaluation" else feed.key
+            feed.give((state.metric_series if feed.key == "evaluation" else state.series).get(name))
+        for feed in self._metric_feeds:
+            feed.give(state.metric_series.get(feed.key))
+        self._show_marks(state)
+
+    def _use_metrics(self, names: list[str]) -> None:
+        # A plot's curves are fixed; which metrics there are is known after the first evaluation.
+        shown = self._pages.currentIndex()
+        old, self.metrics = self.metrics, _metrics_plot(names)
+        self._pages.insertWidget(0, self.metrics)
+        self._pages.removeWidget(old)
+        old.deleteLater()
+        self._pages.setCurrentIndex(shown)
+        self._metric_names = names
+        self._metric_feeds = [Feed(self.metrics, name) for name in names]
+        self._marks = []
+
+    def _show_marks(self, state: RunState) -> None:
+        marks = [(resume.from_step, "resumed", "muted") for resume in state.resumes]
+        if state.best is not None:
+            marks.append((state.best.step, "best", "success"))
+        if marks != self._marks:
+            self._marks = marks
+            self.loss.set_marks(marks)
+            self.metrics.set_marks(marks)
+
+
+def _metrics_plot(names: list[str]) -> LivePlot:
+    styles = [
+        SeriesStyle(name, wording.metric_title(name), "markers", color)
+        for name, color in zip(names, COLORS, strict=False)
+    ]
+    return LivePlot("Metrics", styles)

@@ -1,0 +1,119 @@
+"""Owns the row of numbers of the Run page."""
+
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from app.core import wording
+from app.core.outcome import Outcome
+from app.core.run_state import RunState
+from app.widgets.kpi import KpiTile
+
+CAPTIONS = {
+    "loss": "Training loss",
+    "evaluation_loss": "Evaluation loss",
+    "metric": "Metric",
+    "step": "Step",
+    "speed": "Rows / s",
+    "learning_rate": "Learning rate",
+    "memory": "Memory",
+    "eta": "Time left",
+}
+WIDE = 1240
+"""From this width on all tiles stand in one row."""
+
+
+class Tiles(QWidget):
+    """Eight numbers, in one row or two."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.tiles = {key: KpiTile(caption) for key, caption in CAPTIONS.items()}
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(12)
+        self._columns = 0
+        self._arrange(4)
+
+    def clear(self) -> None:
+        """No run, no numbers."""
+        for tile in self.tiles.values():
+            tile.set_value("–", " ")
+
+    def show_state(self, state: RunState, outcome: Outcome) -> None:
+        """Take over what has changed; equal text costs nothing."""
+        self._show_losses(state)
+        self._show_metric(state)
+        total = f"of {wording.grouped(state.total_steps)}" if state.total_steps else "\u00a0"
+        epochs = f" · epoch {state.epoch:.1f} of {state.plan.epochs:g}" if state.plan else ""
+        self.tiles["step"].set_value(wording.grouped(state.step), total + epochs)
+        tokens = f"{wording.rate(_recent(state, 'tokens_per_second'))} tokens / s"
+        self.tiles["speed"].set_value(wording.rate(_recent(state, "rows_per_second")), tokens)
+        rate = state.series.get("learning_rate")
+        where = " · ".join(filter(None, [state.device, state.precision]))
+        self.tiles["learning_rate"].set_value(
+            f"{rate.last:.2e}" if rate and rate.last is not None else "–", where or "\u00a0"
+        )
+        self._show_memory(state)
+        self._show_time(state, outcome)
+
+    def _show_losses(self, state: RunState) -> None:
+        loss = state.series.get("loss")
+        mean = f"{wording.number(_recent(state, 'loss'))} recent mean" if loss else "\u00a0"
+        self.tiles["loss"].set_value(wording.number(loss.last if loss else None), mean)
+        evaluated = state.evaluations[-1].step if state.evaluations else None
+        where = f"at step {wording.grouped(evaluated)}" if evaluated is not None else "not evaluated yet"
+        self.tiles["evaluation_loss"].set_value(wording.number(state.last_metric("loss")), where)
+
+    def _show_metric(self, state: RunState) -> None:
+        name, tile = state.main_metric, self.tiles["metric"]
+        tile.set_caption(wording.metric_title(name) if name and name != "loss" else "Metric")
+        if not name or name == "loss":
+            tile.set_value("–", "\u00a0")
+            return
+        best = state.best.metrics.get(name) if state.best else None
+        sub = f"best {wording.number(best)} at step {state.best.step}" if state.best and best is not None else "\u00a0"
+        tile.set_value(wording.number(state.last_metric(name)), sub)
+
+    def _show_memory(self, state: RunState) -> None:
+        memory = state.memory
+        if memory is None:
+            self.tiles["memory"].set_value("–", "\u00a0")
+        elif memory.device_memory_mb is not None:
+            self.tiles["memory"].set_value(
+                wording.megabytes(memory.device_memory_mb), f"{wording.megabytes(memory.memory_mb)} in the process"
+            )
+        else:
+            self.tiles["memory"].set_value(wording.megabytes(memory.memory_mb), "of the processes")
+
+    def _show_time(self, state: RunState, outcome: Outcome) -> None:
+        tile = self.tiles["eta"]
+        spent = None
+        if state.started is not None and state.last_time is not None:
+            spent = state.last_time - state.started
+        if outcome.alive:
+            tile.set_caption("Time left")
+            tile.set_value(wording.duration(state.eta_seconds), f"{wording.duration(spent)} so far")
+        else:
+            tile.set_caption("Duration")
+            tile.set_value(wording.duration(spent), f"started {wording.moment(state.started)}")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """One row where there is room."""
+        super().resizeEvent(event)
+        self._arrange(8 if event.size().width() >= WIDE else 4)
+
+    def _arrange(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for number, tile in enumerate(self.tiles.values()):
+            self._grid.addWidget(tile, number // columns, number % columns)
+        for column in range(8):
+            self._grid.setColumnStretch(column, 1 if column < columns else 0)
+
+
+def _recent(state: RunState, name: str, points: int = 20) -> float | None:
+    """The mean of the last points: single steps jump."""
+    series = state.series.get(name)
+    last = series.ys[-points:] if series else []
+    return sum(last) / len(last) if last else None

@@ -1,0 +1,42 @@
+"""Panels are tested with the real widgets, recorded runs and a tiny real helper process."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+from app.core import preferences
+from app.services.context import AppContext
+
+RECORDED = Path(__file__).parents[2] / "data" / "recorded"
+
+
+@pytest.fixture(autouse=True)
+def look(qapp: QApplication) -> None:
+    """The window's own style: sizes and colours as people see them."""
+    if not qapp.styleSheet():
+        theme.apply(qapp, "light")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A runs folder with every recorded run in it."""
+    folder = tmp_path / "runs"
+    shutil.copytree(RECORDED, folder)
+    hours_ago = time.time() - 7200
+    for events in folder.glob("*/events.jsonl"):
+        os.utime(events, (hours_ago, hours_ago))
+    return folder
+
+
+@pytest.fixture
+def context(qtbot, runs: Path, tmp_path: Path):
+    chosen = preferences.load(tmp_path / "config" / "preferences.json")
+    chosen.set("runs_folder", str(runs))
+    made = AppContext.create(chosen)
+    yield made
+    made.close()

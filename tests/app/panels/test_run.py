@@ -1,0 +1,160 @@
+"""The Run page with recorded runs."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from app.panels.run import Panel
+from backend.contract import events
+from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
+
+
+@pytest.fixture
+def panel(qtbot, context):
+    made = Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def shown(qtbot, panel, runs):
+    def show(name: str) -> Panel:
+        panel.show_run(str(runs / name))
+        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and not panel._dirty)
+        return panel
+
+    return show
+
+
+@pytest.fixture
+def alive(runs):
+    """A recorded run that is carried again: its lock is held by this process."""
+    folder = RunFolder(runs / "sentiment-lost")
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
+    descriptor = take_lock(folder.lock)
+    yield folder
+    os.close(descriptor)
+
+
+def test_without_a_run_the_page_says_what_to_do(panel):
+    assert panel._pages.currentIndex() == 0
+    assert panel.path is None
+
+
+def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
+    panel = shown("sentiment-finished")
+    assert panel.pill.text() == "Finished"
+    assert panel.header.title.text() == "sentiment"
+    assert panel.header.subtitle.text().startswith("bert-tiny on train.csv")
+    assert len(panel.plots.loss.series["loss"]) == 1000
+    assert len(panel.plots.metrics.series["accuracy"]) == 8
+    assert panel.tiles.tiles["step"].value().replace("\u202f", "") == "1000"
+    assert panel.bar.fraction() == 1.0
+
+
+def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown):
+    panel = shown("sentiment-finished")
+    assert not panel.buttons["stop"].isVisible()
+    assert not panel.buttons["resume"].isVisible()
+    with qtbot.waitSignal(panel.predictions_requested) as asked:
+        panel.buttons["predictions"].click()
+    assert asked.args == [str(panel.path)]
+
+
+def test_a_failed_run_says_why_and_what_helps(shown):
+    panel = shown("sentiment-failed")
+    assert panel.pill.text() == "Failed"
+    assert "ran out of memory at step 313" in panel.banner.text()
+    assert "hardware.micro_batch_size" in panel.banner.text()
+    assert panel.buttons["resume"].isVisible()
+
+
+def test_a_lost_run_can_be_resumed(shown):
+    panel = shown("sentiment-lost")
+    assert panel.pill.text() == "Lost"
+    assert panel.buttons["resume"].isVisible()
+    assert "Resume" in panel.banner.text()
+
+
+def test_a_resumed_run_shows_one_curve_without_what_was_void(shown):
+    panel = shown("sentiment-resumed")
+    xs = panel.plots.loss.series["loss"].points.xs
+    assert len(xs) == 742
+    assert panel.plots._marks[0][:2] == (500, "resumed")
+
+
+def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
+    panel = shown("sentiment-lost")
+    assert len(panel.plots.loss.series["loss"]) == 430
+    with (panel.path / "events.jsonl").open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=2e9, attempt=2, from_step=250)))
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 250)
+    assert list(panel.plots.metrics.series["accuracy"].points.xs) == [125, 250]
+
+
+def test_a_run_of_an_older_version_opens(shown):
+    panel = shown("old-run")
+    assert panel.pill.text() == "Finished"
+    assert len(panel.plots.loss.series["loss"]) == 60
+    assert panel.watcher.state.contract_version == "0.9"
+    assert len(panel.plots.others["Gradient norm"].series["gradient_norm"]) == 0
+
+
+def test_skipped_rows_and_warnings_ask_for_attention(shown):
+    panel = shown("sentiment-finished")
+    assert "train.csv:118" in panel.journal.attention.text()
+    assert "new one was drawn" in panel.journal.attention.text()
+
+
+def test_the_raw_log_is_there(qtbot, shown):
+    panel = shown("sentiment-failed")
+    assert "RuntimeError: out of memory" in panel.journal.process.text()
+
+
+def test_another_run_replaces_everything(shown):
+    shown("sentiment-finished")
+    panel = shown("old-run")
+    assert len(panel.plots.loss.series["loss"]) == 60
+    assert "Checkpoint at step" not in panel.journal.journal.text()
+
+
+@pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
+def test_a_living_run_can_be_asked(qtbot, shown, alive, kind: str):
+    panel = shown("sentiment-lost")
+    assert panel.pill.text() == "Training"
+    panel.buttons[kind].click()
+    assert (alive.path / kind).exists()
+    assert not panel.buttons[kind].isEnabled()
+
+
+def test_a_checkpoint_may_be_asked_for_again_after_the_answer(qtbot, shown, alive):
+    panel = shown("sentiment-lost")
+    panel.buttons["checkpoint"].click()
+    alive.clear_request("checkpoint")
+    with qtbot.waitSignal(panel.message) as said, alive.events.open("ab") as file:
+        file.write(events.encode(events.CheckpointSaved(time=2e9, step=430, folder="checkpoints/step-000430")))
+        file.flush()
+    assert said.args == ["success", "Checkpoint saved at step 430"]
+    qtbot.waitUntil(panel.buttons["checkpoint"].isEnabled)
+
+
+def test_a_folder_that_is_deleted_is_said(qtbot, shown):
+    panel = shown("sentiment-lost")
+    with qtbot.waitSignal(panel.message) as said:
+        shutil.rmtree(panel.path)
+    assert "is gone" in said.args[1]
+    assert panel.pill.text() == "Gone"
+
+
+def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
+    panel = shown("sentiment-finished")
+    other = Panel(context)
+    qtbot.addWidget(other)
+    other.show_run(str(runs / "sentiment-finished"))
+    qtbot.waitUntil(lambda: len(other.plots.loss.series["loss"]) == 1000)
+    assert len(panel.plots.loss.series["loss"]) == 1000
