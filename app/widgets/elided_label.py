@@ -11,7 +11,10 @@ class ElidedLabel(QLabel):
     """Takes whatever width it is given; `mode` says which part is left out."""
 
     def __init__(
-        self, text: str = "", role: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+        self,
+        text: str = "",
+        role: str = "",
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)

@@ -27,7 +27,9 @@ class IconLabel(QLabel):
 class IconButton(QPushButton):
     """A push button with words and an icon that follows the theme; `role` as in app.theme."""
 
-    def __init__(self, text: str, name: str, role: str = "", token: str = "text", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, text: str, name: str, role: str = "", token: str = "text", parent: QWidget | None = None
+    ) -> None:
         super().__init__(text, parent)
         self._name = name
         self._token = {"primary": "on_accent", "danger": "danger", "quiet": "accent_text"}.get(role, token)
@@ -49,7 +51,9 @@ class IconButton(QPushButton):
 class IconToolButton(QToolButton):
     """A button of an icon alone; `hint` is its tooltip and its accessible name."""
 
-    def __init__(self, name: str, hint: str, token: str = "muted", size: int = 16, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, hint: str, token: str = "muted", size: int = 16, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._name, self._token, self._size = name, token, size
         self.setToolTip(hint)

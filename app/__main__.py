@@ -1,0 +1,90 @@
+"""Owns opening the window: `python -P -m app [--run RUN] [--page PAGE]`."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+from app.core import preferences as preferences_file
+from app.main_window import PANELS, MainWindow
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Show the window until it is closed; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    preferences = preferences_file.load()
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Burnish")
+    application.setDesktopFileName("burnish")
+    theme.apply(application, preferences.theme)
+    window = MainWindow(preferences)
+    QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: _follow_system(application, preferences))
+    window.first_painted.connect(lambda: _after_first_paint(window, options))
+    _quit_on_interrupt(application)
+    window.show()
+    return application.exec()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="burnish", description="Fine-tune transformer models by point and click")
+    parser.add_argument("--run", metavar="RUN", help="a run folder to show at once")
+    parser.add_argument("--page", choices=[name for _, _, name in PANELS], help="the page to begin with")
+    parser.add_argument("--report-first-paint", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def _after_first_paint(window: MainWindow, options: argparse.Namespace) -> None:
+    if options.report_first_paint:
+        report = {"first_paint_seconds": round(seconds_since_process_start(), 3), "rss_mb": resident_mb()}
+        sys.stdout.write(json.dumps(report) + "\n")
+        sys.stdout.flush()
+        QApplication.quit()
+        return
+    window.open_services()
+    if options.page:
+        window.show_page(options.page)
+    if options.run:
+        window.show_run(str(Path(options.run).absolute()))
+
+
+def _follow_system(application: QApplication, preferences: preferences_file.Preferences) -> None:
+    if preferences.theme == "system":
+        theme.apply(application, "system")
+
+
+def _quit_on_interrupt(application: QApplication) -> None:
+    # Qt's loop runs no Python while it waits: a slow timer lets Ctrl-C in the terminal through.
+    signal.signal(signal.SIGINT, lambda *_: application.quit())
+    wake = QTimer(application, interval=500)
+    wake.timeout.connect(lambda: None)
+    wake.start()
+
+
+def seconds_since_process_start() -> float:
+    """How long this process exists, to a hundredth of a second."""
+    if sys.platform == "linux":
+        # psutil's creation time hangs on the boot time, which the kernel tells in whole seconds.
+        ticks = int(Path("/proc/self/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    import psutil  # only where the line above cannot be had
+
+    return time.time() - psutil.Process().create_time()
+
+
+def resident_mb() -> float:
+    """Resident memory of this process in megabytes (10^6 bytes)."""
+    import psutil  # a few milliseconds that only a measurement pays
+
+    return round(psutil.Process().memory_info().rss / 1e6, 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

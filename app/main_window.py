@@ -1,0 +1,216 @@
+"""Owns the window: it places the panels and connects their signals, nothing else."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QKeySequence, QPaintEvent, QShortcut
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+
+from app import theme
+from app.core.preferences import Preferences
+from app.widgets.sidebar import Sidebar
+from app.widgets.toast import ToastOverlay
+from backend.contract.places import config_folder
+
+if TYPE_CHECKING:
+    from app.services.context import AppContext
+
+PANELS = (
+    ("New run", "bolt", "new_run"),
+    ("Run", "chart", "run"),
+    ("Runs", "runs", "runs"),
+    ("Predictions", "target", "predictions"),
+    ("Tokenizer", "text", "tokenizer"),
+    ("Settings", "settings", "settings"),
+)
+"""Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
+
+CONNECTIONS = (
+    ("new_run", "run_started", "_on_run_started"),
+    ("run", "predictions_requested", "_on_predictions_requested"),
+    ("run", "duplicate_requested", "_on_duplicate_requested"),
+    ("runs", "run_selected", "_on_run_selected"),
+    ("runs", "duplicate_requested", "_on_duplicate_requested"),
+    ("runs", "predictions_requested", "_on_predictions_requested"),
+    ("runs", "new_run_requested", "_on_new_run_requested"),
+    ("run", "new_run_requested", "_on_new_run_requested"),
+    ("run", "runs_requested", "_on_runs_requested"),
+    ("predictions", "runs_requested", "_on_runs_requested"),
+    ("settings", "theme_changed", "_on_theme_changed"),
+)
+"""Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
+
+
+class MainWindow(QMainWindow):
+    """Shows the frame at once; `open_services` brings it to life after the first paint."""
+
+    first_painted = Signal()
+
+    def __init__(self, preferences: Preferences) -> None:
+        super().__init__()
+        self.preferences = preferences
+        self.context: AppContext | None = None
+        self._panels: dict[str, QWidget] = {}
+        self._painted = False
+        self._waiting_page = "new_run"
+        self.setWindowTitle("Burnish")
+        self.setMinimumSize(QSize(1000, 640))
+        self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PANELS, start=1)])
+        self.pages = QStackedWidget()
+        self.pages.setObjectName("pages")
+        self._place()
+        self.toasts = ToastOverlay(self.centralWidget())
+        self.sidebar.page_chosen.connect(self._on_page_chosen)
+        self._add_shortcuts()
+        self._restore_geometry()
+
+    def _place(self) -> None:
+        whole = QWidget()
+        row = QHBoxLayout(whole)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.sidebar)
+        row.addWidget(self.pages, 1)
+        self.setCentralWidget(whole)
+        self.sidebar.set_page(0)
+
+    def _add_shortcuts(self) -> None:
+        for number, (_, _, name) in enumerate(PANELS, start=1):
+            QShortcut(QKeySequence(f"Ctrl+{number}"), self, lambda name=name: self.show_page(name))
+        QShortcut(QKeySequence("F11"), self, lambda: self.setWindowState(self.windowState() ^ _FULL_SCREEN))
+        QShortcut(QKeySequence.StandardKey.Quit, self, self.close)
+
+    # Pages
+
+    def open_services(self) -> None:
+        """Start the services and show the page that was asked for; called once, after the first paint."""
+        # Services bring msgspec and more: the frame is on the screen before they are imported.
+        from app.services.context import AppContext
+        from app.services.engine_status import EngineStatus
+
+        self.context = AppContext.create(self.preferences, self)
+        status = EngineStatus(self.context.client, self.context.library_watcher, self)
+        status.changed.connect(self.sidebar.set_engine)
+        status.start()
+        self.show_page(self._waiting_page)
+        if self.preferences.damaged:
+            self.show_message(
+                "warning",
+                f"The settings file was damaged; it is kept as {self.preferences.damaged.name}, defaults hold.",
+            )
+
+    def show_page(self, name: str) -> QWidget | None:
+        """Show a page, imported and built if this is its first time; before `open_services` only remember it."""
+        if self.context is None:
+            self._waiting_page = name
+            return None
+        panel = self._panels.get(name) or self._build(name)
+        self.sidebar.set_page([module for _, _, module in PANELS].index(name))
+        if self.pages.currentWidget() is not panel:
+            self._tell(self.pages.currentWidget(), "hidden")
+            self.pages.setCurrentWidget(panel)
+        self._tell(panel, "shown")
+        return panel
+
+    def panel(self, name: str) -> QWidget | None:
+        """A page that was already built."""
+        return self._panels.get(name)
+
+    def _build(self, name: str) -> QWidget:
+        panel = importlib.import_module(f"app.panels.{name}").Panel(self.context)
+        self._panels[name] = panel
+        self.pages.addWidget(panel)
+        for page, signal, slot in CONNECTIONS:
+            if page == name and hasattr(panel, signal):
+                getattr(panel, signal).connect(getattr(self, slot))
+        if hasattr(panel, "message"):
+            panel.message.connect(self.show_message)
+        return panel
+
+    def _tell(self, panel: QWidget | None, hook: str) -> None:
+        if panel is not None and hasattr(panel, hook):
+            getattr(panel, hook)()
+
+    def show_message(self, kind: str, text: str) -> None:
+        """A toast; kind is info, success, warning or error."""
+        self.toasts.show_message(kind, text)
+
+    def show_run(self, path: str) -> None:
+        """Open the Run page on a run folder."""
+        panel = self.show_page("run")
+        if panel is not None:
+            panel.show_run(path)  # type: ignore[attr-defined]
+
+    # What panels ask for
+
+    def _on_page_chosen(self, number: int) -> None:
+        self.show_page(PANELS[number][2])
+
+    def _on_run_started(self, path: str) -> None:
+        self.show_run(path)
+
+    def _on_run_selected(self, path: str) -> None:
+        self.show_run(path)
+
+    def _on_new_run_requested(self) -> None:
+        self.show_page("new_run")
+
+    def _on_runs_requested(self) -> None:
+        self.show_page("runs")
+
+    def _on_duplicate_requested(self, path: str) -> None:
+        # Reading a spec needs pydantic and a YAML reader, which the first paint must not wait for.
+        from backend.contract.errors import InputError
+        from backend.contract.spec.file import read
+
+        try:
+            spec = read(Path(path) / "spec.yaml")
+        except InputError as error:
+            self.show_message("error", f"{error}. Choose another run.")
+            return
+        panel = self.show_page("new_run")
+        if panel is not None:
+            panel.load_spec(spec)  # type: ignore[attr-defined]
+
+    def _on_predictions_requested(self, path: str) -> None:
+        panel = self.show_page("predictions")
+        if panel is not None:
+            panel.show_run(path)  # type: ignore[attr-defined]
+
+    def _on_theme_changed(self, choice: str) -> None:
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        theme.apply(application, choice)
+
+    # The window itself
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Tells of the first paint, after which the rest may be loaded."""
+        super().paintEvent(event)
+        if not self._painted:
+            self._painted = True
+            QTimer.singleShot(0, self.first_painted.emit)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Runs go on; only what belongs to the window ends."""
+        _geometry().setValue("geometry", self.saveGeometry())
+        if self.context is not None:
+            self.context.close()
+        super().closeEvent(event)
+
+    def _restore_geometry(self) -> None:
+        stored = _geometry().value("geometry")
+        if stored is None or not self.restoreGeometry(stored):  # type: ignore[arg-type]
+            self.resize(1280, 800)
+
+
+_FULL_SCREEN = Qt.WindowState.WindowFullScreen
+
+
+def _geometry() -> QSettings:
+    # Only geometry: an INI file gives every other value back as text.
+    return QSettings(str(config_folder() / "window.ini"), QSettings.Format.IniFormat)

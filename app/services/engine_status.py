@@ -1,0 +1,43 @@
+"""Owns the one line that says what the engine does now: how many runs are going on, and with which version."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app.services.backend_client import BackendClient
+from app.services.library_watcher import LibraryWatcher
+
+
+class EngineStatus(QObject):
+    """Follows the list of runs and the helper process."""
+
+    changed = Signal(str)
+
+    def __init__(self, client: BackendClient, watcher: LibraryWatcher, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._client, self._watcher = client, watcher
+        self._version = ""
+        watcher.changed.connect(self._tell)
+        client.state_changed.connect(self._tell)
+
+    def start(self) -> None:
+        """Ask once for the versions and tell what is known."""
+        self._client.ask("catalog", {}, self._on_catalog, lambda mistake: self._tell())
+        self._tell()
+
+    def _on_catalog(self, catalog: Any) -> None:
+        versions = catalog.versions
+        name = next((name for name in ("torch", "jax") if versions.get(name)), "")
+        self._version = f"{name} {versions[name].split('+')[0]}" if name else "no engine installed"
+        self._tell()
+
+    def text(self) -> str:
+        """For example `1 running · torch 2.13.0`."""
+        alive = sum(run.alive for run in self._watcher.library.runs)
+        words = [f"{alive} running" if alive else "idle"]
+        if self._client.state == "restarting":
+            words.append("helper restarting")
+        return " · ".join([*words, *([self._version] if self._version else [])])
+
+    def _tell(self, *_: object) -> None:
+        self.changed.emit(self.text())

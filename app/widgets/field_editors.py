@@ -1,0 +1,310 @@
+"""Owns one editor per type of field; a form chooses among them by the field's schema alone."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
+
+from app import theme
+from app.widgets.icon_label import IconButton
+from app.widgets.schema_field import FieldSchema, wanted
+from backend.contract.errors import InputError
+from backend.contract.spec.file import dump, parse
+
+
+class NotUsable(ValueError):
+    """The text in an editor is no value; the message says what to enter."""
+
+
+class QuietComboBox(QComboBox):
+    """Turning the wheel over it scrolls the page unless it has the focus."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(6)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Only where a person meant it."""
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class Editor(QObject):
+    """What all editors share: `widget` to place, `value()` (may raise NotUsable), `set_value`, and `changed`."""
+
+    changed = Signal()
+
+    def __init__(self, field: FieldSchema, widget: QWidget, target: QWidget | None = None) -> None:
+        super().__init__(widget)
+        self.field = field
+        self.widget = widget
+        self.target = target or widget
+        """What has the focus and shows a mistake."""
+        self.target.setAccessibleName(field.title)
+        self.target.setAccessibleDescription(field.help)
+        self.target.setToolTip(field.help)
+
+    def value(self) -> Any:
+        """The value as the spec holds it."""
+        raise NotImplementedError
+
+    def set_value(self, value: Any) -> None:
+        """Show a value; emits nothing."""
+        raise NotImplementedError
+
+
+class BooleanEditor(Editor):
+    """A check box."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._box = QCheckBox()
+        super().__init__(field, self._box)
+        self._box.toggled.connect(self.changed)
+
+    def value(self) -> bool:
+        return self._box.isChecked()
+
+    def set_value(self, value: Any) -> None:
+        self._box.setChecked(bool(value))
+
+
+class EnumEditor(Editor):
+    """A list to choose from."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._box = QuietComboBox()
+        super().__init__(field, self._box)
+        choices = [choice for choice in field.choices if choice is not None]
+        for choice in ([None] if field.nullable else []) + choices:
+            self._box.addItem("–" if choice is None else str(choice), choice)
+        self._box.activated.connect(self.changed)
+
+    def value(self) -> Any:
+        return self._box.currentData()
+
+    def set_value(self, value: Any) -> None:
+        index = next((i for i in range(self._box.count()) if self._box.itemData(i) == value), -1)
+        self._box.setCurrentIndex(index)
+
+
+class NumberLine(QLineEdit):
+    """A line for a number; the arrow keys count whole numbers up and down."""
+
+    def __init__(self, whole: bool) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Up and down change a whole number by one."""
+        step = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(event.key()))
+        if step and self._whole and self.text().strip().lstrip("-").isdigit():
+            self.setText(str(int(self.text()) + step))
+            self.textEdited.emit(self.text())
+            return
+        super().keyPressEvent(event)
+
+
+class NumberEditor(Editor):
+    """Whole numbers and numbers, also as 3e-5; empty where nothing is allowed."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._line = NumberLine(field.kinds == ("integer",))
+        super().__init__(field, self._line)
+        if field.nullable:
+            self._line.setPlaceholderText("not set")
+        self._line.textEdited.connect(self.changed)
+
+    def value(self) -> int | float | None:
+        text = self._line.text().strip().replace(" ", "").replace("\u202f", "")
+        if not text and self.field.nullable:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            return self._number(text)
+
+    def _number(self, text: str) -> int | float:
+        try:
+            number = float(text)
+        except ValueError:
+            raise NotUsable(f"Enter {wanted(self.field)}.") from None
+        if number != number or number in (float("inf"), float("-inf")):
+            raise NotUsable(f"Enter {wanted(self.field)}.")
+        return int(number) if self.field.kinds == ("integer",) and number.is_integer() else number
+
+    def set_value(self, value: Any) -> None:
+        self._line.setText("" if value is None else number_text(value))
+
+
+class TextEditor(Editor):
+    """A line of text; empty is nothing where nothing is allowed."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._line = QLineEdit()
+        super().__init__(field, self._line)
+        if field.nullable:
+            self._line.setPlaceholderText("not set")
+        self._line.textEdited.connect(self.changed)
+
+    def value(self) -> str | None:
+        return self._line.text() or (None if self.field.nullable else "")
+
+    def set_value(self, value: Any) -> None:
+        self._line.setText("" if value is None else str(value))
+
+
+class MixedEditor(Editor):
+    """Words and numbers in one field, for example `epoch`, `never` or 500; the words are offered."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._box = QuietComboBox()
+        self._box.setEditable(True)
+        self._box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self._box.addItems([str(choice) for choice in field.choices if choice is not None])
+        super().__init__(field, self._box)
+        line = self._box.lineEdit()
+        assert line is not None
+        line.setPlaceholderText("not set" if field.nullable else "")
+        line.textEdited.connect(self.changed)
+        self._box.activated.connect(self.changed)
+
+    def value(self) -> Any:
+        return mixed_value(self._box.currentText(), self.field)
+
+    def set_value(self, value: Any) -> None:
+        self._box.setEditText(mixed_text(value))
+
+
+class PathEditor(Editor):
+    """A file, a folder or a hub id, with Browse; `path` in the schema may say file or folder."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        holder = QWidget()
+        self._line = QLineEdit()
+        self._line.setPlaceholderText("not set" if field.nullable else "")
+        self._button = IconButton("Browse", "folder")
+        row = QHBoxLayout(holder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(self._line, 1)
+        row.addWidget(self._button)
+        super().__init__(field, holder, self._line)
+        self._button.setAccessibleName(f"Browse for {field.title}")
+        self._line.textEdited.connect(self.changed)
+        self._offer(str(field.schema.get("path")))
+
+    def _offer(self, what: str) -> None:
+        if what == "file":
+            self._button.clicked.connect(self._choose_file)
+        elif what == "folder":
+            self._button.clicked.connect(self._choose_folder)
+        else:
+            menu = QMenu(self._button)
+            menu.addAction("Choose a folder…", self._choose_folder)
+            menu.addAction("Choose a file…", self._choose_file)
+            self._button.setMenu(menu)
+
+    def _choose_file(self) -> None:
+        self._take(QFileDialog.getOpenFileName(self.widget, self.field.title)[0])
+
+    def _choose_folder(self) -> None:
+        self._take(QFileDialog.getExistingDirectory(self.widget, self.field.title))
+
+    def _take(self, path: str) -> None:
+        if path:
+            self._line.setText(path)
+            self.changed.emit()
+
+    def value(self) -> Any:
+        return mixed_value(self._line.text(), self.field)
+
+    def set_value(self, value: Any) -> None:
+        self._line.setText(mixed_text(value))
+
+
+class YamlEditor(Editor):
+    """A list or mapping as YAML text."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._text = QPlainTextEdit()
+        theme.role(self._text, "mono")
+        self._text.setTabChangesFocus(True)
+        self._text.setFixedHeight(62)
+        self._text.setPlaceholderText("[first, second]" if "array" in field.kinds else "name: value")
+        super().__init__(field, self._text)
+        # A mapping is wrong at nearly every key press while it is typed.
+        self._calm = QTimer(self, interval=300, singleShot=True)
+        self._calm.timeout.connect(self.changed)
+        self._text.textChanged.connect(self._calm.start)
+
+    def value(self) -> Any:
+        text = self._text.toPlainText().strip()
+        if not text:
+            return None if self.field.nullable else ([] if self.field.kinds == ("array",) else {})
+        try:
+            return parse(text, self.field.title)
+        except InputError as error:
+            raise NotUsable(f"{error}.") from None
+
+    def set_value(self, value: Any) -> None:
+        self._text.blockSignals(True)
+        self._text.setPlainText(dump(value).strip() if value else "")
+        self._text.blockSignals(False)
+
+
+def number_text(value: Any) -> str:
+    """A number as people write it: 2e-05 stays short, 3.0 stays 3."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value).replace("e-0", "e-") if isinstance(value, float) else str(value)
+
+
+def mixed_text(value: Any) -> str:
+    """Any value in one line."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    return str(value) if isinstance(value, str) else number_text(value)
+
+
+def mixed_value(text: str, field: FieldSchema) -> Any:
+    """What a line means for a field: one of its words, a number or a list where it takes such, else text."""
+    text = text.strip()
+    if not text:
+        return None if field.nullable else ""
+    if text in field.choices:
+        return text
+    if "array" in field.kinds and text.startswith("["):
+        try:
+            return parse(text, field.title)
+        except InputError as error:
+            raise NotUsable(f"{error}.") from None
+    if {"integer", "number"} & set(field.kinds):
+        try:
+            number = float(text)
+        except ValueError:
+            return text
+        return int(number) if number.is_integer() and "integer" in field.kinds else number
+    return text
+
+
+EDITORS: dict[str, type[Editor]] = {
+    "boolean": BooleanEditor,
+    "enum": EnumEditor,
+    "number": NumberEditor,
+    "text": TextEditor,
+    "mixed": MixedEditor,
+    "path": PathEditor,
+    "yaml": YamlEditor,
+}
+
+
+def editor_for(field: FieldSchema) -> Editor:
+    """The editor of a field's type."""
+    return EDITORS[field.editor](field)  # type: ignore[call-arg]

@@ -1,0 +1,141 @@
+"""Owns what a JSON Schema says about one field: which editor it wants, and what is wrong with a value in plain words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+
+@dataclass(frozen=True)
+class FieldSchema:
+    """One property of a section."""
+
+    name: str
+    schema: Mapping[str, Any]
+    kinds: tuple[str, ...]
+    """The JSON types that are allowed besides null, for example ("integer",)."""
+    choices: tuple[Any, ...]
+    nullable: bool
+    required: bool = False
+    _validator: Draft202012Validator = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_validator", Draft202012Validator(dict(self.schema)))
+
+    @property
+    def title(self) -> str:
+        """What stands before the field."""
+        return str(self.schema.get("title") or self.name.replace("_", " ").capitalize())
+
+    @property
+    def help(self) -> str:
+        """One sentence about it."""
+        return str(self.schema.get("description") or "")
+
+    @property
+    def unit(self) -> str:
+        """What a number counts."""
+        return str(self.schema.get("unit") or "")
+
+    @property
+    def group(self) -> str:
+        """The heading under which it stands."""
+        return str(self.schema.get("group") or "")
+
+    @property
+    def advanced(self) -> bool:
+        """Whether it is folded away."""
+        return bool(self.schema.get("advanced"))
+
+    @property
+    def default(self) -> Any:
+        """The value without a person's doing; None where there is none."""
+        return self.schema.get("default")
+
+    @property
+    def editor(self) -> str:
+        """boolean, enum, number, text, path, mixed (words and numbers) or yaml."""
+        if self.schema.get("path"):
+            return "path"
+        if self.kinds == ("boolean",):
+            return "boolean"
+        if self.choices and not self.kinds:
+            return "enum"
+        if self.kinds and set(self.kinds) <= {"integer", "number"} and not self.choices:
+            return "number"
+        if self.kinds == ("string",) and not self.choices:
+            return "text"
+        if set(self.kinds) <= {"object", "array"} and not self.choices:
+            return "yaml"
+        return "mixed"
+
+    def mistake(self, value: Any) -> str:
+        """Why a value cannot be used, as one plain sentence; empty where it can."""
+        error = best_match(self._validator.iter_errors(value))
+        return sentence_of(error, self) if error else ""
+
+
+def fields_of(schema: Mapping[str, Any]) -> list[FieldSchema]:
+    """The fields of an object schema, in order; `$ref` into its own `$defs` is followed."""
+    needed = schema.get("required", ())
+    properties = schema.get("properties", {})
+    return [field_of(name, _followed(part, schema), name in needed) for name, part in properties.items()]
+
+
+def field_of(name: str, schema: Mapping[str, Any], required: bool = False) -> FieldSchema:
+    """One field."""
+    kinds: list[str] = []
+    choices: list[Any] = []
+    nullable = False
+    for part in schema.get("anyOf") or schema.get("oneOf") or [schema]:
+        kind = part.get("type")
+        named = kind if isinstance(kind, list) else [kind]
+        nullable = nullable or "null" in named
+        if "enum" in part or "const" in part:
+            choices += part.get("enum") or [part["const"]]
+        else:
+            kinds += [one for one in named if one not in (None, "null")]
+    return FieldSchema(name, schema, tuple(dict.fromkeys(kinds)), tuple(choices), nullable or None in choices, required)
+
+
+def _followed(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = part.get("$ref")
+    if not isinstance(reference, str):
+        return part
+    target: Any = root
+    for key in reference.removeprefix("#/").split("/"):
+        target = target[key]
+    return {**target, **{key: value for key, value in part.items() if key != "$ref"}}
+
+
+_KIND_WORDS = {
+    "integer": "a whole number", "number": "a number such as 0.1 or 3e-5", "string": "text", "boolean": "yes or no",
+    "array": "a list such as [a, b]", "object": "a mapping such as {name: value}",
+}  # fmt: skip
+
+
+def wanted(field: FieldSchema) -> str:
+    """What a field takes, for people: `epoch`, `never` or a whole number."""
+    words = [f"“{choice}”" for choice in field.choices if choice is not None]
+    words += [_KIND_WORDS[kind] for kind in field.kinds if kind in _KIND_WORDS]
+    if field.nullable:
+        words.append("nothing")
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}" if words else "another value"
+
+
+def sentence_of(error: ValidationError, field: FieldSchema) -> str:
+    """A validation error in plain words."""
+    limit = error.validator_value
+    bounds = {
+        "minimum": f"Enter {limit} or more.",
+        "maximum": f"Enter {limit} or less.",
+        "exclusiveMinimum": f"Enter a number above {limit}.",
+        "exclusiveMaximum": f"Enter a number below {limit}.",
+        "minLength": "This cannot be empty.",
+        "minItems": f"Enter at least {limit}.",
+        "maxLength": f"Use at most {limit} characters.",
+        "pattern": "This is not written as it has to be.",
+    }
+    return bounds.get(str(error.validator)) or f"Enter {wanted(field)}."

@@ -1,0 +1,231 @@
+"""Owns the form that is made from a JSON Schema alone: it knows types of fields, never fields."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QToolButton, QVBoxLayout, QWidget
+
+from app import theme
+from app.widgets.card import label
+from app.widgets.field_editors import Editor, NotUsable, editor_for
+from app.widgets.icon_label import IconToolButton
+from app.widgets.schema_field import FieldSchema, fields_of
+
+LABEL_WIDTH = 150
+
+
+class FieldRow:
+    """One field of the form: title, editor, reset button, and a line for its mistake."""
+
+    def __init__(self, form: "SchemaForm", field: FieldSchema, grid: QGridLayout) -> None:
+        self.field = field
+        self.editor: Editor = editor_for(field)
+        self.title = label(field.title + (f" ({field.unit})" if field.unit else ""), "muted", wrap=True)
+        self.title.setBuddy(self.editor.target)
+        self.title.setToolTip(field.help)
+        self.reset = IconToolButton("refresh", f"Reset {field.title} to its default", "faint", 14)
+        self.mistake = label("", "danger", wrap=True)
+        self.help = label(field.help, "faint", wrap=True)
+        row = grid.rowCount()
+        top = Qt.AlignmentFlag.AlignTop if field.editor == "yaml" else Qt.AlignmentFlag.AlignVCenter
+        self.title.setContentsMargins(0, 7 if field.editor == "yaml" else 0, 0, 0)
+        grid.addWidget(self.title, row, 0, top)
+        grid.addWidget(self.editor.widget, row, 1)
+        grid.addWidget(self.reset, row, 2)
+        grid.addWidget(self.mistake, row + 1, 1)
+        grid.addWidget(self.help, row + 2, 1)
+        self.mistake.hide()
+        self.help.setVisible(form.shows_help and bool(field.help))
+        kept = self.reset.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self.reset.setSizePolicy(kept)
+        self.show_value(field.default)
+
+    def show_value(self, value: Any) -> None:
+        """Put a value into the editor."""
+        self.value = value
+        self.editor.set_value(value)
+        self.mark("")
+        self.reset.setVisible(self.is_changed())
+
+    def is_changed(self) -> bool:
+        """Whether the value differs from the default that there is."""
+        return "default" in self.field.schema and self.value != self.field.default
+
+    def read(self) -> str:
+        """Take the editor's value over; returns the mistake, in which case the old value stays."""
+        try:
+            value = self.editor.value()
+        except NotUsable as error:
+            return str(error)
+        mistake = self.field.mistake(value)
+        if not mistake:
+            self.value = value
+        return mistake
+
+    def mark(self, sentence: str) -> None:
+        """Show a mistake at the field; empty takes it away."""
+        self.mistake.setText(sentence)
+        self.mistake.setVisible(bool(sentence))
+        target = self.editor.target
+        if bool(target.property("mistaken")) != bool(sentence):
+            target.setProperty("mistaken", bool(sentence))
+            target.style().unpolish(target)
+            target.style().polish(target)
+        target.setAccessibleDescription(sentence or self.field.help)
+
+    def widgets(self) -> list[QWidget]:
+        """What appears and disappears with the field."""
+        return [self.title, self.editor.widget, self.reset]
+
+
+class SchemaForm(QWidget):
+    """`prefix` is put before the keys of `changed`: a form for `training` tells of `training.batch_size`."""
+
+    changed = Signal(str, object)
+    """Dotted key and the new, valid value."""
+    mistakes_changed = Signal()
+
+    def __init__(
+        self, schema: Mapping[str, Any], prefix: str = "", shows_help: bool = False, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.prefix, self.shows_help = prefix, shows_help
+        self._rows: dict[str, FieldRow] = {}
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        fields = [field for field in fields_of(schema) if not field.schema.get("hidden")]
+        column.addWidget(self._section([field for field in fields if not field.advanced]))
+        folded = [field for field in fields if field.advanced]
+        self._fold = self._fold_button(len(folded))
+        self._more = self._section(folded)
+        if folded:
+            column.addWidget(self._fold, 0, Qt.AlignmentFlag.AlignLeft)
+            column.addWidget(self._more)
+        else:
+            self._fold.hide()
+        self._more.hide()
+        column.addStretch(1)
+
+    def _section(self, fields: list[FieldSchema]) -> QWidget:
+        holder = QWidget(self)
+        grid = QGridLayout(holder)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(0)
+        grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+        grid.setColumnStretch(1, 1)
+        group = ""
+        for field in fields:
+            if field.group != group:
+                group = field.group
+                grid.addWidget(label(group.upper(), "heading"), grid.rowCount(), 0, 1, 3)
+            row = FieldRow(self, field, grid)
+            grid.setRowMinimumHeight(grid.rowCount(), 8)
+            grid.addWidget(QWidget(), grid.rowCount(), 0)
+            self._rows[field.name] = row
+            row.editor.changed.connect(lambda row=row: self._on_edited(row))
+            row.reset.clicked.connect(lambda _=False, row=row: self._on_reset(row))
+        return holder
+
+    def _fold_button(self, count: int) -> QToolButton:
+        button = QToolButton(self)
+        button.setText(f"More settings ({count})")
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        button.setCheckable(True)
+        button.toggled.connect(self.set_unfolded)
+        theme.role(button, "fold")
+        button.setIcon(theme.icon("chevron-right", "muted", 14))
+        return button
+
+    def apply_theme(self) -> None:
+        """The fold's arrow in the present colour."""
+        name = "chevron-down" if self._fold.isChecked() else "chevron-right"
+        self._fold.setIcon(theme.icon(name, "muted", 14))
+
+    def set_unfolded(self, unfolded: bool) -> None:
+        """Show the advanced fields or fold them away."""
+        self._fold.setChecked(unfolded)
+        self._more.setVisible(unfolded)
+        self.apply_theme()
+
+    # Values
+
+    def values(self) -> dict[str, Any]:
+        """Field → last valid value."""
+        return {name: row.value for name, row in self._rows.items()}
+
+    def changed_values(self) -> dict[str, Any]:
+        """Only what differs from the defaults, and what has no default."""
+        return {
+            name: row.value
+            for name, row in self._rows.items()
+            if row.is_changed() or ("default" not in row.field.schema and row.value is not None)
+        }
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Show these values; fields that are not named keep theirs; emits nothing."""
+        for name, value in values.items():
+            if name in self._rows:
+                self._rows[name].show_value(value)
+
+    def set_defaults(self) -> None:
+        """Show the defaults everywhere; emits nothing."""
+        for row in self._rows.values():
+            row.show_value(row.field.default)
+
+    def editor(self, name: str) -> Editor:
+        """The editor of a field, for a panel that must enable or focus it."""
+        return self._rows[self._own(name)].editor
+
+    def set_field_visible(self, name: str, visible: bool) -> None:
+        """Hide a field that does not apply now."""
+        for widget in self._rows[self._own(name)].widgets():
+            widget.setVisible(visible)
+        self._rows[self._own(name)].reset.setVisible(visible and self._rows[self._own(name)].is_changed())
+
+    # Mistakes
+
+    def mistakes(self) -> dict[str, str]:
+        """Field → sentence, for the marked fields."""
+        return {name: row.mistake.text() for name, row in self._rows.items() if row.mistake.text()}
+
+    def mark(self, name: str, sentence: str) -> bool:
+        """Show a mistake at a field, given by dotted key or name; returns whether the form has the field."""
+        row = self._rows.get(self._own(name))
+        if row is None:
+            return False
+        row.mark(sentence)
+        if row.field.advanced and sentence:
+            self.set_unfolded(True)
+        self.mistakes_changed.emit()
+        return True
+
+    def clear_marks(self) -> None:
+        """Take all mistakes away."""
+        for row in self._rows.values():
+            row.mark("")
+        self.mistakes_changed.emit()
+
+    def _own(self, key: str) -> str:
+        own = key.removeprefix(f"{self.prefix}.") if self.prefix else key
+        return own if own in self._rows else own.split(".")[0]
+
+    def _dotted(self, row: FieldRow) -> str:
+        return f"{self.prefix}.{row.field.name}" if self.prefix else row.field.name
+
+    def _on_edited(self, row: FieldRow) -> None:
+        before, had = row.value, row.mistake.text()
+        row.mark(row.read())
+        row.reset.setVisible(row.is_changed())
+        if row.mistake.text() != had:
+            self.mistakes_changed.emit()
+        if not row.mistake.text() and row.value != before:
+            self.changed.emit(self._dotted(row), row.value)
+
+    def _on_reset(self, row: FieldRow) -> None:
+        row.show_value(row.field.default)
+        self.mistakes_changed.emit()
+        self.changed.emit(self._dotted(row), row.value)

@@ -1,0 +1,99 @@
+"""Owns the sidebar: the mark, one button per page, and two lines about the engine at the bottom."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app import theme
+from app.widgets.card import label
+from app.widgets.elided_label import ElidedLabel
+
+WIDTH = 212
+
+
+class Mark(QWidget):
+    """The small mark of Burnish: a falling curve that becomes a bright point."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFixedSize(22, 22)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Four bars that fall, the last one strong."""
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            accent = theme.color("accent")
+            for number, (height, strength) in enumerate([(18, 0.30), (12, 0.48), (8, 0.70), (5, 1.0)]):
+                accent.setAlphaF(strength)
+                painter.setBrush(accent)
+                painter.drawRoundedRect(QRectF(1 + number * 5.2, 20 - height, 4, height), 2, 2)
+
+
+class NavButton(QPushButton):
+    """A page of the window."""
+
+    def __init__(self, title: str, icon: str, shortcut: str) -> None:
+        super().__init__(title)
+        self._icon = icon
+        theme.role(self, "nav")
+        self.setCheckable(True)
+        self.setIconSize(QSize(26, 18))
+        self.setToolTip(f"{title} ({shortcut})")
+        self.setAccessibleName(title)
+        self.toggled.connect(self.apply_theme)
+        self.apply_theme()
+
+    def apply_theme(self) -> None:
+        """The icon takes the accent colour on the present page."""
+        self.setIcon(theme.icon(self._icon, "accent_text" if self.isChecked() else "muted", 18, room=8))
+
+
+class Sidebar(QFrame):
+    """`pages` are (title, icon, shortcut)."""
+
+    page_chosen = Signal(int)
+
+    def __init__(self, pages: Sequence[tuple[str, str, str]], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.role(self, "sidebar")
+        self.setFixedWidth(WIDTH)
+        self.setAccessibleName("Pages")
+        self._group = QButtonGroup(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 16, 12, 14)
+        column.setSpacing(3)
+        column.addLayout(self._logo())
+        column.addSpacing(16)
+        for number, page in enumerate(pages):
+            button = NavButton(*page)
+            self._group.addButton(button, number)
+            column.addWidget(button)
+        column.addStretch(1)
+        column.addWidget(label("ENGINE", "heading"))
+        self._engine = ElidedLabel("starting", "muted")
+        column.addWidget(self._engine)
+        self._group.idClicked.connect(self.page_chosen)
+
+    def _logo(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(4, 0, 0, 0)
+        row.setSpacing(9)
+        row.addWidget(Mark())
+        row.addWidget(label("Burnish", "logo"))
+        row.addStretch(1)
+        return row
+
+    def buttons(self) -> list[QPushButton]:
+        """The pages' buttons, in order."""
+        return [self._group.button(number) for number in range(len(self._group.buttons()))]  # type: ignore[misc]
+
+    def set_page(self, number: int) -> None:
+        """Mark the present page."""
+        self._group.button(number).setChecked(True)
+
+    def set_engine(self, text: str) -> None:
+        """What the engine does now."""
+        self._engine.setText(text)
