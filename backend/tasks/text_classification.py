@@ -225,7 +225,9 @@ class TextClassification:
         for average in ("macro", "weighted"):
             f1 = metrics.f1_score(actual, predicted, labels=labels, average=average, zero_division=0)
             scores[f"f1_{average}"] = float(f1)
-        return scores | {"matthews": float(metrics.matthews_corrcoef(actual, predicted))}
+        # The coefficient of a constant is undefined; scikit-learn's 0 for it comes with a warning.
+        varies = len(set(actual) | set(predicted)) > 1
+        return scores | {"matthews": float(metrics.matthews_corrcoef(actual, predicted)) if varies else 0.0}
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,0 +1,67 @@
+"""Checkpoints are whole or not there."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from backend.contract.run_folder import RunFolder
+from backend.run.checkpoints import Checkpoints, verify
+
+
+def filled_with(text: str):
+    def write(folder: Path) -> None:
+        (folder / "model.safetensors").write_text(text)
+
+    return write
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Checkpoints:
+    return Checkpoints(RunFolder(tmp_path))
+
+
+def test_the_highest_step_that_verifies_is_the_latest(checkpoints: Checkpoints):
+    checkpoints.save(5, filled_with("five"))
+    ten = checkpoints.save(10, filled_with("ten"))
+    (ten / "model.safetensors").write_text("tin")
+    assert checkpoints.latest() == 5
+
+
+def test_a_full_disk_leaves_the_old_checkpoint_and_nothing_else(checkpoints: Checkpoints, tmp_path: Path):
+    checkpoints.save(5, filled_with("five"))
+
+    def disk_full(folder: Path) -> None:
+        (folder / "model.safetensors").write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        checkpoints.save(10, disk_full)
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000005"]
+    assert verify(tmp_path / "checkpoints" / "step-000005")
+
+
+def test_a_damaged_checkpoint_is_replaced(checkpoints: Checkpoints):
+    damaged = checkpoints.save(5, filled_with("five"))
+    (damaged / "model.safetensors").unlink()
+    checkpoints.save(5, filled_with("again"))
+    assert (damaged / "model.safetensors").read_text() == "again"
+
+
+def test_a_good_checkpoint_is_never_overwritten(checkpoints: Checkpoints):
+    path = checkpoints.save(5, filled_with("five"))
+    checkpoints.save(5, filled_with("other"))
+    assert (path / "model.safetensors").read_text() == "five"
+
+
+def test_the_best_is_kept_beside_the_newest(checkpoints: Checkpoints):
+    for step in (1, 2, 3, 4):
+        checkpoints.save(step, filled_with(str(step)))
+    assert checkpoints.remove_older(keep=2, best_step=1) == [2]
+    assert checkpoints.steps() == [1, 3, 4]
+
+
+def test_leftovers_of_a_killed_save_are_cleared(checkpoints: Checkpoints, tmp_path: Path):
+    (tmp_path / "checkpoints" / ".step-000007.123").mkdir(parents=True)
+    checkpoints.clear_leftovers()
+    assert list((tmp_path / "checkpoints").iterdir()) == []

@@ -1,0 +1,104 @@
+"""Labels, weights and scores of text classification."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from transformers import AutoTokenizer
+
+from backend.contract.errors import InputError
+from backend.contract.resources import resource
+from backend.data.rows import Rows
+from backend.tasks.text_classification import Settings, TextClassification
+
+COLUMNS = {"text": "text", "label": "label"}
+
+
+def rows_of(**columns: list) -> Rows:
+    count = len(next(iter(columns.values())))
+    return Rows(pa.table(columns), ("reviews.csv",), np.zeros(count, np.int32), np.arange(count) + 2, "fingerprint")
+
+
+def task(**settings: object) -> TextClassification:
+    return TextClassification(Settings(**settings))
+
+
+def test_labels_are_sorted_words():
+    assert task().fit(rows_of(text=["x"] * 3, label=["pos", "neg", "pos"]), COLUMNS)["labels"] == ["neg", "pos"]
+
+
+def test_numbers_are_sorted_by_value():
+    facts = task().fit(rows_of(text=["x"] * 3, label=["10", "9", "1"]), COLUMNS)
+    assert facts["labels"] == ["1", "9", "10"]
+
+
+def test_whole_floats_and_integers_are_the_same_label():
+    assert task().fit(rows_of(text=["x"] * 2, label=[0.0, 1.0]), COLUMNS)["labels"] == ["0", "1"]
+
+
+def test_the_checkpoints_order_is_kept_where_it_names_the_same_labels():
+    rows = rows_of(text=["x"] * 2, label=["negative", "positive"])
+    assert task().fit(rows, COLUMNS, ("POSITIVE", "NEGATIVE"))["labels"] == ["positive", "negative"]
+
+
+def test_balanced_weights_are_rows_over_classes_times_count():
+    facts = task(class_weights="balanced").fit(rows_of(text=["x"] * 4, label=["a", "a", "a", "b"]), COLUMNS)
+    assert facts["class_weights"] == pytest.approx([4 / 6, 4 / 2])
+
+
+def test_a_single_class_is_refused_with_the_way_out():
+    with pytest.raises(InputError, match=r"single label .* choose another column"):
+        task().fit(rows_of(text=["x"] * 2, label=["a", "a"]), COLUMNS)
+
+
+def test_an_unknown_label_is_named_with_its_line():
+    facts = {"labels": ["a", "b"]}
+    with pytest.raises(InputError, match=r"reviews.csv:3 has the label 'c'"):
+        task().check(rows_of(text=["x"] * 2, label=["a", "c"]), COLUMNS, facts, "validation")
+
+
+def test_rows_without_text_or_label_are_unusable_but_none_and_na_are_text():
+    rows = rows_of(text=["None", " ", "NA", "null"], label=["a", "b", "", "a"])
+    assert task().unusable(rows, COLUMNS, labelled=True) == [(1, "no text"), (2, "no label")]
+
+
+def test_pairs_are_cut_to_the_limit_and_carry_token_types():
+    tokenizer = AutoTokenizer.from_pretrained(resource("demo", "bert-tiny"))
+    rows = rows_of(text=["long " * 50], text_pair=["short"], label=["a"])
+    columns = COLUMNS | {"text_pair": "text_pair"}
+    [batch] = task().encode(rows, columns, tokenizer, {"labels": ["a", "b"], "max_length": 16})
+    assert len(batch["input_ids"][0]) == 16
+    assert sum(batch["token_type_ids"][0].as_py()) == 2  # the pair and its separator
+
+
+def decoded(logits: list[list[float]], labels: list[str], **settings: object):
+    rows = rows_of(text=["x"] * len(labels), label=labels)
+    facts = {"labels": ["no", "yes"], "class_weights": settings.pop("class_weights", None)}
+    one = task()
+    outputs = {"logits": [np.array(row, np.float32) for row in logits]}
+    predictions = one.decode(outputs, pa.table({}), rows, COLUMNS, facts, None)
+    return predictions, one.score(predictions, facts)
+
+
+def test_scores_of_a_known_case():
+    _, scores = decoded([[2, 0], [0, 2], [0, 2], [2, 0]], ["no", "no", "yes", "yes"])
+    assert scores["accuracy"] == 0.5
+    assert scores["matthews"] == 0.0
+    assert scores["f1"] == scores["f1_macro"] == 0.5
+
+
+def test_probabilities_sum_to_one_and_the_loss_is_their_logarithm():
+    predictions, scores = decoded([[1, 2]], ["yes"])
+    no, yes = (predictions.table[f"probability_{label}"][0].as_py() for label in ("no", "yes"))
+    assert no + yes == pytest.approx(1)
+    assert scores["loss"] == pytest.approx(-np.log(yes))
+
+
+def test_the_loss_is_weighted_as_in_training():
+    _, scores = decoded([[0, 0], [0, 5]], ["no", "yes"], class_weights=[3.0, 1.0])
+    assert scores["loss"] == pytest.approx((3 * np.log(2) + np.log1p(np.exp(-5))) / 4)
+
+
+def test_without_labels_there_are_predictions_and_no_scores():
+    predictions, scores = decoded([[0, 1], [1, 0]], ["", ""])
+    assert predictions.table["prediction"].to_pylist() == ["yes", "no"]
+    assert scores == {}
