@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +92,7 @@ def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase"
         raise InputError(f"{path}: this file is no tokenizer.json; name its folder instead, or {ELSEWHERE}", FIELD)
     from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
 
-    try:
-        return PreTrainedTokenizerFast(tokenizer_file=str(path), **options)
-    except Exception as error:  # the Rust parser raises plain Exception
-        raise InputError(f"{path}: this tokenizer file is damaged ({_first_line(error)}); {ELSEWHERE}", FIELD) from None
+    return _opened(lambda: PreTrainedTokenizerFast(tokenizer_file=str(path), **options), path.parent, str(path))
 
 
 def _from_folder(
@@ -110,15 +107,22 @@ def _from_folder(
         )
     from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
 
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(
+    def build() -> "PreTrainedTokenizerBase":
+        return AutoTokenizer.from_pretrained(
             str(folder), local_files_only=True, trust_remote_code=trust_remote_code, **options
         )
-    except Exception as error:  # transformers, tokenizers and sentencepiece each raise their own kinds
-        raise _mistake(folder, name, error) from None
+
+    tokenizer = _opened(build, folder, name)
     if not _has_vocabulary(folder, type(tokenizer).vocab_files_names.values()):
         raise _no_tokenizer(folder, name)  # transformers builds one of a handful of special tokens instead of failing
     return tokenizer
+
+
+def _opened(build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str) -> "PreTrainedTokenizerBase":
+    try:
+        return build()
+    except Exception as error:  # that is what the Rust parser raises; transformers and sentencepiece add their kinds
+        raise _mistake(folder, name, error) from None
 
 
 def _mistake(folder: Path, name: str, error: Exception) -> InputError:
