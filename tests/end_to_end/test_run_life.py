@@ -1,0 +1,196 @@
+"""A run's life from the command line: stop, pause, checkpoint, resume, and what disturbs it from outside."""
+
+import json
+import os
+import resource as limits
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from end_to_end.burnish_process import Burnish, events_of, wait_for
+
+from backend.contract.events import CheckpointSaved, RequestAnswered, RunFinished, StepFinished, Warned
+from backend.contract.run_folder import RunFolder, run_folders
+from backend.run.checkpoints import Checkpoints
+
+LONG = {"max_steps": 3000, "batch_size": 8, "learning_rate": 1e-4, "checkpoint_every": "never"}
+SHORT = {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 2}
+
+
+def last_event(folder: RunFolder) -> RunFinished:
+    event = events_of(folder)[-1]
+    assert isinstance(event, RunFinished)
+    return event
+
+
+def started(burnish: Burnish, **training: Any) -> tuple[Any, RunFolder]:
+    """A long run that has taken its first steps, and the command that follows it."""
+    process = burnish.start("train", str(burnish.spec(training={**LONG, **training}, evaluation={"every": "never"})))
+    folder = wait_for(lambda: next(iter(run_folders(burnish.runs)), None), process)
+    wait_for(lambda: any(isinstance(event, StepFinished) for event in events_of(folder)), process)
+    return process, folder
+
+
+def test_stop_keeps_a_checkpoint_and_a_model_and_ends_well(burnish: Burnish):
+    process, folder = started(burnish)
+    assert burnish("stop", folder.name).returncode == 0
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert last_event(folder).state == "stopped"
+    assert Checkpoints(folder).latest() == last_event(folder).step
+    assert (folder.model / "model.safetensors").is_file()
+    assert folder.requested() is None
+
+
+def test_pause_ends_as_paused_and_resume_goes_on_from_there(burnish: Burnish):
+    process, folder = started(burnish, max_steps=400)
+    assert burnish("pause", folder.name).returncode == 0
+    process.communicate(timeout=60)
+    paused_at = last_event(folder).step
+    assert last_event(folder).state == "paused"
+    done = burnish("resume", folder.name, "--json")
+    assert done.returncode == 0, done.stderr
+    steps = [event.step for event in events_of(folder) if isinstance(event, StepFinished)]
+    assert steps == list(range(1, 401))
+    assert 0 < paused_at < 400
+    assert last_event(folder).state == "finished"
+
+
+def test_a_checkpoint_on_request_is_saved_and_answered(burnish: Burnish):
+    process, folder = started(burnish)
+    folder.request("checkpoint")
+    wait_for(lambda: any(isinstance(event, RequestAnswered) for event in events_of(folder)), process)
+    assert any(isinstance(event, CheckpointSaved) for event in events_of(folder))
+    assert Checkpoints(folder).latest() is not None
+    burnish("stop", folder.name)
+    process.communicate(timeout=60)
+
+
+def test_of_two_resumes_at_once_exactly_one_wins(burnish: Burnish):
+    process, folder = started(burnish, max_steps=2000)
+    burnish("pause", folder.name)
+    process.communicate(timeout=60)
+    both = [burnish.start("resume", folder.name) for _ in range(2)]
+    loser = wait_for(
+        lambda: next((one for one in both if one.poll() == 2), None), both[0] if both[1].poll() else both[1]
+    )
+    _, sentence = loser.communicate()
+    assert "already running" in sentence
+    burnish("stop", folder.name)
+    winner = next(one for one in both if one is not loser)
+    winner.communicate(timeout=60)
+    assert winner.returncode == 0
+
+
+def test_a_finished_run_is_not_resumed(burnish: Burnish):
+    assert burnish("train", str(burnish.spec())).returncode == 0
+    done = burnish("resume", burnish.run_folder().name)
+    assert done.returncode == 2
+    assert "finished" in done.stderr
+
+
+def test_a_folder_that_vanishes_ends_the_run_and_stays_away(burnish: Burnish):
+    process, folder = started(burnish)
+    shutil.rmtree(folder.path)
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert not folder.path.exists()
+
+
+def paused(burnish: Burnish) -> RunFolder:
+    process, folder = started(burnish, max_steps=300)
+    burnish("pause", folder.name)
+    process.communicate(timeout=60)
+    return folder
+
+
+def test_a_folder_from_another_computer_is_lost_once_it_has_not_grown_and_can_be_resumed(burnish: Burnish):
+    folder = paused(burnish)
+    record = json.loads(folder.process.read_text())
+    folder.process.write_text(json.dumps({**record, "host": "elsewhere", "boot": "another"}))
+    folder.exit.unlink()
+    lines = folder.events.read_bytes().splitlines(keepends=True)
+    folder.events.write_bytes(b"".join(line for line in lines if b'"RunFinished"' not in line))
+    os.utime(folder.events, (0, 0))
+    [run] = json.loads(burnish("runs", "--json").stdout)["runs"]
+    assert run["state"] == "lost"
+    assert burnish("resume", folder.name).returncode == 0
+
+
+def test_other_library_versions_at_resume_are_said(burnish: Burnish):
+    folder = paused(burnish)
+    text = folder.events.read_text()
+    first, rest = text.split("\n", 1)
+    values = json.loads(first)
+    values["versions"]["torch"] = "1.0.0"
+    folder.events.write_text(json.dumps(values) + "\n" + rest)
+    assert burnish("resume", folder.name).returncode == 0
+    [warning] = [event for event in events_of(folder) if isinstance(event, Warned) and event.code == "other_versions"]
+    assert "torch 1.0.0" in warning.message
+    assert "to the bit" in warning.message
+
+
+def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(burnish: Burnish):
+    # A limit on the size of written files stands in for the full disk: writing the 50 MB checkpoint fails half-way.
+    done = burnish(
+        "train",
+        str(burnish.spec(training=SHORT)),
+        preexec_fn=lambda: limits.setrlimit(limits.RLIMIT_FSIZE, (10_000_000, 10_000_000)),
+    )
+    folder = burnish.run_folder()
+    assert done.returncode == 1, done.stderr
+    assert last_event(folder).code == "disk_full"
+    assert "disk" in done.stderr.strip().splitlines()[-1]
+    assert not folder.checkpoints.exists() or list(folder.checkpoints.iterdir()) == []
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(burnish: Burnish):
+    # Decoupled decay of 10 × 1 multiplies every weight by -9 a step, until they leave float32's range.
+    training = {"max_steps": 400, "batch_size": 8, "learning_rate": 10.0, "weight_decay": 1.0, "schedule": "constant"}
+    done = burnish(
+        "train", str(burnish.spec(training={**training, "checkpoint_every": 5}, evaluation={"every": "never"}))
+    )
+    folder = burnish.run_folder()
+    assert done.returncode == 1, done.stderr
+    finished = last_event(folder)
+    bad = [event.step for event in events_of(folder) if isinstance(event, StepFinished) and event.loss is None]
+    assert finished.code == "nan_loss"
+    assert f"step {bad[0]}" in finished.message
+    assert "learning_rate" in finished.hint
+    assert Checkpoints(folder).latest() == (bad[0] - 1) // 5 * 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is enforced on Linux alone")
+def test_memory_that_runs_out_is_stated_with_the_setting_that_helps(burnish: Burnish):
+    rows = "text,label\n" + "".join(f"{'word ' * 600},{'yes' if number % 2 else 'no'}\n" for number in range(3000))
+    (burnish.home / "train.csv").write_text(rows)
+    spec = burnish.spec(
+        task={"max_length": 512},
+        data={"validation": None},
+        training={**SHORT, "batch_size": 3000},
+        evaluation={"every": "never"},
+        hardware={"micro_batch_size": 3000},
+    )
+    limit = 9_000_000_000
+    done = burnish("train", str(spec), preexec_fn=lambda: limits.setrlimit(limits.RLIMIT_AS, (limit, limit)))
+    assert done.returncode == 1, done.stderr
+    finished = last_event(burnish.run_folder())
+    assert finished.code == "out_of_memory"
+    assert "hardware.micro_batch_size" in finished.hint
+
+
+def test_a_batch_larger_than_the_data_uses_all_rows_and_says_so(burnish: Burnish):
+    assert burnish("train", str(burnish.spec(training={**SHORT, "batch_size": 500}))).returncode == 0
+    events = events_of(burnish.run_folder())
+    assert {event.rows for event in events if isinstance(event, StepFinished)} == {64}
+    assert any(isinstance(event, Warned) and event.code == "batch_larger_than_data" for event in events)
+
+
+def test_an_existing_run_folder_is_not_overwritten(burnish: Burnish, tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note.txt").write_text("keep me")
+    done = burnish("train", str(burnish.spec()), "--run-folder", str(tmp_path / "mine"))
+    assert done.returncode == 2
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["note.txt"]
