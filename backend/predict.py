@@ -104,9 +104,16 @@ def predict(
 
 
 def generate(
-    target: str, prompt: str, settings: GenerationSettings | None = None, changes: list[str] | None = None
+    target: str,
+    prompt: str,
+    settings: GenerationSettings | None = None,
+    changes: list[str] | None = None,
+    seed: int | None = None,
 ) -> Iterator[str]:
-    """Continue `prompt`, piece by piece of text as it is made. Raises InputError where the model continues no text."""
+    """Continue `prompt`, piece by piece of text as it is made; without `settings` as the task says, `seed` apart.
+
+    Raises InputError where the model continues no text.
+    """
     spec = _spec_of(target, None, changes or [], generates=True)
     task = make_task(spec)
     if task.head is not Head.CAUSAL_LM:
@@ -115,7 +122,8 @@ def generate(
     own = task.settings
     chosen = settings or GenerationSettings(
         max_new_tokens=own.max_new_tokens, sample=own.sample, temperature=own.temperature, top_k=own.top_k,
-        top_p=own.top_p, repetition_penalty=own.repetition_penalty, seed=spec.training.seed,
+        top_p=own.top_p, repetition_penalty=own.repetition_penalty,
+        seed=spec.training.seed if seed is None else seed,
     )  # fmt: skip
     prompt_ids = session.tokenizer(prompt)["input_ids"]
     end = session.tokenizer.eos_token_id

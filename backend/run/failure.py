@@ -5,12 +5,13 @@ import time
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.events import RunFinished
+from backend.contract.redaction import redacted
 
 
 def failed(error: BaseException, step: int) -> RunFinished:
     """The final event for an exception: a sentence, a stable code, and the setting that helps where one is known."""
     message, code, hint = _explained(error)
-    return RunFinished(time=time.time(), state="failed", step=step, message=message, code=code, hint=hint)
+    return RunFinished(time=time.time(), state="failed", step=step, message=redacted(message), code=code, hint=hint)
 
 
 def _explained(error: BaseException) -> tuple[str, str, str]:

@@ -1,7 +1,6 @@
 """Owns what a launcher is: it starts the supervisor of a run somewhere."""
 
 import subprocess
-from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
 from backend.contract.run_folder import RunFolder
@@ -13,10 +12,10 @@ class Launcher(Protocol):
     title: ClassVar[str]
     description: ClassVar[str]
 
-    def start(self, folder: RunFolder, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-        """Start the run's next attempt and return its supervisor once `process.json` names the engine.
+    def start(self, folder: RunFolder) -> "subprocess.Popen[bytes]":
+        """Start the run's next attempt, with the spec's `hardware.environment`; its supervisor.
 
-        `environment` is added to what the spec's `hardware.environment` says. Raises InputError where the run is
-        already running, RunFailed where it cannot be started; both in one sentence.
+        Returns once `process.json` names the engine. Raises InputError where the run is already running, RunFailed
+        where it cannot be started; both in one sentence.
         """
         ...

@@ -1,7 +1,6 @@
 """Owns starting a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
 
 import subprocess
-from collections.abc import Mapping
 from typing import Any
 
 from backend.contract.errors import InputError, RunFailed
@@ -19,9 +18,8 @@ class LAUNCHER:
     title = "This computer"
     description = "One process on this computer, which goes on when the window is closed."
 
-    def start(self, folder: RunFolder, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    def start(self, folder: RunFolder) -> "subprocess.Popen[bytes]":
         """See `Launcher.start`."""
-        changes = {**_environment(folder), **environment}
         supervisor = subprocess.Popen(
             python_command("backend.supervisor", str(folder.path)),
             stdin=subprocess.DEVNULL,
@@ -29,7 +27,7 @@ class LAUNCHER:
             stderr=subprocess.PIPE,
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            env=child_environment(changes),
+            env=child_environment(_environment(folder)),
         )
         assert supervisor.stderr
         with supervisor.stderr as words:

@@ -1,0 +1,105 @@
+"""The command line of `burnish`; the one place where an exception becomes an exit code and a sentence."""
+
+import os
+import sys
+import traceback
+from argparse import ArgumentParser, Namespace
+from typing import NoReturn
+
+from backend.commands import (
+    catalog,
+    demo,
+    diagnosis,
+    engine_process,
+    export,
+    helper,
+    plan,
+    predict,
+    requests,
+    runs,
+    text,
+    train,
+    window,
+)
+from backend.commands.command import Command
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.redaction import redacted
+
+COMMANDS: tuple[Command, ...] = (
+    *window.COMMANDS,
+    *demo.COMMANDS,
+    *train.COMMANDS,
+    *requests.COMMANDS,
+    *runs.COMMANDS,
+    *predict.COMMANDS,
+    *text.COMMANDS,
+    *export.COMMANDS,
+    *plan.COMMANDS,
+    *catalog.COMMANDS,
+    *diagnosis.COMMANDS,
+    *engine_process.COMMANDS,
+    *helper.COMMANDS,
+)
+INTERRUPTED = 130
+DEBUG = "BURNISH_DEBUG"
+"""With this variable set to 1 an unexpected exception is shown in full."""
+
+
+class Parser(ArgumentParser):
+    """Says in one sentence what is wrong with the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit code 2, as for every other bad input."""
+        sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
+        sys.exit(2)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 if it did what it was asked, 1 if it failed, 2 if what it was given cannot be used."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        return chosen.execute(chosen)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; without this the interpreter complains once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except Exception as error:
+        return _told(error, chosen)
+
+
+def _told(error: Exception, arguments: Namespace) -> int:
+    if os.environ.get(DEBUG) == "1":
+        sys.stderr.write(redacted(traceback.format_exc()))
+    if isinstance(error, InputError):
+        sys.stderr.write(f"{redacted(str(error))}\n")
+        return 2
+    if isinstance(error, RunFailed):
+        sys.stderr.write(f"{redacted(str(error))}{f'. {error.hint}' if error.hint else ''}\n")
+        return 1
+    first = next(iter(str(error).splitlines()), "it has no words")
+    sys.stderr.write(
+        f"burnish {arguments.command or ''} failed unexpectedly: {type(error).__name__}: {redacted(first)} "
+        f"(set {DEBUG}=1 to see everything)\n".replace("  ", " ")
+    )
+    return 1
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="burnish", description="Fine-tune transformer models. Without a command the window opens.")
+    parser.set_defaults(execute=window.open_window, command="", run=None)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+    for command in COMMANDS:
+        if command.help:
+            child = commands.add_parser(command.name, help=command.help, description=command.help, allow_abbrev=False)
+        else:  # Burnish's own business, which is not listed
+            child = commands.add_parser(command.name, allow_abbrev=False)
+        command.add_arguments(child)
+        child.set_defaults(execute=command.execute)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

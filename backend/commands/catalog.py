@@ -1,0 +1,44 @@
+"""Owns `burnish describe`: what can be chosen here."""
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from backend.commands.command import Command, add_json
+
+if TYPE_CHECKING:
+    from backend.contract.catalog import Catalog
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+    parser.add_argument("--no-devices", action="store_true", help="leave out the devices, which take seconds to ask")
+
+
+def _describe(arguments: Namespace) -> int:
+    import msgspec
+
+    from backend import catalogue  # loads pydantic and the tasks
+    from backend.hardware import devices
+
+    here = None if arguments.no_devices else devices.list_devices()
+    catalog = catalogue.catalog(here)
+    print(msgspec.json.encode(catalog).decode() if arguments.json else _in_words(catalog))
+    return 0
+
+
+def _in_words(catalog: "Catalog") -> str:
+    lines = ["tasks"]
+    lines += [f"  {task.name:<22} {task.description}" for task in catalog.tasks]
+    lines += ["sources", *(f"  {source.name:<22} {source.description}" for source in catalog.sources)]
+    lines += ["engines", *(f"  {one.name:<22} {one.missing or one.description}" for one in catalog.engines)]
+    if catalog.devices is not None:
+        lines += ["devices"]
+        lines += [
+            f"  {f'{one.kind} {one.index}':<22} {one.name}, {one.free_mb / 1000:.1f} of {one.memory_mb / 1000:.1f} GB free"
+            for one in catalog.devices
+        ]
+    lines += ["versions", *(f"  {name:<22} {version}" for name, version in catalog.versions.items())]
+    return "\n".join([*lines, "Every setting with its bounds: burnish describe --json"])
+
+
+COMMANDS = (Command("describe", "what can be chosen: tasks, sources, engines, devices", _arguments, _describe),)

@@ -1,0 +1,57 @@
+"""Owns `burnish demo`: the embedded model and data, trained end to end, in the window or in the terminal."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from backend.commands import new_run, window
+from backend.commands.command import Command, add_json
+from backend.commands.follow import EventReader, Follower, Outcome, in_words, tell
+from backend.commands.screen import Screen
+from backend.commands.train import attempt
+from backend.contract.errors import RunFailed
+from backend.contract.resources import resource
+from backend.contract.run_folder import RunFolder
+
+
+def demo_spec() -> Path:
+    """The spec of the embedded demo."""
+    return resource("demo", "sentiment.yaml")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--headless", action="store_true", help="stay in the terminal though there is a display")
+    parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the run")
+    add_json(parser)
+    parser.set_defaults(changes=[], trust_remote_code=False, convert_weights=False)
+
+
+def _demo(arguments: Namespace) -> int:
+    folder = new_run.written(new_run.prepared(demo_spec(), arguments), arguments.run_folder)
+    if not arguments.headless and not arguments.json and window.can_show():
+        return _in_window(folder)
+    return _tell(attempt(folder), arguments.json)
+
+
+def _in_window(folder: RunFolder) -> int:
+    supervisor = new_run.start(folder)
+    try:
+        return window.show("--run", str(folder.path))
+    except RunFailed as error:
+        # The run goes on without the window, so the terminal takes over.
+        screen = Screen()
+        screen.line(str(error))
+        return _tell(Follower(folder, EventReader(folder.events), screen).watch(), False)
+    finally:
+        supervisor.returncode = supervisor.poll() or 0  # a run that still goes on outlives this process on purpose
+
+
+def _tell(outcome: Outcome, as_json: bool) -> int:
+    if as_json or outcome.exit_code or outcome.predictions is None:
+        return tell(outcome, as_json)
+    print(f"{outcome.state}: {in_words(outcome.metrics)}")
+    print(f"run {outcome.folder.path}")
+    print(outcome.predictions, flush=True)  # alone on the last line, for scripts
+    return 0
+
+
+COMMANDS = (Command("demo", "the embedded demo, end to end", _arguments, _demo),)

@@ -1,0 +1,180 @@
+"""Owns watching a run from a terminal until its process has ended, and what Ctrl-C then means."""
+
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from backend.commands.screen import Screen
+from backend.contract import events
+from backend.contract.run_folder import RunFolder
+
+LOOK_SECONDS = 0.1
+
+
+@dataclass
+class Outcome:
+    """How an attempt ended and what it made."""
+
+    folder: RunFolder
+    state: str = "lost"
+    message: str = ""
+    hint: str = ""
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    predictions: Path | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a run that failed or was lost, else 0."""
+        return 1 if self.state in ("failed", "lost") else 0
+
+    def as_json(self) -> str:
+        """The result as one line of JSON."""
+        return json.dumps(
+            {
+                "run": str(self.folder.path),
+                "name": self.folder.name,
+                "state": self.state,
+                "message": self.message,
+                "metrics": self.metrics,
+                "predictions": str(self.predictions) if self.predictions else None,
+                "model": str(self.folder.model) if self.folder.model.is_dir() else None,
+            },
+            ensure_ascii=False,
+        )
+
+
+class EventReader:
+    """The events that were added since the last look; a half-written line waits for the next."""
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        self._path, self._offset = path, offset
+
+    @classmethod
+    def at_end(cls, path: Path) -> "EventReader":
+        """A reader of what the next attempt will add; a torn last line is cut by it and written anew."""
+        content = path.read_bytes() if path.exists() else b""
+        return cls(path, content.rfind(b"\n") + 1)
+
+    def new(self) -> list[events.AnyEvent]:
+        """In the order of the file; nothing where the file is not there (yet, or any more)."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                found, taken = events.decode_lines(file.read())
+        except FileNotFoundError:
+            return []
+        self._offset += taken
+        return found
+
+
+class Follower:
+    """Shows a run's events and gathers its outcome."""
+
+    def __init__(self, folder: RunFolder, reader: EventReader, screen: Screen) -> None:
+        self._folder, self._reader, self._screen = folder, reader, screen
+        self._outcome = Outcome(folder)
+        self._finished: events.RunFinished | None = None
+        self._total = 0
+
+    def watch(self) -> Outcome:
+        """Until the attempt is over. The first Ctrl-C asks the run to stop, a second one leaves it alone."""
+        try:
+            self._until_over()
+        except KeyboardInterrupt:
+            self._folder.request("stop")
+            self._screen.line("Stopping after a checkpoint. Press Ctrl-C again to leave the run to itself.")
+            self._until_over()
+        finally:
+            self._screen.close()
+        return self._concluded()
+
+    def _until_over(self) -> None:
+        alive = True
+        while alive:
+            alive = self._folder.life() == "alive"  # asked before the last look, so that no word is missed
+            for event in self._reader.new():
+                self._show(event)
+            if alive:
+                time.sleep(LOOK_SECONDS)
+
+    def _concluded(self) -> Outcome:
+        outcome, finished = self._outcome, self._finished
+        if finished:
+            outcome.state, outcome.message, outcome.hint = finished.state, finished.message, finished.hint
+            outcome.metrics = {**outcome.metrics, **finished.metrics}
+        elif record := self._folder.exit_record():
+            outcome.state, outcome.message = "failed", record.message
+        else:
+            outcome.message = "the run ended without saying how; its supervisor was killed or its folder was deleted"
+        return outcome
+
+    def _show(self, event: events.AnyEvent) -> None:
+        match event:
+            case events.StageStarted():
+                self._screen.begin(event.stage, event.total or self._total_of(event.stage), event.unit)
+            case events.StageProgress():
+                self._screen.advance(event.done, event.total)
+            case events.PlanMade():
+                self._total = event.total_steps
+            case events.StepFinished():
+                self._screen.advance(event.step, self._total, f"epoch {event.epoch:.2f}, loss {number(event.loss)}")
+            case events.EvaluationFinished():
+                best = ", the best so far" if event.is_best else ""
+                self._screen.line(f"{event.split} after step {event.step}: {in_words(event.metrics)}{best}")
+            case events.RowsSkipped():
+                places = f" ({', '.join(event.places[:3])})" if event.places else ""
+                self._screen.line(f"{event.split}: {event.count} rows skipped, {event.reason}{places}")
+            case events.Warned():
+                self._screen.line(f"note: {event.message}")
+            case events.RequestAnswered():
+                self._screen.line(f"{event.request} heard at step {event.step}")
+            case events.PredictionsWritten():
+                self._keep(event)
+            case events.RunFinished():
+                self._finished = event
+            case _:
+                pass
+
+    def _total_of(self, stage: str) -> int:
+        return self._total if stage == "training" else 0
+
+    def _keep(self, event: events.PredictionsWritten) -> None:
+        if self._outcome.predictions is None or event.split == "validation":
+            self._outcome.predictions = self._folder.path / event.csv
+            self._outcome.metrics = dict(event.metrics)
+
+
+def tell(outcome: Outcome, as_json: bool) -> int:
+    """Print how a run ended; the exit code. The last line on stderr says in one sentence why a run failed."""
+    if as_json:
+        print(outcome.as_json(), flush=True)
+    else:
+        _tell_in_words(outcome)
+    if outcome.exit_code:
+        reason = outcome.message or "it did not say why"
+        hint = f". {outcome.hint}" if outcome.hint else ""
+        print(f"{outcome.folder.name} {outcome.state}: {reason.rstrip('.')}{hint}", file=sys.stderr)
+    return outcome.exit_code
+
+
+def _tell_in_words(outcome: Outcome) -> None:
+    if outcome.exit_code == 0:
+        print(f"{outcome.state}: {in_words(outcome.metrics)}" if outcome.metrics else outcome.state)
+    print(f"run          {outcome.folder.path}")
+    if outcome.folder.model.is_dir():
+        print(f"model        {outcome.folder.model}")
+    if outcome.predictions:
+        print(f"predictions  {outcome.predictions}", flush=True)
+
+
+def in_words(metrics: dict[str, float | None]) -> str:
+    """Metrics for a line: `accuracy 0.872, loss 0.31`; the loss comes last."""
+    names = sorted(metrics, key=lambda name: name == "loss")
+    return ", ".join(f"{name} {number(metrics[name])}" for name in names)
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; `nan` where there is none."""
+    return "nan" if value is None else f"{value:.4g}"

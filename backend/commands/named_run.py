@@ -1,0 +1,23 @@
+"""Owns how the command line finds a run: by its name under the runs folder, or by its path."""
+
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.run_folder import RunFolder, find_run, run_folders
+
+SHOWN = 5
+
+
+def named_run(name_or_path: str) -> RunFolder:
+    """The run that is meant. Raises InputError that names the newest runs."""
+    found = find_run(name_or_path, runs_folder())
+    if found:
+        return found
+    names = [folder.name for folder in run_folders(runs_folder())[:SHOWN]]
+    there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
+    raise InputError(f"{name_or_path}: there is no such run; {there}")
+
+
+def run_or_model(target: str) -> str:
+    """A run's absolute path where `target` names one, else `target` itself: a model folder or a hub id."""
+    found = find_run(target, runs_folder())
+    return str(found.path) if found else target

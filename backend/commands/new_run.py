@@ -1,0 +1,75 @@
+"""Owns the making of a run folder from a checked spec, and the start of an attempt on it."""
+
+import os
+import subprocess
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.run_folder import RunFolder, new_run_folder
+
+if TYPE_CHECKING:
+    from backend.contract.spec import RunSpec
+
+
+def prepared(path: Path, arguments: Namespace) -> "RunSpec":
+    """The spec, changed as asked and checked in full; nothing has been written. Raises InputError."""
+    from backend.commands.screen import Screen  # these load pydantic, pyarrow and the data room
+    from backend.run import preparation
+
+    consents = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
+    spec = preparation.read_spec(path, [*arguments.changes, *consents])
+    require_consent(spec.model.trust_remote_code, arguments.trust_remote_code)
+    if arguments.run_folder is not None:
+        _refuse_existing(arguments.run_folder)
+    screen = Screen()
+    try:
+        return preparation.check(spec, screen.report("checking"), convert=arguments.convert_weights)
+    finally:
+        screen.close()
+
+
+def written(spec: "RunSpec", path: Path | None) -> RunFolder:
+    """A new run folder with the spec in it: at `path`, or named by date and spec under the runs folder."""
+    from backend.contract.spec import file as spec_file
+
+    text = spec_file.dump(spec.model_dump(mode="json"))
+    folder = _made(path) if path else new_run_folder(runs_folder(), spec.name)
+    beside = folder.path / ".spec.yaml"
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(folder.spec)  # a folder is a run from the moment its spec stands there, whole
+    return folder
+
+
+def start(folder: RunFolder) -> "subprocess.Popen[bytes]":
+    """Start the run's next attempt here; the supervisor's process. Raises InputError or RunFailed."""
+    from backend import registry
+
+    return registry.find("launcher", "local", "launcher")().start(folder)
+
+
+def require_consent(wanted: bool, given: bool) -> None:
+    """A spec that came from elsewhere is no consent of this user."""
+    if wanted and not given:
+        raise InputError(
+            "model.trust_remote_code: a spec cannot agree to run the model's own code; "
+            "read that code, then add --trust-remote-code",
+            "model.trust_remote_code",
+        )
+
+
+def _refuse_existing(path: Path) -> None:
+    if os.path.lexists(path):
+        raise InputError(f"--run-folder {path}: it exists already; name a new folder, or resume the run that is in it")
+
+
+def _made(path: Path) -> RunFolder:
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        _refuse_existing(path)
+    except OSError as error:
+        raise InputError(f"--run-folder {path}: it cannot be made: {error.strerror}; name another folder") from None
+    return RunFolder(path)

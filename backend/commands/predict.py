@@ -1,0 +1,102 @@
+"""Owns `burnish evaluate` and `burnish predict`: a trained model on new rows."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.commands.command import Command, add_changes, add_json
+from backend.commands.follow import number
+from backend.commands.screen import Screen
+
+if TYPE_CHECKING:
+    from backend.predict import EvaluationResult, PredictionResult
+
+
+def _shared_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
+    parser.add_argument("--data", metavar="FILE", type=Path, required=True, help="the rows")
+    parser.add_argument("--task", metavar="NAME", help="the task, where the model does not say it")
+    add_changes(parser)
+    add_json(parser)
+
+
+def _predict_arguments(parser: ArgumentParser) -> None:
+    _shared_arguments(parser)
+    parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="the CSV file to write")
+
+
+def _evaluate(arguments: Namespace) -> int:
+    from backend import predict  # loads the framework
+
+    screen = Screen()
+    try:
+        result = predict.evaluate(
+            arguments.target, arguments.data, arguments.task, arguments.changes, screen.report("evaluating")
+        )
+    finally:
+        screen.close()
+    if arguments.json:
+        print(json.dumps({"metrics": result.metrics, "rows": result.rows, "timing": _timing(result)}))
+        return 0
+    _print_metrics(result)
+    print(_in_words(result))
+    return 0
+
+
+def _predict(arguments: Namespace) -> int:
+    from backend import predict  # loads the framework
+
+    screen = Screen()
+    try:
+        result = predict.predict(
+            arguments.target,
+            arguments.data,
+            arguments.output,
+            arguments.task,
+            arguments.changes,
+            screen.report("predicting"),
+        )
+    finally:
+        screen.close()
+    if arguments.json:
+        values = {
+            "output": str(result.output),
+            "rows": result.rows,
+            "skipped": result.skipped,
+            "metrics": result.metrics,
+            "timing": _timing(result),
+        }
+        print(json.dumps(values, ensure_ascii=False))
+        return 0
+    _print_metrics(result)
+    print(_in_words(result))
+    print(result.output)
+    return 0
+
+
+def _timing(result: "EvaluationResult | PredictionResult") -> dict[str, Any]:
+    return {
+        "seconds": result.seconds,
+        "rows_per_second": result.rows_per_second,
+        "startup_seconds": result.startup_seconds,
+    }
+
+
+def _print_metrics(result: "EvaluationResult | PredictionResult") -> None:
+    for name, value in result.metrics.items():
+        print(f"{name:<20} {number(value)}")
+
+
+def _in_words(result: "EvaluationResult | PredictionResult") -> str:
+    skipped = f", {result.skipped} skipped" if result.skipped else ""
+    return (
+        f"{result.rows} rows{skipped} in {result.seconds:.2f} s, {result.rows_per_second:.0f} rows/s; "
+        f"start-up {result.startup_seconds:.2f} s"
+    )
+
+
+COMMANDS = (
+    Command("evaluate", "measure a model on labelled rows", _shared_arguments, _evaluate),
+    Command("predict", "write a model's predictions for new rows", _predict_arguments, _predict),
+)

@@ -1,0 +1,72 @@
+"""Owns `burnish stop`, `pause` and `checkpoint`: a request that the run answers by an event."""
+
+import os
+import signal
+import time
+from argparse import ArgumentParser, Namespace
+
+from backend import process_tree
+from backend.commands.command import Command
+from backend.commands.named_run import named_run
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder, boot_id, host_id
+
+PROMISES = {
+    "stop": "it saves a checkpoint and its model, then ends",
+    "pause": "it saves a checkpoint, then ends; burnish resume continues it",
+    "checkpoint": "it saves a checkpoint after the present step and goes on",
+}
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+
+
+def _stop_arguments(parser: ArgumentParser) -> None:
+    _arguments(parser)
+    parser.add_argument("--now", action="store_true", help="end the processes at once, without a checkpoint")
+
+
+def _request(arguments: Namespace) -> int:
+    kind: str = arguments.command
+    folder = _running(arguments.run, kind)
+    if getattr(arguments, "now", False):
+        _end_now(folder)
+        print(f"{folder.name}: its processes are being ended; burnish resume continues from the last checkpoint")
+        return 0
+    try:
+        folder.request(kind)
+    except OSError as error:
+        raise InputError(f"{folder.path}: the request cannot be written there: {error.strerror}") from None
+    print(f"{folder.name}: {kind} asked for; {PROMISES[kind]}")
+    return 0
+
+
+def _running(name: str, kind: str) -> RunFolder:
+    folder = named_run(name)
+    life = folder.life()
+    if life != "alive":
+        raise InputError(f"{folder.name}: this run is not running ({life}), so there is nothing to {kind}")
+    return folder
+
+
+def _end_now(folder: RunFolder) -> None:
+    record = folder.process_record()
+    if record is None or (record.host, record.boot) != (host_id(), boot_id()):
+        raise InputError(f"{folder.name}: this run goes on on another computer; stop it there, or without --now")
+    if os.name == "nt":
+        process_tree.kill(record.engine_pid)
+        return
+    # Told once, the supervisor asks the engine to stop; told again, it ends it, and what it started.
+    os.kill(record.supervisor_pid, signal.SIGTERM)
+    deadline = time.monotonic() + 2
+    while folder.requested() != "stop" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(record.supervisor_pid, signal.SIGTERM)
+
+
+COMMANDS = (
+    Command("stop", "end a run with a checkpoint and a model", _stop_arguments, _request),
+    Command("pause", "end a run with a checkpoint, to be resumed", _arguments, _request),
+    Command("checkpoint", "have a run save a checkpoint now", _arguments, _request),
+)

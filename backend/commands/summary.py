@@ -1,0 +1,102 @@
+"""Owns one run in a line: its state and last numbers, read from both ends of its events alone."""
+
+from typing import TypeVar
+
+import msgspec
+
+from backend.contract import events
+from backend.contract.run_folder import RunFolder
+
+HEAD_BYTES = 64_000
+TAIL_BYTES = 256_000
+
+E = TypeVar("E")
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What `burnish runs --json` prints of a run."""
+
+    name: str
+    run: str
+    state: str
+    task: str = ""
+    model: str = ""
+    step: int = 0
+    total_steps: int = 0
+    started: float | None = None
+    metrics: dict[str, float | None] = {}
+    message: str = ""
+
+
+def summary(folder: RunFolder) -> Summary:
+    """The run's line; a folder with unreadable events gets one too."""
+    found = _ends(folder)
+    first = _last(found, events.RunStarted)
+    plan = _last(found, events.PlanMade)
+    state, message = _state(folder, found)
+    return Summary(
+        name=folder.name,
+        run=str(folder.path),
+        state=state,
+        task=first.task if first else "",
+        model=first.model if first else "",
+        step=_step(found),
+        total_steps=plan.total_steps if plan else 0,
+        started=first.time if first else None,
+        metrics=_metrics(found),
+        message=message,
+    )
+
+
+def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
+    finished, life = _finished(found), folder.life()
+    if life == "alive":
+        return ("running" if _last(found, events.PlanMade) else "starting"), ""
+    record = folder.exit_record()
+    if record and record.returncode != 0 and not (finished and finished.state == "failed"):
+        return "failed", record.message
+    if finished:
+        return finished.state, finished.message
+    if record:
+        return "failed", "the run ended without saying how"
+    return "lost", "nobody has started it" if life == "new" else "its process was killed or the computer went down"
+
+
+def _finished(found: list[events.AnyEvent]) -> events.RunFinished | None:
+    marks = (events.RunStarted, events.RunResumed, events.RunFinished)
+    last = next((event for event in reversed(found) if isinstance(event, marks)), None)
+    return last if isinstance(last, events.RunFinished) else None
+
+
+def _step(found: list[events.AnyEvent]) -> int:
+    for event in reversed(found):
+        if isinstance(event, events.StepFinished | events.RunFinished):
+            return event.step
+        if isinstance(event, events.RunResumed):
+            return event.from_step
+    return 0
+
+
+def _metrics(found: list[events.AnyEvent]) -> dict[str, float | None]:
+    for event in reversed(found):
+        if isinstance(event, events.RunFinished | events.EvaluationFinished) and event.metrics:
+            return event.metrics
+    return {}
+
+
+def _last(found: list[events.AnyEvent], kind: type[E]) -> E | None:
+    return next((event for event in reversed(found) if isinstance(event, kind)), None)
+
+
+def _ends(folder: RunFolder) -> list[events.AnyEvent]:
+    try:
+        with folder.events.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            size = file.seek(0, 2)
+            start = file.seek(max(len(head), size - TAIL_BYTES))
+            tail = file.read()
+    except FileNotFoundError:
+        return []
+    # Lines that are cut at a gap do not decode and are left out; two steps more or less change nothing here.
+    gap = b"\n" if start > len(head) else b""
+    return list(events.decode_all((head + gap + tail).split(b"\n")))

@@ -1,0 +1,91 @@
+"""Owns `burnish generate` and `burnish tokenize`: text in, text or tokens out."""
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from backend.commands.command import Command, add_changes, add_json
+from backend.commands.named_run import run_or_model
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
+
+DECODING = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty")
+
+
+def _generate_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
+    parser.add_argument("--prompt", metavar="TEXT", required=True, help="the text to continue")
+    parser.add_argument("--sample", action="store_true", help="draw tokens by chance instead of taking the likeliest")
+    for name in DECODING:
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"the task's setting {name}")
+    parser.add_argument("--seed", metavar="N", type=int, help="makes sampling repeatable")
+    add_changes(parser)
+
+
+def _generate(arguments: Namespace) -> int:
+    from backend import predict  # loads the framework
+
+    changes = [f"task.{name}={value}" for name in DECODING if (value := getattr(arguments, name)) is not None]
+    if arguments.sample:
+        changes.append("task.sample=true")
+    pieces = predict.generate(
+        arguments.target, arguments.prompt, changes=[*arguments.changes, *changes], seed=arguments.seed
+    )
+    for piece in pieces:
+        print(piece, end="", flush=True)
+    print()
+    return 0
+
+
+def _tokenize_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, hub id or run")
+    text = parser.add_mutually_exclusive_group()
+    text.add_argument("--text", metavar="TEXT", help="the text; without --text and --file it is read from stdin")
+    text.add_argument("--file", metavar="FILE", type=Path, help="a UTF-8 text file")
+    parser.add_argument("--revision", default="main", help="branch, tag or commit of a hub id")
+    parser.add_argument(
+        "--no-special-tokens", action="store_true", help="leave out what the model expects around a text"
+    )
+    add_json(parser)
+
+
+def _tokenize(arguments: Namespace) -> int:
+    text = _text(arguments)
+    from backend.tokenizers import inspect, loading  # loads transformers
+
+    tokenizer = loading.open_tokenizer(_tokenizer_of(arguments.tokenizer), arguments.revision)
+    tokens = inspect.tokenize(tokenizer, text, not arguments.no_special_tokens)
+    if arguments.json:
+        print(json.dumps(inspect.as_json(tokens), ensure_ascii=False))
+        return 0
+    for token in tokens.tokens:
+        print(f"{token.id:>8}  {token.start:>6}-{token.end:<6}  {token.piece}")
+    print(
+        f"{len(tokens.tokens)} tokens, {tokens.characters} characters, {tokens.words} words, {tokens.unknown} unknown"
+    )
+    return 0
+
+
+def _tokenizer_of(target: str) -> str:
+    found = run_or_model(target)
+    model = RunFolder(found).model
+    return str(model) if model.is_dir() else found
+
+
+def _text(arguments: Namespace) -> str:
+    if arguments.text is not None:
+        return arguments.text
+    if arguments.file is None:
+        return sys.stdin.read()
+    try:
+        return arguments.file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
+        raise InputError(f"--file {arguments.file}: {reason}") from None
+
+
+COMMANDS = (
+    Command("generate", "continue a text", _generate_arguments, _generate),
+    Command("tokenize", "show what a tokenizer makes of a text", _tokenize_arguments, _tokenize),
+)

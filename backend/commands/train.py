@@ -1,0 +1,89 @@
+"""Owns `burnish train` and `burnish resume`: start an attempt and watch it to its end."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from backend.commands import new_run
+from backend.commands.command import Command, add_changes, add_consents, add_json
+from backend.commands.follow import EventReader, Follower, Outcome, tell
+from backend.commands.named_run import named_run
+from backend.commands.screen import Screen
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
+
+
+def attempt(folder: RunFolder) -> Outcome:
+    """Start the run's next attempt and watch it until it is over."""
+    screen = Screen()
+    reader = EventReader.at_end(folder.events)
+    supervisor = new_run.start(folder)
+    screen.line(f"{folder.name} runs as process {supervisor.pid}; Ctrl-C stops it")
+    outcome = Follower(folder, reader, screen).watch()
+    supervisor.wait()
+    return outcome
+
+
+def _add_start(parser: ArgumentParser) -> None:
+    add_consents(parser)
+    add_json(parser)
+    parser.add_argument("--detach", action="store_true", help="start the run and return at once")
+
+
+def _train_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
+    parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the run")
+    parser.add_argument("--convert-weights", action="store_true", help="agree to convert pytorch_model.bin once")
+    add_changes(parser)
+    _add_start(parser)
+
+
+def _train(arguments: Namespace) -> int:
+    spec = new_run.prepared(arguments.spec, arguments)
+    return _run(new_run.written(spec, arguments.run_folder), arguments)
+
+
+def _resume_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+    _add_start(parser)
+
+
+def _resume(arguments: Namespace) -> int:
+    from backend.contract.spec import file as spec_file  # loads the YAML reader
+
+    folder = named_run(arguments.run)
+    _refuse_finished(folder)
+    model = spec_file.read(folder.spec).get("model")
+    wanted = isinstance(model, dict) and bool(model.get("trust_remote_code"))
+    new_run.require_consent(wanted, arguments.trust_remote_code)
+    return _run(folder, arguments)
+
+
+def _refuse_finished(folder: RunFolder) -> None:
+    from backend.commands.summary import summary
+
+    if summary(folder).state == "finished":
+        raise InputError(f"{folder.name}: this run has finished, so there is nothing to resume; start a new one")
+
+
+def _run(folder: RunFolder, arguments: Namespace) -> int:
+    if not arguments.detach:
+        return tell(attempt(folder), arguments.json)
+    supervisor = new_run.start(folder)
+    supervisor.returncode = 0  # it outlives this process on purpose
+    _tell_started(folder, supervisor.pid, arguments.json)
+    return 0
+
+
+def _tell_started(folder: RunFolder, pid: int, as_json: bool) -> None:
+    if as_json:
+        values = {"run": str(folder.path), "name": folder.name, "state": "starting", "process": pid}
+        print(json.dumps(values, ensure_ascii=False))
+    else:
+        print(f"run          {folder.path}")
+
+
+COMMANDS = (
+    Command("train", "train as a spec file says", _train_arguments, _train),
+    Command("resume", "continue a run from its last checkpoint", _resume_arguments, _resume),
+)

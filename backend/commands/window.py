@@ -1,0 +1,62 @@
+"""Owns the opening of the window: a process of its own, since neither package imports the other."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+
+from backend.commands.command import Command
+from backend.contract.errors import RunFailed
+from backend.contract.processes import child_environment, python_command
+
+NO_SCREEN_PLATFORMS = ("offscreen", "minimal", "vnc")
+MISSING = "the window needs PySide6 and pyqtgraph; install them with: pip install 'burnish[window]'"
+
+
+def can_show() -> bool:
+    """Whether there is a display and what the window needs."""
+    return has_display() and is_installed()
+
+
+def has_display() -> bool:
+    """Whether a window could be seen here."""
+    if os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] in NO_SCREEN_PLATFORMS:
+        return False
+    if sys.platform != "linux":
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def is_installed() -> bool:
+    """Whether the window's libraries are there; nothing is imported."""
+    return all(importlib.util.find_spec(name) for name in ("PySide6", "pyqtgraph", "app"))
+
+
+def show(*arguments: str) -> int:
+    """Open the window and wait for it; its exit code. Raises RunFailed with the way out."""
+    if not is_installed():
+        raise RunFailed(MISSING, "window_missing")
+    try:
+        code = subprocess.call(python_command("app", *arguments), env=child_environment())
+    except KeyboardInterrupt:
+        return 0  # the same Ctrl-C has reached the window
+    if code < 0 or code == 1:
+        raise RunFailed("the window could not be opened or broke down; burnish doctor says what is missing", "window")
+    return code
+
+
+def open_window(arguments: Namespace) -> int:
+    """`burnish` without a command."""
+    if not has_display() and not os.environ.get("QT_QPA_PLATFORM"):
+        raise RunFailed(
+            "there is no display here to open the window on; burnish train SPEC.yaml works without one", "no_display"
+        )
+    return show(*(["--run", arguments.run] if arguments.run else []))
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--run", metavar="RUN", help="show this run first")
+
+
+COMMANDS = (Command("window", "open the window", _arguments, open_window),)

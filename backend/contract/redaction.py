@@ -1,0 +1,31 @@
+"""Owns the taking out of hub tokens from what is shown or stored (stdlib only)."""
+
+import os
+import re
+from pathlib import Path
+
+TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+HIDDEN = "[hub token]"
+_LOOKS_LIKE_TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{10,}\b")
+
+
+def redacted(text: str) -> str:
+    """`text` without this user's hub token and without anything that looks like one."""
+    for token in _tokens():
+        text = text.replace(token, HIDDEN)
+    return _LOOKS_LIKE_TOKEN.sub(HIDDEN, text)
+
+
+def _tokens() -> list[str]:
+    stored = Path(os.environ.get("HF_TOKEN_PATH") or _hub_home() / "token").expanduser()
+    words = [os.environ.get(name, "") for name in TOKEN_VARIABLES]
+    if stored.is_file():
+        words.append(stored.read_text(encoding="utf-8", errors="replace"))
+    return [word.strip() for word in words if len(word.strip()) >= 8]
+
+
+def _hub_home() -> Path:
+    home = os.environ.get("HF_HOME")
+    if home:
+        return Path(home).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "huggingface"

@@ -1,0 +1,198 @@
+"""Owns what `burnish doctor` looks at: what is needed, what is here, and the exact command that mends it."""
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import psutil
+
+from backend.contract.places import cache_folder, runs_folder
+from backend.contract.redaction import TOKEN_VARIABLES
+from backend.hardware import devices, qt_libraries
+
+State = Literal["fine", "note", "missing"]
+OLDEST_PYTHON = (3, 11)
+QT_PIN = "6.10.3"
+FREE_DISK_GB = 5.0
+FREE_MEMORY_GB = 2.0
+GB = 1e9
+TRAINING = {
+    "torch": "torch",
+    "transformers": "torch",
+    "tokenizers": "torch",
+    "datasets": "torch",
+    "accelerate": "torch",
+}
+"""Import name → extra of burnish that brings it."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at; `mend` is a command or a sentence where something can be done."""
+
+    state: State
+    text: str
+    mend: str = ""
+
+
+def check_up(ask_devices: bool = True) -> Iterator[Finding]:
+    """Everything, in the order in which it is shown; devices take seconds and come last."""
+    yield _python()
+    yield from _training_libraries()
+    yield from _window()
+    yield _display()
+    yield from _caches()
+    yield _login()
+    yield _runs()
+    yield from _room()
+    if ask_devices:
+        yield from _devices()
+
+
+def has_display() -> bool:
+    """Whether a window could be seen here."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < OLDEST_PYTHON:
+        return Finding("missing", f"Python {version} is too old", "install Python 3.11 or newer")
+    return Finding("fine", f"Python {version} ({sys.executable})")
+
+
+def _training_libraries() -> Iterator[Finding]:
+    for name, extra in TRAINING.items():
+        version = _version(name)
+        if version:
+            yield Finding("fine", f"{name} {version}")
+        else:
+            yield Finding("missing", f"{name} is not installed; training needs it", _pip(extra))
+    version = _version("jax")
+    yield Finding("fine", f"jax {version}" if version else "jax is not installed; nothing needs it")
+
+
+def _window() -> Iterator[Finding]:
+    # Without a display nobody misses the window.
+    lacking: State = "missing" if has_display() else "note"
+    version = _version("PySide6_Essentials")
+    if importlib.util.find_spec("PySide6") is None:
+        yield Finding(lacking, "PySide6 is not installed; the window needs it", _pip("window"))
+        return
+    if version and version != QT_PIN:
+        text = f"PySide6 {version} is installed; Burnish is tested with {QT_PIN}, and some others crash"
+        yield Finding("note", text, f"{sys.executable} -m pip install PySide6-Essentials=={QT_PIN}")
+    else:
+        yield Finding("fine", f"PySide6 {version or ''}".strip())
+    if _version("pyqtgraph"):
+        yield Finding("fine", f"pyqtgraph {_version('pyqtgraph')}")
+    else:
+        yield Finding(lacking, "pyqtgraph is not installed; the window needs it", _pip("window"))
+    yield _qt_libraries()
+
+
+def _qt_libraries() -> Finding:
+    needed = qt_libraries.absent(qt_libraries.ALWAYS)
+    if os.environ.get("WAYLAND_DISPLAY"):
+        for_display = qt_libraries.absent(qt_libraries.WAYLAND)
+    else:
+        for_display = qt_libraries.absent(qt_libraries.X11)
+    if not needed and not for_display:
+        return Finding("fine", "the system libraries of Qt are here")
+    text = f"system libraries of Qt are missing: {', '.join([*needed, *for_display])}"
+    if not has_display():
+        text += "; only a window needs them"
+    return Finding("missing" if has_display() else "note", text, qt_libraries.install_command([*needed, *for_display]))
+
+
+def _display() -> Finding:
+    if has_display():
+        return Finding("fine", "there is a display")
+    return Finding("note", "there is no display: no window here, but every command works", "")
+
+
+def _caches() -> Iterator[Finding]:
+    path, variable = hub_cache()
+    yield Finding("fine", f"models from the hub are kept in {path} ({variable})")
+    for name in ("TRANSFORMERS_CACHE", "PYTORCH_TRANSFORMERS_CACHE", "PYTORCH_PRETRAINED_BERT_CACHE"):
+        if os.environ.get(name):
+            text = f"{name} is set, but nothing reads it any more; models are kept in {path}"
+            yield Finding("note", text, f"unset {name}; export HF_HUB_CACHE={os.environ[name]}")
+    yield Finding("fine", f"tables and features are kept in {cache_folder()}")
+
+
+def hub_cache() -> tuple[Path, str]:
+    """Where the hub library keeps models, and which variable decides it."""
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if os.environ.get(name):
+            return Path(os.environ[name]).expanduser(), f"decided by {name}"
+    if os.environ.get("HF_HOME"):
+        return Path(os.environ["HF_HOME"]).expanduser() / "hub", "decided by HF_HOME"
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]).expanduser() / "huggingface" / "hub", "decided by XDG_CACHE_HOME"
+    return Path("~/.cache/huggingface/hub").expanduser(), "the default; HF_HUB_CACHE or HF_HOME would change it"
+
+
+def _login() -> Finding:
+    # Only whether there is one: the token itself is never read into a message.
+    by_variable = next((name for name in TOKEN_VARIABLES if os.environ.get(name)), "")
+    home = Path(os.environ.get("HF_HOME") or hub_cache()[0].parent).expanduser()
+    stored = Path(os.environ.get("HF_TOKEN_PATH") or home / "token").expanduser()
+    if by_variable:
+        return Finding("fine", f"there is a hub token in {by_variable}")
+    if stored.is_file():
+        return Finding("fine", f"you are logged in to the hub ({stored})")
+    return Finding("fine", "no hub login; only private and gated models need one (hf auth login)")
+
+
+def _runs() -> Finding:
+    path = runs_folder()
+    try:
+        with tempfile.TemporaryFile(dir=_existing(path)):
+            pass
+    except OSError as error:
+        mend = "set BURNISH_RUNS to a folder that you may write to"
+        return Finding("missing", f"runs cannot be written to {path}: {error.strerror}", mend)
+    by = " (decided by BURNISH_RUNS)" if os.environ.get("BURNISH_RUNS") else ""
+    return Finding("fine", f"runs are kept in {path}{by}")
+
+
+def _room() -> Iterator[Finding]:
+    for title, path in {"runs": runs_folder(), "the hub's models": hub_cache()[0]}.items():
+        free = shutil.disk_usage(_existing(path)).free / GB
+        state: State = "fine" if free >= FREE_DISK_GB else "note"
+        yield Finding(state, f"{free:.1f} GB of disk are free for {title}", "" if state == "fine" else "make room")
+    memory = psutil.virtual_memory()
+    free = memory.available / GB
+    text = f"{free:.1f} of {memory.total / GB:.1f} GB of memory are free"
+    yield Finding("fine", text) if free >= FREE_MEMORY_GB else Finding("note", text, "close other programs")
+
+
+def _devices() -> Iterator[Finding]:
+    found = devices.ask()
+    if found.note:
+        yield Finding("note", found.note, "")
+    for device in found.devices:
+        text = f"{device.kind} {device.index}: {device.name}, {device.free_mb / 1000:.1f} GB free"
+        yield Finding("fine", f"{text}, {', '.join(device.precisions)}")
+
+
+def _existing(path: Path) -> Path:
+    return next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _pip(extra: str) -> str:
+    return f"{sys.executable} -m pip install 'burnish[{extra}]'"
