@@ -9,7 +9,6 @@ import msgspec
 from backend.contract.catalog import Device
 from backend.engines.processor import processor
 
-
 DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
 """What stands in /dev where there is an accelerator that this list knows: NVIDIA, Windows' Linux, AMD."""
 

@@ -1,0 +1,150 @@
+"""Owns TorchEngine: one model, trained and asked through PyTorch."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from backend.contract.errors import RunFailed
+from backend.contract.heads import Head
+from backend.data.batches import targets
+from backend.engines.engine import Batch, GenerationSettings, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.torch import memory, state
+from backend.engines.torch.generation import continue_prompt
+from backend.engines.torch.inputs import arguments, valid_rows
+from backend.engines.torch.loading import load_model
+from backend.engines.torch.losses import HeadLoss, outputs
+from backend.engines.torch.optimizer import Optimizer
+from backend.engines.torch.precision import Precision
+from backend.engines.torch.word_rows import WordRows, word_rows
+from backend.models.positions import longest_sequence
+
+_PROCESS = 0  # the number of this process among those that train together
+
+
+class TorchEngine:
+    """One model in PyTorch; numpy batches in, numbers out (`backend.engines.engine.Engine`)."""
+
+    constant_rows: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._model: Any = None
+        self._optimizer: Optimizer | None = None
+        self._words: WordRows | None = None
+
+    def load(self, loading: Loading) -> Loaded:
+        """Put the model in place. Raises InputError or RunFailed in one sentence."""
+        torch.set_num_threads(loading.threads or os.cpu_count() or 1)
+        self._device = torch.device(loading.device)
+        if self._device.type == "cuda":
+            torch.cuda.set_device(self._device)
+        self._precision = Precision(self._device, loading.precision)
+        self._head, self._training = loading.head, loading.training
+        with memory.shortage_stated():
+            self._model, loaded = load_model(loading)
+        self._model.eval()
+        if loading.training is not None:
+            self._words = word_rows(self._model, self._device, loading.training)
+            self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision)
+        smoothing = loading.training.label_smoothing if loading.training else 0.0
+        self._loss = HeadLoss(loading.head, smoothing, self._device)
+        return loaded
+
+    def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
+        """One optimizer step over all micro-batches: summed loss ÷ the targets of the whole step."""
+        assert self._optimizer is not None, "the model was loaded without training"
+        denominator = sum(self._targets(batch) for batch in micro_batches) or 1.0
+        self._set_training(True)
+        with memory.shortage_stated():
+            if self._words is not None:
+                self._words.begin([batch["input_ids"] for batch in micro_batches])
+            losses = [
+                self._gradients(valid_rows(batch), denominator, step, number)
+                for number, batch in enumerate(micro_batches)
+                if batch["row_valid"].any()
+            ]
+            norm = self._optimizer.step(learning_rate)
+        return StepResult(loss=sum(losses[1:], losses[0]), gradient_norm=norm)
+
+    def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
+        assert self._training is not None
+        torch.manual_seed(_dropout_seed(self._training.seed, step, number))
+        with self._precision.computing():
+            logits = self._logits(batch)
+        loss = self._loss.total(logits, batch) / denominator
+        self._precision.backward(loss)
+        return loss.detach()
+
+    def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
+        """Fetch a group of results from the device at once."""
+        if not results:
+            return []
+        numbers = torch.stack([torch.stack([each.loss, each.gradient_norm]) for each in results]).tolist()
+        return [StepNumbers(loss, norm) for loss, norm in numbers]
+
+    def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
+        """The head's outputs for every row of the batch; filler rows get zeros."""
+        self._set_training(False)
+        valid = batch["row_valid"]
+        with memory.shortage_stated(), torch.inference_mode():
+            kept = valid_rows(batch) if valid.any() else batch
+            with self._precision.computing():
+                logits = self._logits(kept)
+            found = outputs(self._head.head, logits, kept)
+        return found if len(kept["row_valid"]) == len(valid) else _with_filler(found, valid)
+
+    def generate(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
+        """Continue one prompt, token by token as they are made."""
+        self._set_training(False)
+        limit = longest_sequence(self._model.config.to_dict())
+        with memory.shortage_stated():
+            yield from continue_prompt(self._model, input_ids, settings, self._precision, limit)
+
+    def save(self, folder: Path) -> None:
+        """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
+        state.save(folder, self._model, self._optimizer, self._precision)
+
+    def restore(self, folder: Path) -> None:
+        """What `save` wrote, to the bit."""
+        state.restore(folder, self._model, self._optimizer, self._precision)
+
+    def export(self, folder: Path) -> None:
+        """Config, generation settings and float32 weights in Hugging Face layout, safetensors."""
+        weights = None
+        if self._words is not None:
+            weights = {**self._model.state_dict(), self._words.name: self._words.decayed()}
+        self._model.save_pretrained(folder, state_dict=weights)
+
+    def device_memory_mb(self) -> float | None:
+        """Peak memory taken on the accelerator, or None on a processor."""
+        return memory.peak_mb(self._device)
+
+    def _targets(self, batch: Batch) -> float:
+        return targets(self._head.head, batch["labels"], batch["row_valid"], self._head.class_weights)
+
+    def _logits(self, batch: Batch) -> torch.Tensor:
+        causal = self._head.head is Head.CAUSAL_LM
+        extra = {"use_cache": False} if causal else {}
+        return self._model(**arguments(batch, self._device, causal), **extra).logits
+
+    def _set_training(self, training: bool) -> None:
+        if self._model is None:
+            raise RunFailed("No model is loaded", "no_model")
+        if self._model.training is not training:  # the walk over all modules costs as much as a layer
+            self._model.train(training)
+
+
+def _dropout_seed(seed: int, step: int, micro_batch: int) -> int:
+    key = hashlib.blake2b(f"{seed}/{step}/{micro_batch}/{_PROCESS}".encode(), digest_size=8).digest()
+    return int.from_bytes(key, "little")
+
+
+def _with_filler(found: dict[str, np.ndarray], valid: np.ndarray) -> dict[str, np.ndarray]:
+    placed = {name: np.zeros((len(valid), *array.shape[1:]), array.dtype) for name, array in found.items()}
+    for name, array in found.items():
+        placed[name][valid] = array
+    return placed

@@ -1,0 +1,225 @@
+"""Owns how a model is put in place: configuration, weights of a file, new weights, and what was done to it."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+from transformers.utils import logging
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.engines.engine import Loaded, Loading
+from backend.engines.initial_weights import draw
+from backend.models.positions import longest_sequence
+
+_MODEL_CLASSES = {
+    Head.SEQUENCE_CLASSIFICATION: AutoModelForSequenceClassification,
+    Head.CAUSAL_LM: AutoModelForCausalLM,
+}
+_DROPOUT = re.compile(r"dropout|pdrop")
+
+
+@dataclass
+class _Account:
+    """What happens to the weights while they are put in place."""
+
+    new: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    resized: str = ""
+
+
+def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
+    """The model on its device with float32 weights. Raises InputError where spec and model do not go together."""
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    account, seed = _Account(), loading.training.seed if loading.training else 0
+    stored, config = _configuration(loading)
+    if loading.model.initialise == "from_config":
+        model = _from_config(loading, config, seed, account)
+    else:
+        model = _from_file(loading, stored, config, seed, account)
+        _enlarge(model, loading.vocabulary, seed, account)
+    if loading.pad_token_id is not None:
+        model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
+    model.to(torch.device(loading.device))
+    _make_trainable(model, loading)
+    return model, _loaded(model, account)
+
+
+def _configuration(loading: Loading) -> tuple[PreTrainedConfig, PreTrainedConfig]:
+    stored, config = (
+        AutoConfig.from_pretrained(loading.folder, local_files_only=True, trust_remote_code=False) for _ in range(2)
+    )
+    for key, value in loading.model.config.items():
+        if not hasattr(config, key):
+            raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")
+        setattr(config, key, value)
+    if loading.model.dropout is not None:
+        _set_dropout(config, loading.model.dropout)
+    _set_labels(config, loading)
+    if config.pad_token_id is None:
+        config.pad_token_id = loading.pad_token_id
+    _check_positions(config, loading.max_length)
+    return stored, config
+
+
+def _set_dropout(config: PreTrainedConfig, probability: float) -> None:
+    for key, value in config.to_dict().items():
+        if _DROPOUT.search(key) and isinstance(value, (int, float)) and not isinstance(value, bool):
+            setattr(config, key, probability)
+
+
+def _set_labels(config: PreTrainedConfig, loading: Loading) -> None:
+    if loading.head.head is not Head.SEQUENCE_CLASSIFICATION:
+        return
+    config.id2label = dict(enumerate(loading.head.labels))
+    config.label2id = {label: index for index, label in enumerate(loading.head.labels)}
+    config.problem_type = "single_label_classification"
+
+
+def _check_positions(config: PreTrainedConfig, max_length: int) -> None:
+    longest = longest_sequence(config.to_dict())
+    if longest is not None and max_length > longest:
+        raise InputError(
+            f"task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
+            f"set task.max_length to {longest} or less",
+            "task.max_length",
+        )
+
+
+def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account: _Account) -> PreTrainedModel:
+    config.dtype = torch.float32
+    if loading.vocabulary > config.vocab_size:
+        account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {config.vocab_size}"
+        config.vocab_size = loading.vocabulary
+    model = _built(lambda attention: _model_class(loading).from_config(config, attn_implementation=attention))
+    # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
+    _draw([name for name, each in model.named_parameters() if each.requires_grad], model, seed, account)
+    return model
+
+
+def _from_file(
+    loading: Loading, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: _Account
+) -> PreTrainedModel:
+    model, report = _built(
+        lambda attention: _model_class(loading).from_pretrained(
+            loading.folder,
+            config=config,
+            dtype=torch.float32,
+            attn_implementation=attention,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
+            output_loading_info=True,
+        )
+    )
+    parameters = dict(model.named_parameters())
+    missing = {name for name in report["missing_keys"] if name in parameters}
+    mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
+    _refuse_other_shapes(model, mismatched)
+    other_labels = _fit_head(model, stored, loading, missing | mismatched)
+    account.unused = sorted(report["unexpected_keys"])
+    _draw(sorted(missing | mismatched | other_labels), model, seed, account)
+    return model
+
+
+def _built(build: Any) -> Any:
+    try:
+        return build("sdpa")
+    except ValueError as error:
+        if "scaled_dot_product_attention" not in str(error):
+            raise
+        return build("eager")  # an architecture that has no other
+
+
+def _model_class(loading: Loading) -> Any:
+    if loading.head.head not in _MODEL_CLASSES:
+        raise InputError(f"task.type: the torch engine cannot train {loading.head.head} yet", "task.type")
+    return _MODEL_CLASSES[loading.head.head]
+
+
+def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str]) -> None:
+    body = [name for name in mismatched if _in_body(model, name)]
+    if body:
+        raise InputError(
+            f"model.config: with these changes {sorted(body)[0]} has another shape than in the file; "
+            "undo them or set model.initialise to from_config",
+            "model.config",
+        )
+
+
+def _in_body(model: PreTrainedModel, name: str) -> bool:
+    return name.startswith(f"{model.base_model_prefix}.")
+
+
+def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: Loading, new: set[str]) -> set[str]:
+    """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
+    labels = [label.casefold() for label in loading.head.labels]
+    head = {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if not _in_body(model, name) and parameter.shape[:1] == (len(labels),) and name not in new
+    }
+    if loading.head.head is not Head.SEQUENCE_CLASSIFICATION or not head:
+        return set()
+    names = [str(stored.id2label.get(index, "")).casefold().removeprefix("label_") for index in range(len(labels))]
+    if sorted(names) != sorted(labels) or len(set(names)) != len(names):
+        return set(head)
+    order = torch.tensor([names.index(label) for label in labels])
+    with torch.no_grad():
+        for parameter in head.values():
+            parameter.copy_(parameter[order])
+    return set()
+
+
+def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: _Account) -> None:
+    embedding = model.get_input_embeddings()
+    rows = embedding.weight.shape[0]  # type: ignore[union-attr]
+    if vocabulary <= rows:
+        return  # a table may be padded beyond the tokenizer's ids; it is never made smaller
+    before = {name: len(parameter) for name, parameter in model.named_parameters()}
+    model.resize_token_embeddings(vocabulary, mean_resizing=False)
+    config = model.config.to_dict()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if len(parameter) != before[name]:
+                values = draw(name, tuple(parameter.shape), config, seed)
+                parameter[before[name] :] = torch.from_numpy(values[before[name] :])
+    account.resized = f"{vocabulary - rows} rows added to the vocabulary of {rows}"
+
+
+@torch.no_grad()
+def _draw(names: list[str], model: PreTrainedModel, seed: int, account: _Account) -> None:
+    parameters, config = dict(model.named_parameters()), model.config.to_dict()
+    for name in names:
+        parameters[name].copy_(torch.from_numpy(draw(name, tuple(parameters[name].shape), config, seed)))
+    account.new = names
+
+
+def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:
+    training = loading.training
+    if training is None:
+        model.requires_grad_(False)
+    elif training.gradient_checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+
+
+def _loaded(model: PreTrainedModel, account: _Account) -> Loaded:
+    parameters = list(model.parameters())
+    return Loaded(
+        architecture=type(model).__name__,
+        parameters=sum(each.numel() for each in parameters),
+        trainable=sum(each.numel() for each in parameters if each.requires_grad),
+        new_weights=account.new,
+        unused_weights=account.unused,
+        resized=account.resized,
+    )

@@ -1,0 +1,69 @@
+"""Owns a checkpoint's files: every weight and the optimizer's state as safetensors, exact to the bit."""
+
+import errno
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from backend.contract.errors import RunFailed
+from backend.engines.torch.optimizer import Optimizer
+from backend.engines.torch.precision import Precision
+
+WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
+
+
+def save(folder: Path, model: nn.Module, optimizer: Optimizer | None, precision: Precision) -> None:
+    """Write both files into an existing folder. Raises OSError where the disk is full."""
+    _write(folder / WEIGHTS, _weights(model), {"format": "pt"})
+    if optimizer is not None:
+        _write(folder / OPTIMIZER, optimizer.state(), {"scaler": json.dumps(precision.state())})
+
+
+def restore(folder: Path, model: nn.Module, optimizer: Optimizer | None, precision: Precision) -> None:
+    """Take over what `save` wrote. Raises RunFailed where it belongs to another model or is damaged."""
+    try:
+        _take_weights(model, load_file(folder / WEIGHTS))
+        if optimizer is not None:
+            optimizer.restore(load_file(folder / OPTIMIZER))
+            with safe_open(folder / OPTIMIZER, framework="pt") as file:
+                precision.restore(json.loads((file.metadata() or {}).get("scaler", "{}")))
+    except (OSError, SafetensorError, KeyError) as error:
+        raise RunFailed(
+            f"{folder}: this checkpoint cannot be read ({error}); resume from an older one", "checkpoint_unreadable"
+        ) from error
+
+
+def _weights(model: nn.Module) -> dict[str, torch.Tensor]:
+    # Tied weights stand once, under their first name; buffers that the model does not store are made again on loading.
+    tensors: dict[str, torch.Tensor] = {}
+    seen: set[tuple[int, torch.Size]] = set()
+    for name, value in model.state_dict().items():
+        if (key := (value.data_ptr(), value.shape)) not in seen or value.numel() == 0:
+            seen.add(key)
+            tensors[name] = value.contiguous()
+    return tensors
+
+
+@torch.no_grad()
+def _take_weights(model: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
+    places = model.state_dict()
+    wanted = _weights(model)
+    if wrong := [name for name in wanted if name not in tensors or tensors[name].shape != wanted[name].shape]:
+        raise RunFailed(
+            f"This checkpoint is of another model: {wrong[0]} does not fit; start a new run", "checkpoint_mismatch"
+        )
+    for name in wanted:
+        places[name].copy_(tensors[name])
+
+
+def _write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+    try:
+        save_file({name: value.detach().cpu() for name, value in tensors.items()}, path, metadata)
+    except SafetensorError as error:
+        if "os error 28" in str(error):  # the library hides the system's own error in its text
+            raise OSError(errno.ENOSPC, "No space left on device", str(path)) from error
+        raise

@@ -1,0 +1,137 @@
+"""Owns the training of a large word embedding on a processor: only rows that have ever occurred cost anything.
+
+A step touches a few hundred of some ten thousand rows, yet a dense gradient is written, measured, clipped and walked
+by AdamW as a whole. Here the rows of the step are a small parameter of their own. AdamW then walks every row that has
+occurred since training began, whose moments are alive. A row that has not occurred has moments of zero, so all that
+AdamW does to it is weight decay: one factor for all such rows, kept in float64 and multiplied in when it is looked
+up, first occurs or is exported. This is the dense computation up to rounding; a test compares both.
+"""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import embedding
+from torch.optim.adamw import adamw
+
+from backend.contract.spec import TrainingSection
+
+_WORTH_IT = 1 << 20
+"""Elements below which a dense gradient costs less than the book-keeping."""
+
+
+class WordRows:
+    """The input embedding `module`, whose weight no longer takes part in autograd as a whole."""
+
+    def __init__(self, name: str, module: nn.Embedding, training: TrainingSection) -> None:
+        self.name, self._module, self._training = name, module, training
+        rows, width = module.weight.shape
+        self._place = torch.full((rows,), -1)  # row → place in this step's leaf
+        self._slot = torch.full((rows,), -1)  # row → place among the rows that ever occurred
+        self._occurred = torch.empty(0, dtype=torch.int64)
+        self._moments = torch.zeros(2, 0, width)  # both moments of the rows that occurred, with room to grow
+        self._step = torch.zeros(())
+        self._decay = 1.0  # what weight decay has done to every other row
+        self._rows = torch.empty(0, dtype=torch.int64)
+        self._leaf: torch.Tensor | None = None
+        module.weight.requires_grad_(False)
+        module.forward = self._look_up
+
+    def begin(self, ids: list[np.ndarray]) -> None:
+        """Take out the rows that this optimizer step will look up."""
+        self._rows = torch.from_numpy(np.unique(np.concatenate([array.ravel() for array in ids])))
+        self._admit(self._rows[self._slot[self._rows] < 0])
+        self._place[self._rows] = torch.arange(len(self._rows))
+        self._leaf = self._module.weight.detach()[self._rows].requires_grad_()
+
+    @property
+    def gradient(self) -> torch.Tensor:
+        """The gradient of this step's rows."""
+        assert self._leaf is not None
+        return self._leaf.grad if self._leaf.grad is not None else torch.zeros_like(self._leaf)
+
+    @torch.no_grad()
+    def finish(self, learning_rate: float, gradient_scale: torch.Tensor | None) -> None:
+        """AdamW over every row that has occurred; the gradient is divided by `gradient_scale`."""
+        count, training, weight = len(self._occurred), self._training, self._module.weight
+        gradient = torch.zeros(count, weight.shape[1])
+        gradient[self._slot[self._rows]] = self.gradient
+        values = weight.index_select(0, self._occurred)
+        adamw(
+            [values], [gradient], [self._moments[0, :count]], [self._moments[1, :count]], [], [self._step],
+            fused=True, grad_scale=gradient_scale, amsgrad=False, maximize=False,
+            beta1=training.adam_beta1, beta2=training.adam_beta2, eps=training.adam_epsilon,
+            weight_decay=training.weight_decay, lr=learning_rate,
+        )  # fmt: skip
+        weight.index_copy_(0, self._occurred, values)
+        self._decay *= 1 - learning_rate * training.weight_decay
+        self._place[self._rows] = -1
+        self._leaf = None
+
+    @torch.no_grad()
+    def decayed(self) -> torch.Tensor:
+        """The whole embedding as it stands, a copy. (rows, width)"""
+        whole = self._module.weight.clone()
+        whole[self._slot < 0] *= self._decay
+        return whole
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """What a resumed run needs beside the weight itself."""
+        return {
+            "rows": self._occurred,
+            "moments": self._moments[:, : len(self._occurred)].contiguous(),
+            "step": self._step,
+            "decay": torch.tensor(self._decay, dtype=torch.float64),
+        }
+
+    def restore(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over what `state` gave."""
+        self._occurred, self._moments = state["rows"].clone(), state["moments"].clone()
+        self._step, self._decay = state["step"].clone(), state["decay"].item()
+        self._slot.fill_(-1)
+        self._slot[self._occurred] = torch.arange(len(self._occurred))
+
+    @torch.no_grad()
+    def _admit(self, new: torch.Tensor) -> None:
+        if not len(new):
+            return
+        count = len(self._occurred) + len(new)
+        self._module.weight[new] *= self._decay
+        self._slot[new] = torch.arange(len(self._occurred), count)
+        self._occurred = torch.cat([self._occurred, new])
+        if count > self._moments.shape[1]:
+            room = torch.zeros(2, count, self._moments.shape[2])
+            self._moments = torch.cat([self._moments, room], dim=1)  # more than doubles, so this is seldom
+
+    def _look_up(self, ids: torch.Tensor) -> torch.Tensor:
+        if self._leaf is None:
+            found = embedding(ids, self._module.weight)
+            waiting = (self._slot[ids] < 0).unsqueeze(-1)
+            return found if self._decay == 1.0 else found * torch.where(waiting, self._decay, 1.0)
+        # An id that was not announced has place -1, and this raises.
+        return embedding(self._place[ids], self._leaf, self._padding_place())
+
+    def _padding_place(self) -> int | None:
+        padding = self._module.padding_idx
+        if padding is None:
+            return None
+        place = int(self._place[padding])
+        return place if place >= 0 else None
+
+
+def word_rows(model: nn.Module, device: torch.device, training: TrainingSection) -> WordRows | None:
+    """The model's word embedding, where training only its rows is right and worth it; else None.
+
+    Right is an untied, plain and trainable embedding, worth it a large one on a processor: on an accelerator the
+    dense pass takes less time than starting these kernels.
+    """
+    module = model.get_input_embeddings()  # type: ignore[operator]
+    if device.type != "cpu" or type(module) is not nn.Embedding or module.max_norm is not None:
+        return None
+    holders = [
+        name
+        for name, parameter in model.named_parameters(remove_duplicate=False)
+        if parameter is module.weight and parameter.requires_grad
+    ]
+    if len(holders) != 1 or module.weight.numel() < _WORTH_IT:
+        return None
+    return WordRows(holders[0], module, training)
