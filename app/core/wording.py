@@ -10,9 +10,16 @@ def number(value: float | None, digits: int = 4) -> str:
     """A metric or a loss: `0.4811`, `1.01e-04`, `–` where there is none."""
     if value is None or not math.isfinite(value):
         return "–"
-    if value != 0 and not 1e-3 <= abs(value) < 1e6:
+    if value == 0:
+        return "0"
+    if not 1e-3 <= abs(value) < 1e6:
         return f"{value:.2e}"
     return f"{value:.{digits}f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def scientific(value: float | None) -> str:
+    """A learning rate: `3.00e-04`, `0`."""
+    return "–" if value is None else "0" if value == 0 else f"{value:.2e}"
 
 
 def rate(value: float | None) -> str:

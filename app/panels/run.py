@@ -40,6 +40,8 @@ class Panel(QWidget):
 
     message = Signal(str, str)
     predictions_requested = Signal(str)
+    duplicate_requested = Signal(str)
+    runs_requested = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,9 +66,11 @@ class Panel(QWidget):
         self.bar = ThinProgressBar()
         self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
         self._pages = QStackedWidget(self)
-        self._pages.addWidget(
-            EmptyState("bolt", "No run is open", "Start one under New run, or open an earlier one under Runs.")
+        self.empty = EmptyState(
+            "chart", "No run is open", "Start one under New run, or open an earlier one.", "Show all runs"
         )
+        self.empty.asked.connect(self.runs_requested)
+        self._pages.addWidget(self.empty)
         self._pages.addWidget(self._body())
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -74,6 +78,7 @@ class Panel(QWidget):
 
     def _build_buttons(self) -> None:
         self.buttons = {
+            "duplicate": IconButton("Duplicate", "copy"),
             "predictions": IconButton("Predictions", "target"),
             "checkpoint": IconButton(WORDS["checkpoint"], "save"),
             "pause": IconButton(WORDS["pause"], "pause"),
@@ -87,6 +92,7 @@ class Panel(QWidget):
             self.buttons[kind].clicked.connect(lambda _=False, kind=kind: self._ask(kind))
         self.buttons["resume"].clicked.connect(self.resume)
         self.buttons["predictions"].clicked.connect(self._on_predictions)
+        self.buttons["duplicate"].clicked.connect(self._on_duplicate)
 
     def _body(self) -> QWidget:
         body = QWidget()
@@ -201,7 +207,7 @@ class Panel(QWidget):
         assert self.watcher is not None
         outcome = self.watcher.outcome
         self.pill.set(outcome.title, PILLS.get(outcome.state, "neutral"))
-        said = " ".join(filter(None, [outcome.message, outcome.hint]))
+        said = "\n".join(filter(None, [outcome.message, outcome.hint]))
         if outcome.state in ("failed", "lost") and said:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
             self.journal.show_page("Process log" if outcome.state == "failed" else "Journal")
@@ -226,6 +232,7 @@ class Panel(QWidget):
         self.buttons["resume"].setVisible(outcome.resumable and self.watcher.is_caught_up)
         self.buttons["resume"].setEnabled(not self._resuming)
         self.buttons["resume"].setText("Resuming…" if self._resuming else "Resume")
+        self.buttons["duplicate"].setVisible(not outcome.alive)
         self.buttons["predictions"].setVisible(bool(self.watcher.state.predictions))
 
     # What can be asked of it
@@ -268,6 +275,10 @@ class Panel(QWidget):
     def _on_predictions(self) -> None:
         if self.path is not None:
             self.predictions_requested.emit(str(self.path))
+
+    def _on_duplicate(self) -> None:
+        if self.path is not None:
+            self.duplicate_requested.emit(str(self.path))
 
 
 def _subtitle(watcher: RunWatcher) -> str:

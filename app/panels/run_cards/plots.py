@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass, field
 
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from app import theme
 from app.core import wording
 from app.core.run_state import RunState
 from app.core.series import Cursor, Series
+from app.widgets.card import Card
 from app.widgets.live_plot import LivePlot, SeriesStyle
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
-PAGES = ("Metrics", "Learning rate", "Gradient norm", "Throughput", "Memory")
+PAGES = ("Metrics", "Learning rate", "Gradients", "Speed", "Memory")
 
 
 @dataclass
@@ -51,10 +52,10 @@ class Plots(QSplitter):
             "Learning rate": LivePlot(
                 "Learning rate", [SeriesStyle("learning_rate", "learning rate", "line", "plot_3")]
             ),
-            "Gradient norm": LivePlot(
+            "Gradients": LivePlot(
                 "Gradient norm", [SeriesStyle("gradient_norm", "gradient norm", "smoothed", "plot_4")]
             ),
-            "Throughput": LivePlot(
+            "Speed": LivePlot(
                 "Throughput",
                 [
                     SeriesStyle("rows_per_second", "rows / s", "smoothed", "plot_5"),
@@ -75,17 +76,14 @@ class Plots(QSplitter):
         self.addWidget(self._other_side())
         self.setStretchFactor(0, 3)
         self.setStretchFactor(1, 2)
-        self.setSizes([600, 420])
+        self.setSizes([560, 460])
         self._marks: list[tuple[float, str, str]] = []
         self._metric_names: list[str] = []
         self._feeds: list[Feed] = []
         self.clear()
 
     def _other_side(self) -> QWidget:
-        side = QWidget()
-        column = QVBoxLayout(side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        side = Card()
         row = QHBoxLayout()
         row.setSpacing(6)
         for number, name in enumerate(PAGES):
@@ -95,10 +93,11 @@ class Plots(QSplitter):
             self._chips.addButton(chip, number)
             row.addWidget(chip)
         row.addStretch(1)
-        column.addLayout(row)
-        column.addWidget(self._pages, 1)
+        side.body.setSpacing(2)
+        side.body.addLayout(row)
+        side.add(self._pages, 1)
         for plot in (self.metrics, *self.others.values()):
-            self._pages.addWidget(plot)
+            self._pages.addWidget(_frameless(plot))
         self._chips.button(0).setChecked(True)
         self._chips.idClicked.connect(self._pages.setCurrentIndex)
         return side
@@ -132,7 +131,7 @@ class Plots(QSplitter):
         # A plot's curves are fixed; which metrics there are is known after the first evaluation.
         shown = self._pages.currentIndex()
         old, self.metrics = self.metrics, _metrics_plot(names)
-        self._pages.insertWidget(0, self.metrics)
+        self._pages.insertWidget(0, _frameless(self.metrics))
         self._pages.removeWidget(old)
         old.deleteLater()
         self._pages.setCurrentIndex(shown)
@@ -148,6 +147,19 @@ class Plots(QSplitter):
             self._marks = marks
             self.loss.set_marks(marks)
             self.metrics.set_marks(marks)
+
+
+def _frameless(plot: LivePlot) -> LivePlot:
+    """The plot as a page inside another card, whose chips name it already."""
+    name = plot.accessibleName()
+    plot.set_title("")
+    plot.setAccessibleName(name)
+    theme.role(plot, "page")
+    layout = plot.layout()
+    assert layout is not None
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(4)
+    return plot
 
 
 def _metrics_plot(names: list[str]) -> LivePlot:

@@ -50,9 +50,7 @@ class Tiles(QWidget):
         self.tiles["speed"].set_value(wording.rate(_recent(state, "rows_per_second")), tokens)
         rate = state.series.get("learning_rate")
         where = " · ".join(filter(None, [state.device, state.precision]))
-        self.tiles["learning_rate"].set_value(
-            f"{rate.last:.2e}" if rate and rate.last is not None else "–", where or "\u00a0"
-        )
+        self.tiles["learning_rate"].set_value(wording.scientific(rate.last if rate else None), where or "\u00a0")
         self._show_memory(state)
         self._show_time(state, outcome)
 

@@ -102,7 +102,7 @@ def test_a_run_of_an_older_version_opens(shown):
     assert panel.pill.text() == "Finished"
     assert len(panel.plots.loss.series["loss"]) == 60
     assert panel.watcher.state.contract_version == "0.9"
-    assert len(panel.plots.others["Gradient norm"].series["gradient_norm"]) == 0
+    assert len(panel.plots.others["Gradients"].series["gradient_norm"]) == 0
 
 
 def test_skipped_rows_and_warnings_ask_for_attention(shown):

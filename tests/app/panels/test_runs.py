@@ -1,0 +1,147 @@
+"""The Runs page with recorded runs."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QMessageBox
+
+from app.panels.runs import Panel
+from app.panels.runs_cards.run_table import cell
+from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
+
+
+@pytest.fixture
+def panel(qtbot, context):
+    context.library.refresh()
+    made = Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def trash(tmp_path: Path, monkeypatch):
+    """A trash of the test's own."""
+    home = tmp_path / "home"
+    (home / "share").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "share"))
+
+
+@pytest.fixture
+def alive(runs):
+    folder = RunFolder(runs / "sentiment-lost")
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
+    descriptor = take_lock(folder.lock)
+    yield folder
+    os.close(descriptor)
+
+
+def choose(panel: Panel, name: str) -> None:
+    run = next(run for run in panel.table.runs if run.name == name)
+    panel.table.choose(run.path)
+
+
+def test_every_run_is_listed_with_its_state(panel):
+    states = {run.name: cell(run, "State") for run in panel.table.runs}
+    assert states == {
+        "old-run": "Finished",
+        "sentiment-failed": "Failed",
+        "sentiment-finished": "Finished",
+        "sentiment-lost": "Lost",
+        "sentiment-resumed": "Paused",
+    }
+
+
+def test_a_finished_run_shows_its_best_metric(panel):
+    run = next(run for run in panel.table.runs if run.name == "sentiment-finished")
+    assert cell(run, "Best") == "Accuracy 0.8716"
+    assert cell(run, "Data") == "train.csv"
+
+
+def test_lost_runs_are_counted_with_the_way_out(panel):
+    assert "1 lost, Resume continues it" in panel.header.subtitle.text()
+
+
+def test_search_narrows_the_list(panel):
+    panel.search.setText("sentiment paused")
+    assert [run.name for run in panel.table.runs] == ["sentiment-resumed"]
+    panel.search.clear()
+    assert len(panel.table.runs) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "usable"),
+    [
+        ("sentiment-finished", {"open", "predictions", "duplicate", "folder", "delete"}),
+        ("sentiment-lost", {"open", "resume", "duplicate", "folder", "delete"}),
+    ],
+)
+def test_only_what_is_possible_can_be_pressed(panel, name: str, usable: set[str]):
+    choose(panel, name)
+    assert {key for key, button in panel.buttons.items() if button.isEnabled()} == usable
+
+
+def test_a_living_run_can_be_stopped_and_not_deleted(qtbot, panel, context, alive):
+    context.library.refresh()
+    panel._show_runs()
+    choose(panel, "sentiment-lost")
+    assert not panel.buttons["delete"].isEnabled()
+    panel.buttons["stop"].click()
+    assert (alive.path / "stop").exists()
+
+
+def test_deleting_a_living_run_is_refused(qtbot, panel, alive):
+    run = next(run for run in panel.table.runs if run.name == "sentiment-lost")
+    with qtbot.waitSignal(panel.message) as said:
+        panel.delete(run)
+    assert said.args[0] == "error"
+    assert "stop it first" in said.args[1]
+    assert alive.path.exists()
+
+
+def test_a_run_is_deleted_after_a_question(qtbot, panel, trash):
+    choose(panel, "sentiment-failed")
+    path = panel.table.chosen().path
+    panel.buttons["delete"].click()
+    question = panel._question
+    assert path.exists()
+    with qtbot.waitSignal(panel.message) as said:
+        next(
+            one for one in question.buttons() if question.buttonRole(one) == QMessageBox.ButtonRole.DestructiveRole
+        ).click()
+    assert said.args[0] == "success", said.args[1]
+    assert not path.exists()
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 4)
+
+
+def test_opening_duplicating_and_predictions_are_said_by_signals(qtbot, panel):
+    choose(panel, "sentiment-finished")
+    path = str(panel.table.chosen().path)
+    for key, signal in {
+        "open": panel.run_selected,
+        "duplicate": panel.duplicate_requested,
+        "predictions": panel.predictions_requested,
+    }.items():
+        with qtbot.waitSignal(signal) as said:
+            panel.buttons[key].click()
+        assert said.args == [path]
+
+
+def test_the_chosen_run_stays_chosen_while_the_list_changes(qtbot, panel, runs: Path):
+    choose(panel, "sentiment-lost")
+    shutil.rmtree(runs / "sentiment-resumed")
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 4)
+    assert panel.table.chosen().name == "sentiment-lost"
+    assert panel.table.runs[panel.table.currentIndex().row()].name == "sentiment-lost"
+
+
+def test_no_runs_offer_the_demo(qtbot, panel, runs: Path):
+    for path in runs.iterdir():
+        shutil.rmtree(path)
+    qtbot.waitUntil(lambda: panel.empty.isVisible())
+    assert not panel.search.isVisible()
