@@ -23,11 +23,11 @@ from backend.contract.events import (
 )
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.data.batches import Order
 from backend.data.features import Features
+from backend.data.order import Order
 from backend.data.rows import Rows
 from backend.engines.engine import StepResult
-from backend.run import model_folder, predictions_file
+from backend.run import model_folder, predictions_file, throughput
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.failure import failed
@@ -39,6 +39,9 @@ from backend.run.stages import Stages
 
 READ_SECONDS = 0.5
 """Losses wait on the device at most this long."""
+
+WORTH_REMEMBERING_SECONDS = 2.0
+"""A run's speed is kept for later plans if it computed at least this long."""
 
 
 def run(folder: RunFolder) -> int:
@@ -100,6 +103,8 @@ class Training:
         self._last_read = time.perf_counter()
         self._last_memory = 0.0
         self._metrics: dict[str, float] = {}
+        self._saved: int | None = None
+        self._tokens, self._seconds = 0, 0.0
         self._process = psutil.Process()
 
     def run(self) -> str:
@@ -112,8 +117,9 @@ class Training:
             return self._end_early(wish)
         try:
             self._finish()
-        except Interrupted as interrupted:
-            return self._end_early(interrupted.request)
+        except Interrupted as interrupted:  # training is complete; what is left is made again at a resume
+            self._answer(interrupted.request)
+            return _state_after(interrupted.request)
         return "finished"
 
     def last_event(self, state: str) -> RunFinished:
@@ -173,6 +179,8 @@ class Training:
         # An accelerator is still computing when a step returns; after the read the sum is true, so it is shared out.
         elapsed, dispatched = time.perf_counter() - self._last_read, sum(one.event.seconds for one in self._waiting)
         stretch = elapsed / dispatched
+        self._tokens += sum(one.event.tokens for one in self._waiting)
+        self._seconds += elapsed
         for one, number in zip(self._waiting, numbers, strict=True):
             self._log.append(_with_numbers(one.event, number.loss, number.gradient_norm, stretch))
             if not math.isfinite(number.loss):
@@ -226,7 +234,8 @@ class Training:
             )
         if is_best and self._best.keeps_checkpoint and self.step > 0:
             self._checkpoint()
-        self._stages.start("training", self._opened.plan.total_steps, "steps")
+        if self.step < self._opened.plan.total_steps:
+            self._stages.start("training", self._opened.plan.total_steps, "steps")
         self._last_read = time.perf_counter()
 
     def _score(self, stage: str, rows: Rows, features: Features) -> Scored:
@@ -240,9 +249,12 @@ class Training:
 
     def _checkpoint(self) -> None:
         """Save this step, then take older checkpoints away. Unread losses are read first: a bad step is never saved."""
+        if self._saved == self.step:
+            return
         self._read()
         started = time.perf_counter()
         path = self._checkpoints.save(self.step, self._engine.save)
+        self._saved = self.step
         self._log.write(
             CheckpointSaved(
                 time=time.time(),
@@ -272,22 +284,32 @@ class Training:
         if self.step > 0:
             self._checkpoint()
         if wish == "stop":
-            self._export()
+            self._export(self.step)
         return _state_after(wish)
 
     def _finish(self) -> None:
         """The best weights (else the last) become `model/`, predict the validation data and score the test data once."""
         best = self._best_step()
         if best is not None and best != self.step:
+            self._checkpoint()
             self._engine.restore(self._folder.checkpoint(best))
-        self._export()
+        self._export(self.step if best is None else best)
+        self._remember_speed()
         for split in ("validation", "test"):
             if split in self._opened.rows:
                 self._predict(split)
 
-    def _export(self) -> None:
+    def _remember_speed(self) -> None:
+        if self._seconds >= WORTH_REMEMBERING_SECONDS:
+            opened = self._opened
+            throughput.remember(
+                self._spec, opened.model_folder, opened.device, opened.precision, self._tokens / self._seconds
+            )
+
+    def _export(self, step: int) -> None:
+        """Make the weights of the engine, which are those of `step`, the run's `model/`."""
         self._stages.start("saving")
-        session, step = self._session, self._best_step() or self.step
+        session = self._session
 
         def fill(folder: Path) -> None:
             self._engine.export(folder)

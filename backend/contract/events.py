@@ -45,7 +45,7 @@ class StageStarted(Event, frozen=True, tag=True):
     """The run entered a stage; `total` is 0 where the amount of work is unknown."""
 
     stage: str
-    """One of: loading data, tokenising, downloading, loading model, training, evaluating, predicting, saving."""
+    """One of: finding model, loading data, tokenising, loading model, training, evaluating, predicting, saving."""
     total: int = 0
     unit: str = ""
 

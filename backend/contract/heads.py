@@ -43,9 +43,3 @@ class HeadFacts:
     head: Head
     labels: tuple[str, ...] = ()
     class_weights: tuple[float, ...] | None = None
-
-
-PER_TOKEN = frozenset(
-    {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM, Head.TOKEN_CLASSIFICATION, Head.QUESTION_ANSWERING}
-)
-"""Heads whose outputs have one entry per token, so that padding can be cut off them."""

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from backend.contract.events import AnyEvent, ModelLoaded, PlanMade, RunResumed,
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.contract.version import CONTRACT_VERSION
-from backend.data.batches import Order
 from backend.data.features import Features
+from backend.data.order import Order
 from backend.data.rows import Rows
 from backend.engines.engine import Loading
 from backend.hardware import devices, planner
@@ -44,6 +45,9 @@ class Opened:
     best: Best
     from_step: int
     evaluation_batch_size: int
+    model_folder: Path
+    device: str
+    precision: str
 
 
 def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
@@ -57,7 +61,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     choice = devices.choose(spec, engine_kind.devices())
     _begin(folder, spec, log, stages, earlier, from_step, choice)
 
-    stages.start("loading model")
+    stages.start("finding model")
     model = locate_model(spec, stages.report, convert=True)  # consent was asked for before the run was written
     stages.start("loading data")
     material = read_material(spec, model.folder, stages.report)
@@ -98,6 +102,9 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         best=_best_so_far(spec, earlier, from_step),
         from_step=from_step,
         evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size),
+        model_folder=model.folder,
+        device=choice.name,
+        precision=choice.precision,
     )
 
 

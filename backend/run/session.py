@@ -1,13 +1,13 @@
 """Owns a task, a tokenizer and a model in place, and what can be done with them: features, batches, predictions."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from backend.contract.heads import PER_TOKEN
 from backend.contract.places import cache_folder
 from backend.contract.spec import RunSpec
 from backend.data import batches
@@ -60,45 +60,37 @@ class Session:
 
     def micro_batches(self, source: Features, indices: np.ndarray, size: int) -> list[Batch]:
         """The batches of one optimizer step, each of at most `size` rows."""
-        return batches.micro_batches(
-            source,
-            indices,
-            size,
-            pad_token_id=self.pad_token_id,
-            head=self.task.head,
-            length_multiple=self._length_multiple,
-        )
+        return batches.micro_batches(source, indices, size, **self._padding)
 
-    @property
-    def _length_multiple(self) -> int:
+    @cached_property
+    def _padding(self) -> batches.Padding:
         # Accelerators like lengths in eights (and compile per length); a processor would only compute the padding.
-        return 8 if self.engine.constant_rows or self.engine.device_memory_mb() is not None else 1
+        in_eights = self.engine.constant_rows or self.engine.device_memory_mb() is not None
+        return {
+            "pad_token_id": self.pad_token_id,
+            "head": self.task.head,
+            "length_multiple": 8 if in_eights else 1,
+            "length_limit": self.facts["max_length"],
+        }
 
     def score(
         self, rows: Rows, source: Features, batch_size: int, tick: Callable[[int, int], None] = lambda done, total: None
     ) -> Scored:
         """Predict every row and measure the labelled ones; `tick(done, total)` counts features."""
         started = time.perf_counter()
-        outputs: dict[str, list[Any]] = {}
-        done = 0
-        for indices, batch in batches.evaluation_batches(
-            source,
-            batch_size,
-            pad_token_id=self.pad_token_id,
-            head=self.task.head,
-            length_multiple=self._length_multiple,
-        ):
-            for name, values in self.engine.evaluate(batch).items():
-                kept = outputs.setdefault(name, [None] * len(source))
-                for position, index in enumerate(indices):
-                    kept[index] = self._trimmed(values[position], source.lengths[index])
-            done += len(indices)
-            tick(done, len(source))
+        answers = self._answers(source, batch_size, tick)
+        outputs = batches.in_order(answers, source.lengths, self.task.head)
         predictions = self._decode(outputs, source, rows)
         return Scored(predictions, self.task.score(predictions, self.facts), time.perf_counter() - started)
 
-    def _trimmed(self, values: np.ndarray, length: int) -> np.ndarray:
-        return values[:length] if self.task.head in PER_TOKEN else values
+    def _answers(
+        self, source: Features, batch_size: int, tick: Callable[[int, int], None]
+    ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        done = 0
+        for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
+            yield indices, self.engine.evaluate(batch)
+            done += len(indices)
+            tick(done, len(source))
 
     def _decode(self, outputs: Outputs, source: Features, rows: Rows) -> Predictions:
         return self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
