@@ -13,7 +13,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec.file import dump, parse
 
 
-class NotUsable(ValueError):
+class NotUsableError(ValueError):
     """The text in an editor is no value; the message says what to enter."""
 
 
@@ -35,7 +35,7 @@ class QuietComboBox(QComboBox):
 
 
 class Editor(QObject):
-    """What all editors share: `widget` to place, `value()` (may raise NotUsable), `set_value`, and `changed`."""
+    """What all editors share: `widget` to place, `value()` (may raise NotUsableError), `set_value`, and `changed`."""
 
     changed = Signal()
 
@@ -132,9 +132,9 @@ class NumberEditor(Editor):
         try:
             number = float(text)
         except ValueError:
-            raise NotUsable(f"Enter {wanted(self.field)}.") from None
+            raise NotUsableError(f"Enter {wanted(self.field)}.") from None
         if number != number or number in (float("inf"), float("-inf")):
-            raise NotUsable(f"Enter {wanted(self.field)}.")
+            raise NotUsableError(f"Enter {wanted(self.field)}.")
         return int(number) if self.field.kinds == ("integer",) and number.is_integer() else number
 
     def set_value(self, value: Any) -> None:
@@ -249,7 +249,7 @@ class YamlEditor(Editor):
         try:
             return parse(text, self.field.title)
         except InputError as error:
-            raise NotUsable(f"{error}.") from None
+            raise NotUsableError(f"{error}.") from None
 
     def set_value(self, value: Any) -> None:
         self._text.blockSignals(True)
@@ -284,7 +284,7 @@ def mixed_value(text: str, field: FieldSchema) -> Any:
         try:
             return parse(text, field.title)
         except InputError as error:
-            raise NotUsable(f"{error}.") from None
+            raise NotUsableError(f"{error}.") from None
     if {"integer", "number"} & set(field.kinds):
         try:
             number = float(text)

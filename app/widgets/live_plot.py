@@ -25,7 +25,7 @@ class _View(pg.ViewBox):
         super().__init__(enableMenu=False, defaultPadding=0)
         self.setMouseMode(pg.ViewBox.RectMode)
 
-    def wheelEvent(self, ev, axis=None) -> None:  # noqa: ANN001
+    def wheelEvent(self, ev, axis=None) -> None:
         """Not ours: a page scrolls."""
         ev.ignore()
 
@@ -40,7 +40,7 @@ class _View(pg.ViewBox):
 class _StepAxis(pg.AxisItem):
     """Whole numbers with thousands apart."""
 
-    def tickStrings(self, values, scale, spacing) -> list[str]:  # noqa: ANN001
+    def tickStrings(self, values, scale, spacing) -> list[str]:
         """`20,000` where there is room, and nothing at fractions of a step."""
         return [f"{value:,.0f}" if spacing >= 1 or float(value).is_integer() else f"{value:g}" for value in values]
 
@@ -167,7 +167,7 @@ class LivePlot(Card):
         if self.isVisible():
             redraw_turns().ask(self)
 
-    def showEvent(self, event) -> None:  # noqa: ANN001
+    def showEvent(self, event) -> None:
         """What came while hidden is drawn now."""
         super().showEvent(event)
         self._ask()

@@ -38,12 +38,12 @@ class ThinProgressBar(QWidget):
         """Six pixels high."""
         return QSize(120, 6)
 
-    def showEvent(self, event) -> None:  # noqa: ANN001
+    def showEvent(self, event) -> None:
         """Wander only while seen."""
         super().showEvent(event)
         self._follow_visibility()
 
-    def hideEvent(self, event) -> None:  # noqa: ANN001
+    def hideEvent(self, event) -> None:
         """Rest while hidden."""
         super().hideEvent(event)
         self._timer.stop()

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.widgets.card import label
-from app.widgets.field_editors import Editor, NotUsable, editor_for
+from app.widgets.field_editors import Editor, NotUsableError, editor_for
 from app.widgets.icon_label import IconToolButton
 from app.widgets.schema_field import FieldSchema, fields_of
 
@@ -25,7 +25,7 @@ class FieldRow:
         self.title.setBuddy(self.editor.target)
         self.title.setToolTip(field.help)
         self.reset = IconToolButton("refresh", f"Reset {field.title} to its default", "faint", 14)
-        self.mistake = label("", "danger", wrap=True)
+        self.mistake = label("", "mistake", wrap=True)
         self.help = label(field.help, "faint", wrap=True)
         row = grid.rowCount()
         top = Qt.AlignmentFlag.AlignTop if field.editor == "yaml" else Qt.AlignmentFlag.AlignVCenter
@@ -57,7 +57,7 @@ class FieldRow:
         """Take the editor's value over; returns the mistake, in which case the old value stays."""
         try:
             value = self.editor.value()
-        except NotUsable as error:
+        except NotUsableError as error:
             return str(error)
         mistake = self.field.mistake(value)
         if not mistake:

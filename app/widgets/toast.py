@@ -43,11 +43,11 @@ class Toast(QFrame):
         assert row is not None
         self.setFixedHeight(row.totalHeightForWidth(WIDTH))
 
-    def enterEvent(self, event) -> None:  # noqa: ANN001
+    def enterEvent(self, event) -> None:
         """Wait while someone reads."""
         self._timer.stop()
 
-    def leaveEvent(self, event) -> None:  # noqa: ANN001
+    def leaveEvent(self, event) -> None:
         """Go on after reading."""
         self._timer.start()
 

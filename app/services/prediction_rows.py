@@ -1,0 +1,98 @@
+"""Owns a predictions file as people read it: the inputs, what was right, what was predicted, and how surely."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.services.table_pages import FILTER_ROWS, TablePages
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PROBABILITY = "probability_"
+CONFIDENCE = "confidence"
+_COMPARED_ROWS = 20
+
+
+class PredictionRows:
+    """Columns to show, over TablePages; `confidence` is the largest probability of a row."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.pages = TablePages(path)
+        self.path = self.pages.path
+        self.row_count = self.pages.row_count
+        names = self.pages.columns
+        self.probabilities = [name for name in names if name.startswith(PROBABILITY)]
+        self.has_actual = "actual" in names
+        self.columns = [*names, *([CONFIDENCE] if self.probabilities else [])]
+        self._places = {name: number for number, name in enumerate(names)}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.pages.close()
+
+    def cell(self, row: int, column: int) -> Any:
+        """One value."""
+        if column < len(self.pages.columns):
+            return self.pages.cell(row, column)
+        return self.confidence(row)
+
+    def value(self, row: int, name: str) -> Any:
+        """One value by column name."""
+        return self.pages.cell(row, self._places[name])
+
+    def confidence(self, row: int) -> float | None:
+        """The largest probability of a row."""
+        values = [value for name in self.probabilities if (value := self.value(row, name)) is not None]
+        return max(values, default=None)
+
+    def is_right(self, row: int) -> bool | None:
+        """Whether the prediction equals the actual value; None where that is not known."""
+        if not self.has_actual:
+            return None
+        actual = self.value(row, "actual")
+        return None if actual is None else str(actual) == str(self.value(row, "prediction"))
+
+    def shown_columns(self) -> list[str]:
+        """Inputs first, then actual, prediction and confidence; without what only repeats the actual value."""
+        own = {"prediction", "actual", CONFIDENCE, *self.probabilities}
+        inputs = [name for name in self.pages.columns if name not in own and not self._repeats_actual(name)]
+        rest = [name for name in ("actual", "prediction", CONFIDENCE) if name in self.columns]
+        return [*inputs, *rest]
+
+    def _repeats_actual(self, name: str) -> bool:
+        if not self.has_actual or not self.row_count:
+            return False
+        rows = range(min(_COMPARED_ROWS, self.row_count))
+        return all(str(self.value(row, name)) == str(self.value(row, "actual")) for row in rows)
+
+    @property
+    def small(self) -> bool:
+        """Whether filtering is quick enough for the window itself."""
+        return self.row_count <= FILTER_ROWS
+
+    def filter(self, right: bool | None, text: str, sort_by: str, descending: bool) -> "np.ndarray":
+        """Row numbers in order, for small files."""
+        if sort_by != CONFIDENCE:
+            return self.pages.filter(right, text, sort_by or None, descending)
+        import numpy as np
+        import pyarrow.parquet as parquet
+
+        table = parquet.read_table(self.path, columns=self.probabilities)
+        surest = np.max([table[name].to_numpy() for name in self.probabilities], axis=0)
+        rows = self.pages.filter(right, text)
+        order = np.argsort(-surest[rows] if descending else surest[rows], kind="stable")
+        return rows[order]
+
+
+def write_indices(indices: Sequence[int]) -> str:
+    """An Arrow file of row numbers for a question to the helper; its reader deletes it."""
+    import pyarrow as pa
+
+    descriptor, path = tempfile.mkstemp(prefix="burnish-rows-", suffix=".arrow")
+    table = pa.table({"row": pa.array(indices, pa.int64())})
+    with os.fdopen(descriptor, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return path

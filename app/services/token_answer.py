@@ -1,0 +1,27 @@
+"""Owns turning the answer of `tokenize` into tokens, also where it was so long that it came as an Arrow file.
+
+Such a file has the columns id, piece, text, start, end and special; characters, words and unknown are metadata.
+"""
+
+from pathlib import Path
+
+from app.services.backend_client import ArrowAnswer
+from backend.contract.queries import Token, Tokens
+
+
+def tokens_of(answer: Tokens | ArrowAnswer) -> Tokens:
+    """The tokens; an Arrow file is deleted after reading."""
+    return _read(Path(answer.path)) if isinstance(answer, ArrowAnswer) else answer
+
+
+def _read(path: Path) -> Tokens:
+    import pyarrow as pa  # only a text of many thousand tokens needs it
+
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all()
+        columns = [table[name].to_pylist() for name in ("id", "piece", "text", "start", "end", "special")]
+        numbers = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+    path.unlink(missing_ok=True)
+    tokens = [Token(*row) for row in zip(*columns, strict=True)]
+    known = {name: int(numbers.get(name, 0)) for name in ("characters", "words", "unknown")}
+    return Tokens(tokens=tokens, **known)

@@ -1,0 +1,24 @@
+"""Owns a row of round buttons of which one is chosen."""
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton
+
+from app import theme
+
+
+def chips(titles: Sequence[str]) -> tuple[QButtonGroup, QHBoxLayout]:
+    """Round buttons of which one is chosen; ids count from 0."""
+    row = QHBoxLayout()
+    row.setSpacing(6)
+    group: QButtonGroup | None = None
+    for place, title in enumerate(titles):
+        button = QPushButton(title)
+        theme.role(button, "chip")
+        button.setCheckable(True)
+        group = group or QButtonGroup(button)
+        group.addButton(button, place)
+        row.addWidget(button)
+    assert group is not None
+    group.button(0).setChecked(True)
+    return group, row
