@@ -95,7 +95,7 @@ def features(
     def write(folder: Path) -> None:
         _write(folder, encode(), lambda row: report(row, total_rows, "rows"))
 
-    return open_or_write(cache / "features" / name, lambda folder: _open(folder, name), write, report)
+    return open_or_write(cache / name, lambda folder: _open(folder, name), write, report)
 
 
 def _open(folder: Path, name: str) -> Features:

@@ -77,7 +77,7 @@ def cached_rows(
     cache: Path, key: str, files: tuple[str, ...], write: Callable[[Path], None], report: Report, continuous: bool
 ) -> Rows:
     """The rows kept under `key`; where there are none, `write` (see `writing`) reads them. `files` are names to show."""
-    return open_or_write(cache / "rows" / key, lambda folder: _open(folder, key, files, continuous), write, report)
+    return open_or_write(cache / key, lambda folder: _open(folder, key, files, continuous), write, report)
 
 
 def _open(folder: Path, key: str, files: tuple[str, ...], continuous: bool) -> Rows:

@@ -79,7 +79,7 @@ def _found_format(path: Path, start: bytes, encoding: str) -> str:
     by_name = _EXTENSIONS.get(path.suffix.lower())
     if signed and by_name != "text":
         return signed
-    return _by_content(path, encoding) if by_name in {None, "json"} else by_name
+    return _by_content(path, encoding) if by_name is None or by_name == "json" else by_name
 
 
 def _by_content(path: Path, encoding: str) -> str:

@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pyarrow as pa
 from pydantic import Field, field_validator
@@ -19,7 +19,7 @@ from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report
 
-ADVANCED = {"advanced": True}
+ADVANCED: dict[str, Any] = {"advanced": True}
 
 
 class Settings(Section):

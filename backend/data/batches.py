@@ -1,0 +1,179 @@
+"""Owns the batches cut from features: padded numpy arrays as the head fixes them, and what divides their loss."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, Required, TypedDict, Unpack
+
+import numpy as np
+
+from backend.contract.heads import IGNORE, Head
+from backend.data.features import Features
+from backend.data.order import Order
+
+__all__ = [
+    "PER_TOKEN",
+    "Batch",
+    "Order",
+    "collate",
+    "evaluation_batches",
+    "in_order",
+    "micro_batches",
+    "share",
+    "targets",
+]
+
+Batch = dict[str, np.ndarray]
+"""Arrays of one forward pass (`backend.contract.heads`)."""
+
+Side = Literal["left", "right"]
+
+PER_TOKEN = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.QUESTION_ANSWERING})
+"""Heads whose outputs have one value for each token of the input."""
+
+
+class Padding(TypedDict, total=False):
+    """The settings of `collate`, which the functions that cut several batches hand on."""
+
+    pad_token_id: Required[int]
+    head: Required[Head]
+    length_multiple: int
+    length_limit: int | None
+    rows: int | None
+    pad_side: Side
+
+
+_TOKEN_LABELS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.SEQ2SEQ_LM})
+_LIST_FILLERS = {"token_type_ids": 0, "labels": IGNORE, "segment": 0, "position": 0}
+"""Columns beside `input_ids` that are padded into a batch, and with what."""
+_SCALARS = ("labels", "start_positions", "end_positions")
+
+
+def collate(
+    features: Features,
+    indices: np.ndarray,
+    *,
+    pad_token_id: int,
+    head: Head,
+    length_multiple: int = 8,
+    length_limit: int | None = None,
+    rows: int | None = None,
+    pad_side: Side = "right",
+) -> Batch:
+    """One batch of these features, in this order.
+
+    It is as long as its longest feature, rounded up to a multiple, but not beyond `length_limit` (a model has only so
+    many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
+    """
+    lengths = features.lengths[indices]
+    count = max(rows or 0, len(indices))
+    length = _padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
+    batch = {"input_ids": _padded(features, "input_ids", indices, (count, length), pad_token_id, pad_side)}
+    batch["attention_mask"] = _attention_mask(lengths, (count, length), pad_side)
+    for name, filler in _LIST_FILLERS.items():
+        if name in features.lists:
+            shape = (count, _own_length(features, name, indices, head, length_multiple) or length)
+            batch[name] = _padded(features, name, indices, shape, filler, pad_side)
+    for name in _SCALARS:
+        if name in features.scalars:
+            batch[name] = _filled(features.scalars[name][indices], count)
+    batch["row_valid"] = np.arange(count) < len(indices)
+    return batch
+
+
+def micro_batches(
+    features: Features, indices: np.ndarray, micro_batch_size: int, **padding: Unpack[Padding]
+) -> list[Batch]:
+    """A step's batch in runs of at most `micro_batch_size` rows; together they are the same rows once each."""
+    starts = range(0, len(indices), micro_batch_size)
+    return [collate(features, indices[start : start + micro_batch_size], **padding) for start in starts]
+
+
+def evaluation_batches(
+    features: Features, batch_size: int, indices: np.ndarray | None = None, **padding: Unpack[Padding]
+) -> Iterator[tuple[np.ndarray, Batch]]:
+    """Every feature (or those of `indices`) once, the longest first, so that too little memory shows at once."""
+    chosen = np.arange(len(features)) if indices is None else indices
+    chosen = chosen[np.argsort(-features.lengths[chosen], kind="stable")]
+    for start in range(0, len(chosen), batch_size):
+        part = chosen[start : start + batch_size]
+        yield part, collate(features, part, **padding)
+
+
+def in_order(
+    answers: Iterable[tuple[np.ndarray, dict[str, np.ndarray]]],
+    lengths: np.ndarray,
+    head: Head,
+    pad_side: Side = "right",
+) -> dict[str, list[np.ndarray]]:
+    """Outputs of evaluated batches, one array per feature in the features' order, filler and padding cut away."""
+    found: dict[str, dict[int, np.ndarray]] = {}
+    for indices, outputs in answers:
+        for name, values in outputs.items():
+            by_feature = found.setdefault(name, {})
+            for value, index in zip(values, indices.tolist(), strict=False):  # filler rows come last
+                by_feature[index] = (
+                    _without_padding(value, int(lengths[index]), pad_side) if head in PER_TOKEN else value
+                )
+    return {name: [by_feature[index] for index in sorted(by_feature)] for name, by_feature in found.items()}
+
+
+def targets(
+    head: Head, labels: np.ndarray, row_valid: np.ndarray, class_weights: tuple[float, ...] | None = None
+) -> float:
+    """What a batch's summed loss is divided by: its targets, or their summed class weights.
+
+    The first token of CAUSAL_LM is never a target, for nothing stands before it.
+    """
+    if head in _TOKEN_LABELS:
+        counted = labels[:, 1:] if head is Head.CAUSAL_LM else labels
+        return float(((counted != IGNORE) & row_valid[:, None]).sum())
+    if head is Head.SEQUENCE_CLASSIFICATION:
+        known = labels[row_valid & (labels != IGNORE)]
+        return float(len(known) if class_weights is None else np.asarray(class_weights, dtype=np.float64)[known].sum())
+    return float(row_valid.sum())
+
+
+def share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
+    """The part of a step's features that one process works on. Taken in turns, so that lengths are shared evenly."""
+    return indices[process::processes]
+
+
+def _padded_length(longest: int, multiple: int, limit: int | None) -> int:
+    rounded = max(1, -(-longest // multiple) * multiple)
+    return rounded if limit is None else max(longest, min(rounded, limit), 1)
+
+
+def _own_length(features: Features, name: str, indices: np.ndarray, head: Head, multiple: int) -> int | None:
+    if head is not Head.SEQ2SEQ_LM or name != "labels":  # only there labels are no companions of the input's tokens
+        return None
+    return _padded_length(max(map(len, features.lists[name].take(indices)), default=0), multiple, None)
+
+
+def _padded(
+    features: Features, name: str, indices: np.ndarray, shape: tuple[int, int], filler: int, side: Side
+) -> np.ndarray:
+    array = np.full(shape, filler, dtype=np.int64)
+    width = shape[1]
+    for row, values in enumerate(features.lists[name].take(indices)):
+        if side == "right":
+            array[row, : len(values)] = values
+        else:
+            array[row, width - len(values) :] = values
+    return array
+
+
+def _attention_mask(lengths: np.ndarray, shape: tuple[int, int], side: Side) -> np.ndarray:
+    # A row without tokens sees one token of padding: a softmax over nothing is NaN, and NaN × 0 is NaN in every sum.
+    seen = np.ones(shape[0], dtype=np.int64)
+    seen[: len(lengths)] = np.maximum(lengths, 1)
+    places = np.arange(shape[1]) if side == "right" else np.arange(shape[1])[::-1]
+    return (places < seen[:, None]).astype(np.int64)
+
+
+def _filled(values: np.ndarray, count: int) -> np.ndarray:
+    array = np.zeros(count, dtype=values.dtype)
+    array[: len(values)] = values
+    return array
+
+
+def _without_padding(values: np.ndarray, length: int, side: Side) -> np.ndarray:
+    return values[:length] if side == "right" else values[len(values) - length :]

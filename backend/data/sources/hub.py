@@ -1,0 +1,230 @@
+"""Owns the source `hub`: data sets of the Hugging Face hub, of its cache, or of a folder laid out like one.
+
+The token, where a data set needs one, is that of the hub library's own login or environment. Code that a data set
+brings along is never run, and only formats that hold plain tables are read.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, field_validator
+
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection, Section
+from backend.data.fingerprint import fingerprint
+from backend.data.formats.class_labels import class_names
+from backend.data.formats.columnar import plain_batch, plain_schema
+from backend.data.formats.reader import PIECE_ROWS
+from backend.data.row_cache import VERSION, cached_rows, writing
+from backend.data.rows import Rows
+from backend.data.sources.files import Files
+from backend.data.sources.files import Settings as FileSettings
+from backend.data.sources.source import Reading
+
+if TYPE_CHECKING:
+    from datasets import DatasetBuilder
+
+_TABLES = frozenset({"csv", "json", "parquet", "arrow", "text", "cache"})
+"""Builders of `datasets` that read tables; others read images or audio, and one of them unpickles."""
+_PLAIN_CSV: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
+"""pandas would take "None", "NA" and "null" for missing."""
+_PLAIN_SPLIT = re.compile(r"[\w.-]+")
+
+
+class Settings(Section):
+    """Which data set."""
+
+    name: Annotated[str, Field(title="Data set", min_length=1)]
+    """Name on the hub, for example `stanfordnlp/imdb`, or a folder that holds such a data set."""
+    configuration: Annotated[str | None, Field(title="Configuration")] = None
+    """The part of a data set that has several, for example `rte` of `nyu-mll/glue`."""
+    revision: Annotated[str, Field(title="Revision", json_schema_extra={"advanced": True})] = "main"
+    """Branch, tag or commit; a commit makes sure that the data stay the same."""
+
+    @field_validator("name")
+    @classmethod
+    def _is_no_address(cls, name: str) -> str:
+        if "://" in name:
+            raise ValueError("write the data set's name without an address, for example stanfordnlp/imdb")
+        return name
+
+
+class Hub:
+    """`train`, `validation` and `test` name splits: `train`, `train[:10%]`, `train+test`."""
+
+    title: ClassVar[str] = "Hugging Face hub"
+    description: ClassVar[str] = "A data set of the hub or of its cache, by name, configuration and split"
+    Settings: ClassVar[type[Section]] = Settings
+    path_fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, settings: Section) -> None:
+        assert isinstance(settings, Settings)
+        self.settings = settings
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """All rows of the split that `data` names."""
+        value = getattr(data, split)
+        if value is None or isinstance(value, float | int):
+            return None
+        name = "+".join(value) if isinstance(value, list) else value
+        with _in_one_sentence(self.settings.name, f"data.{split}"), _offline(reading.offline):
+            builder = self._builder(reading)
+        key = fingerprint(
+            "hub", VERSION, self.settings.model_dump(), builder.hash, builder.config_id, name, data.max_rows
+        )
+
+        def write(folder: Path) -> None:
+            with _in_one_sentence(self.settings.name, f"data.{split}"), _offline(reading.offline):
+                stored, tables = self._tables(builder, name, data.max_rows)
+                _copy(stored, tables, folder, data.max_rows, reading)
+
+        shown = f"{Path(self.settings.name).name if self._folder() else self.settings.name}[{name}]"
+        return cached_rows(reading.cache, key, (shown,), write, reading.report, continuous=False)
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """Rows in a file of any known format."""
+        return Files(FileSettings()).read_file(path, data, reading)
+
+    def _folder(self) -> Path | None:
+        path = Path(self.settings.name).expanduser()
+        return path.absolute() if path.is_dir() else None
+
+    def _builder(self, reading: Reading) -> "DatasetBuilder":
+        folder = self._folder()
+        options: dict[str, Any] = {
+            "path": str(folder or self.settings.name),
+            "name": self.settings.configuration,
+            "revision": None if folder else self.settings.revision,
+            "cache_dir": str(reading.cache / "prepared") if folder else None,
+        }
+        builder = _loaded(options)
+        kind = _kind(builder)
+        if kind not in _TABLES:
+            raise InputError(
+                f"data.name: {self.settings.name} holds {kind} data and no tables; choose another data set", "data.name"
+            )
+        if kind == "cache":
+            self._check_revision(builder.hash)
+        return builder
+
+    def _check_revision(self, cached: str | None) -> None:
+        # Without the hub `datasets` takes the newest copy in its cache, of whatever revision.
+        if self.settings.revision not in {"main", cached}:
+            raise InputError(
+                f"data.revision: the cache holds {self.settings.name} at {cached} and the hub cannot be reached; "
+                "go online once, or set data.revision to that",
+                "data.revision",
+            )
+
+    def _tables(
+        self, builder: "DatasetBuilder", split: str, max_rows: int | None
+    ) -> tuple[pa.Schema, Iterator[pa.Table]]:
+        """The stored schema and the rows; a few rows of a large remote data set are streamed, the rest stays there."""
+        is_here = self._folder() or _kind(builder) == "cache" or Path(builder.cache_dir).is_dir()
+        if max_rows is None or is_here or not _PLAIN_SPLIT.fullmatch(split):
+            builder.download_and_prepare()
+            dataset: Any = builder.as_dataset(split=split)  # one split gives one Dataset
+            return dataset.features.arrow_schema, dataset.with_format("arrow").iter(batch_size=PIECE_ROWS)
+        stream: Any = builder.as_streaming_dataset(split=split)
+        tables = stream.with_format("arrow").take(max_rows).iter(batch_size=PIECE_ROWS)
+        first = next(tables, None)
+        if first is None:
+            raise InputError(f"the split {split!r} has no rows; choose another one")
+        return stream.features.arrow_schema if stream.features else first.schema, chain([first], tables)
+
+
+SOURCE = Hub
+
+
+def _loaded(options: dict[str, Any]) -> "DatasetBuilder":
+    """The builder that `datasets` finds, and of CSV one for which "None", "NA" and "null" are no missing values."""
+    import datasets  # two seconds, which the catalog must not pay
+
+    datasets.disable_progress_bars()
+    try:
+        builder = datasets.load_dataset_builder(**options)
+    except ValueError as error:
+        if "find cache" not in str(error):  # the cache is searched by the very options with which it was made
+            raise
+        return datasets.load_dataset_builder(**options, **_PLAIN_CSV)
+    if _kind(builder) not in {"csv", "cache"}:
+        return builder
+    try:
+        return datasets.load_dataset_builder(**options, **_PLAIN_CSV)
+    except ValueError:
+        return builder  # cached, and not from CSV
+
+
+def _kind(builder: "DatasetBuilder") -> str:
+    return type(builder).__module__.rsplit(".", 1)[-1]
+
+
+def _copy(stored: pa.Schema, tables: Iterator[pa.Table], folder: Path, max_rows: int | None, reading: Reading) -> None:
+    with writing(folder, plain_schema(stored), max_rows) as writer:
+        for table in tables:
+            for batch in table.combine_chunks().to_batches():
+                lines = np.arange(writer.count + 1, writer.count + 1 + batch.num_rows)
+                writer.append(plain_batch(batch, class_names(stored), writer.schema), lines, 0)
+            reading.report(writer.count, max_rows or 0, "rows")
+    if not writer.count:
+        raise InputError("the split has no rows; choose another one")
+
+
+@contextmanager
+def _offline(wanted: bool) -> Iterator[None]:
+    from datasets import config
+
+    before = config.HF_HUB_OFFLINE
+    config.HF_HUB_OFFLINE = wanted or before
+    try:
+        yield
+    finally:
+        config.HF_HUB_OFFLINE = before
+
+
+@contextmanager
+def _in_one_sentence(name: str, field: str) -> Iterator[None]:
+    """Turns what `datasets` and the network raise into an InputError."""
+    from datasets.exceptions import DatasetNotFoundError, DatasetsError
+    from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
+
+    try:
+        yield
+    except InputError as error:
+        raise error if error.field else InputError(f"{field}: {error}", field) from None
+    except DatasetNotFoundError:
+        raise InputError(
+            f"data.name: {name!r} is no data set of the hub that you may read; check the name and data.revision, "
+            "or log in with: hf auth login",
+            "data.name",
+        ) from None
+    except (ConnectionError, HTTPError) as error:
+        raise InputError(
+            f"data.name: {name!r} is not in the cache and the hub cannot be reached ({type(error).__name__}); "
+            "go online once, or give the folder of a copy",
+            "data.name",
+        ) from None
+    except (DatasetsError, OSError, ValueError, RuntimeError) as error:
+        raise InputError(*_explained(name, field, " ".join(str(error).split()))) from None
+
+
+def _explained(name: str, field: str, problem: str) -> tuple[str, str]:
+    if found := re.search(
+        r"(?:Unknown|Bad) split:? \W?(\w+)\W*(?:Should be one of|Available splits:) (\[.*?\])", problem
+    ):
+        return f"{field}: {name} has no split {found[1]!r}; choose one of {found[2]}", field
+    if "onfig name is missing" in problem or "BuilderConfig" in problem:
+        return f"data.configuration: {name} needs one of its configurations: {problem}", "data.configuration"
+    if "scripts are no longer supported" in problem:
+        return (
+            f"data.name: {name} needs Python code of its own, which is never run; try data.revision: "
+            "refs/convert/parquet, or choose another data set",
+            "data.name",
+        )
+    return f"data.name: {name} cannot be read ({problem[:300]}); check its name, configuration and files", "data.name"
