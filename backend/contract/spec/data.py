@@ -15,7 +15,7 @@ class DataSection(Section):
     model_config = ConfigDict(extra="allow")
 
     source: Annotated[str, Field(title="Source")] = "files"
-    """How the data is stored: `files`, `hub`, `demo` …"""
+    """How the data is stored, for example `files`, `hub` or `demo`."""
     train: Annotated[Paths | None, Field(title="Training data")] = None
     """A file, a list of files, a pattern or a folder; for a hub data set the name of a split."""
     validation: Annotated[Paths | float | None, Field(title="Validation data")] = None

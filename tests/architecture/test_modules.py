@@ -1,0 +1,93 @@
+"""How a module must look: it says what it owns, is of human size, is named for a noun and swallows nothing."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.architecture.source import Module
+
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 70
+NO_NOUNS = {"utils", "util", "helpers", "common", "manager", "misc", "tools", "stuff", "legacy"}
+
+CATCHES_EVERYTHING = {
+    "backend/tokenizers/loading.py": "the Rust tokenizers raise plain Exception",
+}
+"""Beside the process entries: modules that may catch Exception once, and why nothing narrower will do."""
+PROCESS_ENTRIES = {
+    "backend/__main__.py",
+    "backend/supervisor.py",
+    "backend/serve.py",
+    "backend/train.py",
+    "app/__main__.py",
+}
+
+
+def test_every_module_opens_with_a_sentence(modules: list[Module]):
+    def says(module: Module) -> bool:
+        first = (ast.get_docstring(module.tree) or "").split("\n\n")[0].strip()
+        return len(first.split()) >= 3 and first[-1] in ".!?:)"
+
+    assert [module.path for module in modules if module.text.strip() and not says(module)] == []
+
+
+def test_backend_itself_is_empty(modules: list[Module]):
+    """Importing the contract costs nothing but the contract."""
+    assert [module.text for module in modules if module.path == "backend/__init__.py"] == [""]
+
+
+def test_no_file_has_a_second_subject(modules: list[Module]):
+    sizes = {module.path: module.text.count("\n") for module in modules}
+    assert {path: lines for path, lines in sizes.items() if lines > LONGEST_FILE} == {}
+
+
+def test_no_function_is_a_saga(modules: list[Module]):
+    found = {
+        f"{module.at(node.lineno)} {node.name}": length
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert found == {}
+
+
+def test_modules_are_named_for_what_they_own(modules: list[Module]):
+    found = [module.path for module in modules if NO_NOUNS & set(module.path.removesuffix(".py").split("/"))]
+    assert found == []
+
+
+def test_nothing_is_swallowed(modules: list[Module]):
+    found = [
+        module.at(handler.lineno)
+        for module in modules
+        for handler in _handlers(module)
+        if all(isinstance(statement, ast.Pass) for statement in handler.body)
+    ]
+    assert found == []
+
+
+def test_everything_is_caught_in_one_place_per_process(modules: list[Module]):
+    allowed = {*PROCESS_ENTRIES, *CATCHES_EVERYTHING}
+    found: dict[str, list[int]] = {}
+    for module in modules:
+        for handler in _handlers(module):
+            if _is_broad(handler) and not _raises_again(handler):
+                found.setdefault(module.path, []).append(handler.lineno)
+    assert {path: lines for path, lines in found.items() if path not in allowed or len(lines) > 1} == {}
+
+
+def _handlers(module: Module) -> Iterator[ast.ExceptHandler]:
+    return (node for node in ast.walk(module.tree) if isinstance(node, ast.ExceptHandler))
+
+
+def _is_broad(handler: ast.ExceptHandler) -> bool:
+    return handler.type is None or bool(_names(handler.type) & {"Exception", "BaseException"})
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def _names(expression: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}

@@ -1,0 +1,32 @@
+"""What must answer at once loads nothing slow; told by the modules that were loaded, not by a clock."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SLOW = ["torch", "jax", "flax", "transformers", "datasets", "accelerate", "sklearn", "scipy", "pandas", "PySide6"]
+
+
+def loaded(root: Path, code: str) -> set[str]:
+    """Which slow packages a fresh process has loaded after `code`."""
+    report = f"\nimport sys; print(*sorted(set({SLOW!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code + report], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_static_catalog_loads_no_framework(root: Path):
+    code = "import msgspec; from backend.catalogue import catalog; assert len(msgspec.json.encode(catalog())) > 1000"
+    assert loaded(root, code) == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["describe", "--help"]])
+def test_command_line_loads_no_framework_to_explain_itself(root: Path, arguments: list[str]):
+    code = f"from backend.__main__ import main\ntry: main({arguments!r})\nexcept SystemExit as end: assert not end.code"
+    assert loaded(root, code) == set()
+
+
+def test_loop_is_imported_without_a_framework(root: Path):
+    assert not loaded(root, "import backend.train, backend.predict") & {"torch", "jax", "flax", "accelerate", "PySide6"}
