@@ -21,9 +21,19 @@ def _explained(error: BaseException) -> tuple[str, str, str]:
         return str(error), "input", f"Change {error.field} and start again." if error.field else ""
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY, "out_of_memory", OUT_OF_MEMORY_HINT
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if _is_disk_full(error):
         return DISK_FULL, "disk_full", DISK_FULL_HINT
     return f"unexpected {type(error).__name__}: {_first_line(error)}", "unknown", "The log has the details."
+
+
+def _is_disk_full(error: BaseException) -> bool:
+    """No room, over the quota, or over the limit on a file's size; safetensors tells the number in its words only."""
+    numbers = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if isinstance(error, OSError):
+        return error.errno in numbers
+    return type(error).__name__ == "SafetensorError" and any(
+        f"os error {number}" in str(error).lower() or f"code: {number}" in str(error) for number in numbers
+    )
 
 
 def _first_line(error: BaseException) -> str:

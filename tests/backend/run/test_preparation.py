@@ -1,0 +1,116 @@
+"""From a spec's text to checked settings and rows."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.resources import resource
+from backend.contract.spec import file as spec_file
+from backend.data.rows import Rows
+from backend.run.preparation import choose_columns, model_labels, read_spec, resolve
+
+PRESETS = sorted(resource("presets").glob("*.yaml"))
+
+
+def values(**sections: Any) -> dict[str, Any]:
+    return {
+        "task": {"type": "text_classification"},
+        "model": {"name_or_path": "org/model"},
+        "data": {"train": "train.csv"},
+    } | sections
+
+
+def rows_with(*columns: str) -> Rows:
+    return Rows(pa.table({name: ["x"] for name in columns}), ("f.csv",), np.zeros(1, np.int32), np.ones(1), "f")
+
+
+def task():
+    kind = registry.find("task", "text_classification", "task.type")
+    return kind(kind.Settings())
+
+
+def test_relative_paths_are_taken_from_the_spec_files_folder(tmp_path: Path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "spec.yaml").write_text(
+        spec_file.dump(values(model={"name_or_path": "model"}, data={"train": ["a.csv", "b.csv"], "validation": 0.1}))
+    )
+    spec = read_spec(tmp_path / "spec.yaml")
+    assert spec.model.name_or_path == str(tmp_path / "model")
+    assert spec.data.train == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
+    assert spec.data.validation == 0.1
+
+
+def test_a_hub_id_stays_an_id(tmp_path: Path):
+    assert resolve(values(), tmp_path).model.name_or_path == "org/model"
+
+
+def test_open_sections_come_back_complete(tmp_path: Path):
+    assert resolve(values(), tmp_path).task["max_length"] == 128
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"task": {"type": "poetry"}}, "text_classification"),
+        ({"task": {"type": "text_classification", "max_lenght": 3}}, "max_length"),
+        ({"data": {"source": "cloud"}}, "files"),
+        ({"data": {"train": "a.csv", "delimeter": ";"}}, "delimiter"),
+        ({"hardware": {"engine": "abacus"}}, "torch"),
+        ({"hardware": {"thread": 2}}, "threads"),
+        ({"evaluation": {"best_metric": "accuracy"}}, "data.validation"),
+        ({"training": {"early_stopping": 2}}, "data.validation"),
+        ({"adapter": {"type": "lora"}}, "adapter"),
+    ],
+)
+def test_a_mistake_names_its_key_and_the_choices(tmp_path: Path, change: dict[str, Any], says: str):
+    with pytest.raises(InputError, match=says):
+        resolve(values(**change), tmp_path)
+
+
+@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
+def test_every_preset_is_part_of_a_valid_spec(tmp_path: Path, path: Path):
+    fragment = spec_file.read(path)["spec"]
+    merged = values(data={"train": "train.csv", "validation": 0.1})
+    for section, own in fragment.items():
+        merged[section] = {**merged.get(section, {}), **own}
+    assert resolve(merged, tmp_path).task["type"] == fragment["task"]["type"]
+
+
+def test_columns_are_guessed_by_their_usual_names():
+    assert choose_columns(task(), {}, rows_with("id", "Sentence", "LABEL")) == {"text": "Sentence", "label": "LABEL"}
+
+
+def test_a_column_set_to_null_is_not_guessed():
+    chosen = choose_columns(task(), {"text_pair": None}, rows_with("text", "sentence2", "label"))
+    assert "text_pair" not in chosen
+
+
+def test_a_column_that_is_not_there_is_answered_with_those_that_are():
+    with pytest.raises(InputError, match=r"no column 'body'; there are text, label"):
+        choose_columns(task(), {"text": "body"}, rows_with("text", "label"))
+
+
+def test_a_needed_column_that_cannot_be_guessed_is_asked_for():
+    with pytest.raises(InputError, match=r"data\.columns\.label: say which column"):
+        choose_columns(task(), {}, rows_with("text", "verdict"))
+
+
+def test_labels_are_not_needed_to_predict():
+    assert choose_columns(task(), {"text": "text", "label": "label"}, rows_with("text"), to_predict=True) == {
+        "text": "text"
+    }
+
+
+def test_nameless_labels_of_a_checkpoint_do_not_count(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}')
+    assert model_labels(tmp_path) == ()
+
+
+def test_labels_of_a_checkpoint_come_in_the_order_of_their_ids(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"id2label": {"10": "k", "0": "a", "9": "j"}}')
+    assert model_labels(tmp_path) == ("a", "j", "k")
