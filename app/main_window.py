@@ -77,6 +77,7 @@ class MainWindow(QMainWindow):
         row.addWidget(self.pages, 1)
         self.setCentralWidget(whole)
         self.sidebar.set_page(0)
+        self.pages.setFocus()
 
     def _add_shortcuts(self) -> None:
         for number, (_, _, name) in enumerate(PANELS, start=1):

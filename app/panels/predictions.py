@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from app.core.wording import count, number
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
-from app.services.prediction_rows import CONFIDENCE, PredictionRows, write_indices
+from app.services.prediction_rows import PredictionRows, write_indices
 from app.widgets.card import Card
 from app.widgets.chips import chips
 from app.widgets.empty_state import EmptyState
@@ -62,7 +62,7 @@ class Panel(QWidget):
         self.stack.addWidget(self._content())
         column = page_layout(self)
         column.addWidget(self.header)
-        column.addLayout(self._toolbar())
+        column.addWidget(self._toolbar())
         column.addWidget(self.stack, 1)
         context.library_watcher.changed.connect(self._list_runs)
         self._list_runs()
@@ -70,7 +70,8 @@ class Panel(QWidget):
 
     # Building
 
-    def _toolbar(self) -> QHBoxLayout:
+    def _toolbar(self) -> QWidget:
+        self.toolbar = QWidget()
         self.run_choice = QuietComboBox()
         self.run_choice.setMinimumWidth(240)
         self.run_choice.setAccessibleName("Run")
@@ -83,14 +84,15 @@ class Panel(QWidget):
         self.search.setAccessibleName("Find text in any column")
         self.search.setMaximumWidth(320)
         self.search.textChanged.connect(self._calm.start)
-        row = QHBoxLayout()
+        row = QHBoxLayout(self.toolbar)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(18)
         row.addWidget(self.run_choice, 1)
         row.addLayout(splits)
         row.addLayout(rights)
         row.addStretch(1)
         row.addWidget(self.search, 2)
-        return row
+        return self.toolbar
 
     def _content(self) -> QWidget:
         self.table = RowTable()
@@ -187,13 +189,12 @@ class Panel(QWidget):
     def _enable(self, on: bool) -> None:
         for widget in (self.export_button, self.search, *self.right_group.buttons()):
             widget.setEnabled(on)
+        self.export_button.setVisible(on)
+        self.toolbar.setVisible(on or self.run_choice.count() > 0)
 
     def _show_rows(self, rows: PredictionRows) -> None:
-        shown = rows.shown_columns()
-        self.table.set_source(rows, shown)
-        narrow = {"actual": 120, "prediction": 120, CONFIDENCE: 110}
-        inputs = [name for name in shown if name not in narrow]
-        self.table.set_widths({**dict.fromkeys(inputs, 200), **narrow}, inputs[0] if inputs else "")
+        self.table.set_source(rows, rows.shown_columns())
+        self.table.set_widths(*rows.widths())
         self.stack.setCurrentWidget(self.splitter)
         self._enable(True)
         for button in self.right_group.buttons()[1:]:
@@ -262,6 +263,7 @@ class Panel(QWidget):
     def _show_indices(self, indices: Sequence[int] | None) -> None:
         self._indices = indices
         self.table.set_indices(indices)
+        self.details.hide()
         self._write_subtitle()
 
     def _on_mistake(self, mistake: Mistake) -> None:

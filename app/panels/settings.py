@@ -111,7 +111,7 @@ class Panel(QWidget):
             card,
             "Begin files with a byte order mark",
             "csv_bom",
-            "Excel then reads letters such as é and 語 correctly.",
+            "Excel then reads letters such as é and ü correctly.",
         )
         self.csv_defuse = self._check(
             card, "Defuse formulas", "csv_defuse", "Puts ' before cells that a spreadsheet would run, such as =1+1."

@@ -62,6 +62,18 @@ class PredictionRows:
         rest = [name for name in ("actual", "prediction", CONFIDENCE) if name in self.columns]
         return [*inputs, *rest]
 
+    def widths(self) -> tuple[dict[str, int], str]:
+        """Sensible column widths in pixels from the first rows, and the column with the longest texts."""
+        rows = range(min(_COMPARED_ROWS, self.row_count))
+        letters = {
+            name: max((len(str(self.cell(row, self.columns.index(name)))) for row in rows), default=0)
+            for name in self.shown_columns()
+        }
+        inputs = [name for name in letters if name not in ("prediction", "actual", CONFIDENCE)]
+        longest = max(inputs, key=lambda name: letters[name], default="")
+        widths = {name: min(220, max(104, 24 + 8 * most)) for name, most in letters.items() if name != CONFIDENCE}
+        return {**widths, CONFIDENCE: 104}, longest
+
     def _repeats_actual(self, name: str) -> bool:
         if not self.has_actual or not self.row_count:
             return False

@@ -7,6 +7,8 @@ from app import theme
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
 
+WIDTH = 420
+
 
 class EmptyState(QWidget):
     """`asked` is emitted by the button, which is left out where `button` is empty."""
@@ -23,7 +25,7 @@ class EmptyState(QWidget):
         self._button = QPushButton(button)
         theme.role(self._button, "primary")
         self._button.clicked.connect(self.asked)
-        self._sentence.setFixedWidth(420)
+        self._sentence.setFixedWidth(WIDTH)
         column = QVBoxLayout(self)
         column.setSpacing(6)
         column.addStretch(2)
@@ -34,11 +36,19 @@ class EmptyState(QWidget):
         column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(3)
         self._button.setVisible(bool(button))
+        self._fit()
 
     def set_words(self, title: str, sentence: str, button: str | None = None) -> None:
         """Change title and sentence, and the button where given."""
         self._title.setText(title)
         self._sentence.setText(sentence)
+        self._fit()
         if button is not None:
             self._button.setText(button)
             self._button.setVisible(bool(button))
+
+    def _fit(self) -> None:
+        # A wrapped label that is centred in a layout is given one line's height unless told otherwise.
+        self._sentence.ensurePolished()
+        self._sentence.setFixedHeight(max(0, self._sentence.heightForWidth(WIDTH)))
+        self._sentence.setVisible(bool(self._sentence.text()))

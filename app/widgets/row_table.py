@@ -3,9 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPalette
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from app import theme
 
@@ -96,9 +103,19 @@ def cell_text(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
     text = str(value)
     return (text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…").replace("\n", " ⏎ ")
+
+
+class _KeepsColor(QStyledItemDelegate):
+    """A selected cell keeps its own colour."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+        super().initStyleOption(option, index)
+        color = index.data(Qt.ItemDataRole.ForegroundRole)
+        if color is not None:
+            option.palette.setColor(QPalette.ColorRole.HighlightedText, color)  # type: ignore[attr-defined]
 
 
 class RowTable(QTableView):
@@ -114,6 +131,7 @@ class RowTable(QTableView):
         self._model = _Rows(self)
         self._sorted: tuple[str, bool] = ("", False)
         self.setModel(self._model)
+        self.setItemDelegate(_KeepsColor(self))
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
@@ -154,7 +172,7 @@ class RowTable(QTableView):
 
     def set_widths(self, widths: dict[str, int], stretched: str = "") -> None:
         """Widths by column name; `stretched` takes what is left."""
-        self.setColumnWidth(0, 72)
+        self.setColumnWidth(0, 64)
         for section, name in enumerate(self._model.shown, start=1):
             mode = QHeaderView.ResizeMode.Stretch if name == stretched else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)

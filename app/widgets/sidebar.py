@@ -40,6 +40,7 @@ class NavButton(QPushButton):
         self._icon = icon
         theme.role(self, "nav")
         self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setIconSize(QSize(26, 18))
         self.setToolTip(f"{title} ({shortcut})")
         self.setAccessibleName(title)
