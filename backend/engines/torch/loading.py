@@ -210,7 +210,9 @@ def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:
     if training is None:
         model.requires_grad_(False)
     elif training.gradient_checkpointing:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        # Newer releases of transformers give the same switch another name.
+        newer = getattr(model, "activation_checkpointing_enable", None)
+        (newer or model.gradient_checkpointing_enable)({"use_reentrant": False})
 
 
 def _loaded(model: PreTrainedModel, account: _Account) -> Loaded:

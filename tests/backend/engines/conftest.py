@@ -1,0 +1,63 @@
+"""Tiny real models, built once, and the engine with one of them in place."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+from backend.contract.heads import HeadFacts
+from backend.contract.spec import TrainingSection
+from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.material import VOCABULARY, loading
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT encoder of two small layers, without dropout and without a head."""
+    torch.manual_seed(1)
+    config = BertConfig(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=40, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    return _saved(BertModel(config), tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="session")
+def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-2 of two small layers, whose head is tied to its embedding."""
+    torch.manual_seed(2)
+    config = GPT2Config(
+        vocab_size=VOCABULARY, n_embd=16, n_layer=2, n_head=2, n_positions=40, bos_token_id=1, eos_token_id=1,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+    )  # fmt: skip
+    return _saved(GPT2LMHeadModel(config), tmp_path_factory.mktemp("gpt2"))
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Llama of two small layers, whose head is not tied."""
+    torch.manual_seed(3)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=40, bos_token_id=1, eos_token_id=2, pad_token_id=0, tie_word_embeddings=False,
+    )  # fmt: skip
+    return _saved(LlamaForCausalLM(config), tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture
+def engine_for() -> Callable[..., TorchEngine]:
+    """Makes an engine with the model of a folder in place."""
+
+    def make(folder: Path, head: HeadFacts, training: TrainingSection | None = None, **changes) -> TorchEngine:
+        engine = TorchEngine()
+        engine.load(loading(folder, head, training, **changes))
+        return engine
+
+    return make
+
+
+def _saved(model, folder: Path) -> Path:
+    model.save_pretrained(folder)
+    return folder

@@ -1,0 +1,70 @@
+"""Text is continued as transformers continues it, and sampling repeats by its seed."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from backend.engines.engine import GenerationSettings
+from backend.engines.torch.generation import choose
+from tests.backend.engines.material import LANGUAGE
+
+PROMPT = [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("folder", ["gpt2", "llama"])
+@pytest.mark.parametrize("penalty", [1.0, 1.5])
+def test_greedy_ids_equal_those_of_transformers(folder, penalty, engine_for, request):
+    path = request.getfixturevalue(folder)
+    settings = GenerationSettings(max_new_tokens=12, repetition_penalty=penalty)
+    found = list(engine_for(path, LANGUAGE).generate(PROMPT, settings))
+    model = AutoModelForCausalLM.from_pretrained(path)
+    ids = torch.tensor([PROMPT])
+    expected = model.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12, repetition_penalty=penalty,
+        pad_token_id=0,
+    )  # fmt: skip
+    assert found == expected[0, len(PROMPT) :].tolist()
+
+
+def test_sampling_repeats_by_seed_and_differs_by_seed(gpt2, engine_for):
+    engine = engine_for(gpt2, LANGUAGE)
+    texts = [list(engine.generate(PROMPT, GenerationSettings(sample=True, seed=seed))) for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_ids_come_while_they_are_made(gpt2, engine_for):
+    stream = engine_for(gpt2, LANGUAGE).generate(PROMPT, GenerationSettings(max_new_tokens=10**9))
+    assert isinstance(next(stream), int)
+
+
+def test_a_text_ends_before_its_end_token(gpt2, engine_for):
+    engine = engine_for(gpt2, LANGUAGE)
+    free = list(engine.generate(PROMPT, GenerationSettings(max_new_tokens=8, sample=True, eos_token_id=-1)))
+    cut = list(engine.generate(PROMPT, GenerationSettings(max_new_tokens=8, sample=True, eos_token_id=free[4])))
+    assert cut == free[: free.index(free[4])]
+
+
+def test_a_text_ends_where_the_positions_end(gpt2, engine_for):
+    settings = GenerationSettings(max_new_tokens=100, eos_token_id=-1)
+    assert len(list(engine_for(gpt2, LANGUAGE).generate(PROMPT, settings))) == 40 - len(PROMPT)
+
+
+def drawn(count=400, **settings):
+    logits, source = torch.log(torch.tensor([0.4, 0.3, 0.2, 0.1])), torch.Generator().manual_seed(0)
+    chosen = [choose(logits, [], GenerationSettings(sample=True, **settings), source) for _ in range(count)]
+    return np.bincount(chosen, minlength=4) / count
+
+
+def test_top_k_keeps_the_k_likeliest():
+    assert drawn(top_k=2)[2:].sum() == 0
+
+
+def test_top_p_keeps_the_fewest_that_reach_it():
+    shares = drawn(top_p=0.65)
+    assert shares[2:].sum() == 0
+    assert shares[:2].all()
+
+
+def test_a_low_temperature_sharpens():
+    assert drawn(temperature=0.1)[0] > 0.9 > drawn()[0]

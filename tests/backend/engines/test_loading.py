@@ -1,0 +1,137 @@
+"""How a model is put in place: new weights, labels, vocabulary, configuration, limits."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from backend.contract.errors import InputError
+from backend.contract.spec import TrainingSection
+from backend.engines.initial_weights import draw
+from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.material import BERT_TINY, LANGUAGE, VOCABULARY, classes, language_batch, loading, text_batch
+
+TRAINING = TrainingSection(seed=5)
+
+
+def weights(engine, folder):
+    engine.export(folder)
+    return load_file(folder / "model.safetensors")
+
+
+def test_a_missing_head_is_drawn_by_seed_and_name_whatever_torch_draws(bert, engine_for, tmp_path):
+    torch.manual_seed(99)
+    engine = TorchEngine()
+    loaded = engine.load(loading(bert, classes("a", "b", "c"), TRAINING))
+    assert loaded.new_weights == ["classifier.bias", "classifier.weight"]
+    config = json.loads((bert / "config.json").read_text())
+    found = weights(engine, tmp_path)["classifier.weight"]
+    assert np.array_equal(found, draw("classifier.weight", (3, 16), config, 5))
+
+
+@pytest.mark.parametrize("folder", ["bert", "gpt2", "llama"])
+def test_from_scratch_every_weight_is_drawn(folder, request, tmp_path):
+    path = request.getfixturevalue(folder)
+    head = classes("a", "b") if folder == "bert" else LANGUAGE
+    engine = TorchEngine()
+    loaded = engine.load(loading(path, head, TRAINING, model={"initialise": "from_config"}))
+    config = engine._model.config.to_dict()
+    for name, parameter in engine._model.named_parameters():
+        assert np.array_equal(parameter.detach(), draw(name, tuple(parameter.shape), config, 5)), name
+    assert set(loaded.new_weights) == {name for name, _ in engine._model.named_parameters()}
+
+
+def test_from_scratch_needs_no_weights_file(gpt2, tmp_path):
+    shutil.copy(gpt2 / "config.json", tmp_path)
+    engine = TorchEngine()
+    engine.load(loading(tmp_path, LANGUAGE, TRAINING, vocabulary=70, model={"initialise": "from_config"}))
+    assert engine._model.get_input_embeddings().weight.shape[0] == 70
+
+
+def test_labels_are_kept_in_the_exported_configuration(bert, engine_for, tmp_path):
+    engine_for(bert, classes("bad", "good"), TRAINING).export(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["id2label"] == {"0": "bad", "1": "good"}
+    assert config["label2id"] == {"bad": 0, "good": 1}
+    assert config["dtype"] == "float32"
+
+
+def test_a_stored_head_follows_its_labels_into_another_order(bert, engine_for, tmp_path):
+    first = engine_for(bert, classes("bad", "good"), TRAINING)
+    first.export(tmp_path)
+    engine = TorchEngine()
+    loaded = engine.load(loading(tmp_path, classes("Good", "Bad")))
+    batch = text_batch(4)
+    assert loaded.new_weights == []
+    np.testing.assert_allclose(engine.evaluate(batch)["logits"][:, ::-1], first.evaluate(batch)["logits"], atol=1e-6)
+
+
+@pytest.mark.parametrize("labels", [("cat", "dog"), ("bad", "good", "fair")])
+def test_a_stored_head_with_other_labels_becomes_a_new_one(bert, engine_for, labels, tmp_path):
+    engine_for(bert, classes("bad", "good"), TRAINING).export(tmp_path)
+    loaded = TorchEngine().load(loading(tmp_path, classes(*labels), TRAINING))
+    assert loaded.new_weights == ["classifier.bias", "classifier.weight"]
+
+
+def test_float16_weights_become_float32(engine_for):
+    engine = engine_for(BERT_TINY, classes("a", "b"), TRAINING, vocabulary=30522)
+    assert {each.dtype for each in engine._model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("folder", ["bert", "gpt2", "llama"])
+def test_a_larger_vocabulary_gets_drawn_rows_and_keeps_the_old_ones(folder, request, engine_for, tmp_path):
+    path = request.getfixturevalue(folder)
+    head = classes("a", "b") if folder == "bert" else LANGUAGE
+    before = engine_for(path, head)._model.get_input_embeddings().weight
+    engine = TorchEngine()
+    loaded = engine.load(loading(path, head, TRAINING, vocabulary=VOCABULARY + 3))
+    after = engine._model.get_input_embeddings().weight.detach()
+    assert "3 rows added" in loaded.resized
+    assert np.array_equal(after[:VOCABULARY], before)
+    name = next(
+        name for name, each in engine._model.named_parameters() if each is engine._model.get_input_embeddings().weight
+    )
+    assert np.array_equal(after[-3:], draw(name, tuple(after.shape), engine._model.config.to_dict(), 5)[-3:])
+
+
+def test_a_smaller_vocabulary_never_shrinks_the_table(gpt2, engine_for):
+    engine = engine_for(gpt2, LANGUAGE, TRAINING, vocabulary=VOCABULARY - 10)
+    assert engine._model.get_input_embeddings().weight.shape[0] == VOCABULARY
+
+
+def test_dropout_replaces_every_probability(engine_for):
+    engine = engine_for(BERT_TINY, classes("a", "b"), TRAINING, vocabulary=30522, model={"dropout": 0.25})
+    found = [module.p for module in engine._model.modules() if isinstance(module, torch.nn.Dropout)]
+    assert found
+    assert set(found) == {0.25}
+
+
+def test_an_unknown_configuration_key_is_named(bert, engine_for):
+    with pytest.raises(InputError, match=r"model\.config\.layers"):
+        engine_for(bert, classes("a", "b"), model={"config": {"layers": 3}})
+
+
+def test_a_configuration_change_that_does_not_fit_the_file_is_refused(bert, engine_for):
+    with pytest.raises(InputError, match="from_config"):
+        engine_for(bert, classes("a", "b"), model={"config": {"hidden_size": 32}})
+
+
+def test_a_length_beyond_the_positions_is_refused_by_name(bert, engine_for):
+    with pytest.raises(InputError, match=r"max_length.*41.*40 positions"):
+        engine_for(bert, classes("a", "b"), max_length=41)
+
+
+def test_gradient_checkpointing_changes_no_number(llama, engine_for):
+    plain = engine_for(llama, LANGUAGE, TrainingSection(learning_rate=1e-3))
+    sparing = engine_for(llama, LANGUAGE, TrainingSection(learning_rate=1e-3, gradient_checkpointing=True))
+    numbers = [engine.read([engine.train_step([language_batch(4)], 0, 1e-3)]) for engine in (plain, sparing)]
+    assert sparing._model.is_activation_checkpointing
+    assert numbers[0] == numbers[1]
+
+
+def test_float16_on_a_processor_is_refused_with_the_way_out(bert, engine_for):
+    with pytest.raises(InputError, match=r"hardware\.precision.*bfloat16"):
+        engine_for(bert, classes("a", "b"), TRAINING, precision="float16")

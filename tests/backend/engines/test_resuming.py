@@ -1,0 +1,87 @@
+"""A restored engine goes on as if nothing had happened, to the bit."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from backend.contract.errors import RunFailed
+from backend.contract.spec import TrainingSection
+from tests.backend.engines.material import BERT_TINY, LANGUAGE, classes, language_batch, text_batch
+
+TRAINING = TrainingSection(batch_size=4, learning_rate=1e-3, seed=3)
+HEAD = classes("negative", "positive")
+
+
+def steps(engine, numbers, make):
+    results = [engine.train_step([make(4, seed=step)], step, 1e-3 / (step + 1)) for step in numbers]
+    return engine.read(results)
+
+
+def saved_weights(engine, folder):
+    folder.mkdir()
+    engine.save(folder)
+    return load_file(folder / "model.safetensors") | load_file(folder / "optimizer.safetensors")
+
+
+@pytest.mark.parametrize("folder", ["bert-tiny", "gpt2"])
+def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(folder, engine_for, tmp_path, request):
+    path, head, make, changes = BERT_TINY, HEAD, text_batch, {"vocabulary": 30522}
+    if folder == "gpt2":
+        path, head, make, changes = (
+            request.getfixturevalue("gpt2"),
+            LANGUAGE,
+            language_batch,
+            {"model": {"dropout": 0.1}},
+        )
+    whole = engine_for(path, head, TRAINING, **changes)
+    steps(whole, range(3), make)
+    (tmp_path / "checkpoint").mkdir()
+    whole.save(tmp_path / "checkpoint")
+    expected = steps(whole, range(3, 6), make)
+    resumed = engine_for(path, head, TRAINING, **changes)
+    resumed.restore(tmp_path / "checkpoint")
+    assert steps(resumed, range(3, 6), make) == expected
+    ends = [saved_weights(engine, tmp_path / name) for engine, name in ((whole, "a"), (resumed, "b"))]
+    assert ends[0].keys() == ends[1].keys()
+    assert all(np.array_equal(ends[0][name], ends[1][name]) for name in ends[0])
+
+
+def test_saving_and_evaluating_leave_no_trace_in_the_steps_that_follow(engine_for, tmp_path):
+    quiet, asked = (engine_for(BERT_TINY, HEAD, TRAINING, vocabulary=30522) for _ in range(2))
+    steps(quiet, range(2), text_batch)
+    steps(asked, range(2), text_batch)
+    asked.evaluate(text_batch(5, seed=9, vocabulary=30522))
+    saved_weights(asked, tmp_path / "between")
+    asked.export(tmp_path / "exported")
+    assert steps(quiet, range(2, 4), text_batch) == steps(asked, range(2, 4), text_batch)
+
+
+def test_dropout_differs_by_step_and_micro_batch_and_repeats_by_seed(engine_for):
+    batch = text_batch(8, vocabulary=30522)
+    frozen = TrainingSection(learning_rate=1e-12, weight_decay=0, seed=3)
+    engine = engine_for(BERT_TINY, HEAD, frozen, vocabulary=30522)
+    first, second, again, split = engine.read(
+        [
+            engine.train_step([batch], 0, 0.0),
+            engine.train_step([batch], 1, 0.0),
+            engine.train_step([batch], 0, 0.0),
+            engine.train_step([batch, batch], 0, 0.0),
+        ]
+    )
+    assert first == again
+    assert len({first.loss, second.loss, split.loss}) == 3
+
+
+def test_a_checkpoint_of_another_model_is_refused(bert, engine_for, tmp_path):
+    engine_for(bert, HEAD, TRAINING).save(tmp_path)
+    with pytest.raises(RunFailed, match=r"another model.*new run"):
+        engine_for(bert, classes("a", "b", "c"), TRAINING).restore(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_refused(bert, engine_for, tmp_path):
+    engine = engine_for(bert, HEAD, TRAINING)
+    engine.save(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(RunFailed, match=r"cannot be read.*older one"):
+        engine.restore(tmp_path)
