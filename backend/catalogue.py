@@ -1,34 +1,40 @@
-"""Owns the catalog: everything that can be chosen, with the JSON Schema of its settings; imports no framework."""
+"""Owns the catalog: everything that can be chosen; kept on disk, as it changes only with Burnish and its libraries."""
 
-import importlib.util
+import hashlib
+import os
 import platform
+import sys
 from importlib import metadata
-from typing import Any
+from pathlib import Path
 
-from backend import registry
-from backend.contract.catalog import Catalog, Device, EngineEntry, Preset, SourceEntry, TaskEntry
-from backend.contract.errors import InputError
+import msgspec
+
+from backend.contract.catalog import Catalog, Device
+from backend.contract.places import cache_folder
 from backend.contract.resources import resource
-from backend.contract.spec import RunSpec, Section
-from backend.contract.spec import file as spec_file
 
 PACKAGES = (
     "burnish", "torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors", "huggingface-hub",
-    "pyarrow", "numpy", "PySide6-Essentials", "pyqtgraph", "jax",
+    "pyarrow", "numpy", "pydantic", "PySide6-Essentials", "pyqtgraph", "jax",
 )  # fmt: skip
+LISTED = ("contract", "tasks", "data/sources", "engines")
+"""Folders of the backend whose files decide what the catalog says."""
 
 
 def catalog(devices: list[Device] | None = None) -> Catalog:
-    """The static catalog, with `devices` where they were asked for."""
-    return Catalog(
-        tasks=[_task(name, task) for name, task in registry.all_of("task").items()],
-        sources=[_source(name, source) for name, source in registry.all_of("source").items()],
-        engines=[_engine(name, engine) for name, engine in registry.all_of("engine").items()],
-        presets=presets(),
-        spec=RunSpec.model_json_schema(),
-        versions=versions(),
-        devices=devices,
-    )
+    """The static catalog, with `devices` where they were asked for; imports no framework.
+
+    Making it imports every task and source, which takes half a second; reading it again takes none.
+    """
+    here = versions()
+    kept = cache_folder() / f"catalog-{_key(here)}.json"
+    found = _read(kept)
+    if found is None:
+        from backend import catalogue_building  # loads every task and source
+
+        found = catalogue_building.built(here)
+        _keep(found, kept)
+    return msgspec.structs.replace(found, devices=devices)
 
 
 def versions() -> dict[str, str]:
@@ -42,49 +48,28 @@ def versions() -> dict[str, str]:
     return found
 
 
-def presets() -> list[Preset]:
-    """The shipped presets; each file holds a title, a description and the fragment of a spec."""
-    folder = resource("presets")
-    return [_preset(path.stem, spec_file.read(path)) for path in sorted(folder.glob("*.yaml"))]
+def _key(here: dict[str, str]) -> str:
+    backend = Path(__file__).parent
+    files = [path for folder in LISTED for path in sorted((backend / folder).rglob("*.py"))]
+    files += [Path(__file__), *sorted(resource("presets").glob("*.yaml"))]
+    stats = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
+    return hashlib.sha256(repr((here, sys.executable, stats)).encode()).hexdigest()[:24]
 
 
-def missing(engine: Any) -> str:
-    """What to install before this engine can be used; empty where it can."""
-    absent = [name for name in engine.requires if not _is_installed(name)]
-    return f"{', '.join(absent)} missing; install with: pip install 'burnish[{engine.extra}]'" if absent else ""
+def _read(path: Path) -> Catalog | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Catalog)
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
-def _is_installed(distribution: str) -> bool:
-    return importlib.util.find_spec(distribution.replace("-", "_")) is not None
-
-
-def _schema(settings: type[Section]) -> dict[str, Any]:
-    return settings.model_json_schema()
-
-
-def _task(name: str, task: Any) -> TaskEntry:
-    return TaskEntry(
-        name=name,
-        title=task.title,
-        description=task.description,
-        head=str(task.head),
-        columns=list(task.columns),
-        metrics=list(task.metrics),
-        default_metric=task.default_metric,
-        settings=_schema(task.Settings),
-        defaults=task.defaults,
-    )
-
-
-def _source(name: str, source: Any) -> SourceEntry:
-    return SourceEntry(name, source.title, source.description, _schema(source.Settings))
-
-
-def _engine(name: str, engine: Any) -> EngineEntry:
-    return EngineEntry(name, engine.title, engine.description, _schema(engine.Settings), missing(engine))
-
-
-def _preset(name: str, values: dict[str, Any]) -> Preset:
-    if not isinstance(values.get("spec"), dict):
-        raise InputError(f"the preset {name} has no spec; it needs title, description and spec")
-    return Preset(name, str(values.get("title", name)), str(values.get("description", "")), values["spec"])
+def _keep(found: Catalog, path: Path) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for old in path.parent.glob("catalog-*.json"):
+            old.unlink(missing_ok=True)
+        beside.write_bytes(msgspec.json.encode(found))
+        beside.replace(path)
+    except OSError:
+        return  # a cache that cannot be written costs half a second, no more

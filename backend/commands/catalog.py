@@ -17,10 +17,13 @@ def _arguments(parser: ArgumentParser) -> None:
 def _describe(arguments: Namespace) -> int:
     import msgspec
 
-    from backend import catalogue  # loads pydantic and the tasks
-    from backend.hardware import devices
+    from backend import catalogue
 
-    here = None if arguments.no_devices else devices.list_devices()
+    here = None
+    if not arguments.no_devices:
+        from backend.hardware import devices  # loads pydantic
+
+        here = devices.list_devices()
     catalog = catalogue.catalog(here)
     print(msgspec.json.encode(catalog).decode() if arguments.json else _in_words(catalog))
     return 0

@@ -16,9 +16,9 @@ def _serve(arguments: Namespace) -> int:
 
 
 def _query(arguments: Namespace) -> int:
-    from backend.queries import child
+    from backend.queries import worker
 
-    return child.run()
+    return worker.run()
 
 
 COMMANDS = (Command("serve", "", _no_arguments, _serve), Command("_query", "", _no_arguments, _query))

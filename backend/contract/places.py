@@ -26,3 +26,8 @@ def config_folder() -> Path:
     """The user's preferences; `BURNISH_CONFIG` overrides."""
     override = os.environ.get("BURNISH_CONFIG")
     return Path(override).expanduser().absolute() if override else Path(platformdirs.user_config_dir("burnish", False))
+
+
+def is_offline() -> bool:
+    """Whether the hub library was told to stay offline."""
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}

@@ -83,12 +83,13 @@ def _folder_or_id(value: str | None, base: Path) -> str | None:
 
 def _data_paths(spec: RunSpec, extra: dict[str, Any], source: type[Source], base: Path) -> dict[str, Any]:
     values = {**{split: getattr(spec.data, split) for split in SPLITS}, **extra}
-    return {key: _absolute(values[key], base) for key in source.path_fields if key in values}
+    return {key: absolute(values[key], base) for key in source.path_fields if key in values}
 
 
-def _absolute(value: Any, base: Path) -> Any:
+def absolute(value: Any, base: Path) -> Any:
+    """A path, or a list of paths, taken from `base`; anything else as it is."""
     if isinstance(value, list):
-        return [_absolute(one, base) for one in value]
+        return [absolute(one, base) for one in value]
     return str(base / Path(value).expanduser()) if isinstance(value, str) else value
 
 

@@ -1,0 +1,71 @@
+"""Owns the making of the catalog from the modules that it lists, with the JSON Schema of their settings."""
+
+import importlib.util
+from typing import Any
+
+from backend import registry
+from backend.contract.catalog import Catalog, EngineEntry, Preset, SourceEntry, TaskEntry
+from backend.contract.errors import InputError
+from backend.contract.resources import resource
+from backend.contract.spec import RunSpec, Section
+from backend.contract.spec import file as spec_file
+
+
+def built(versions: dict[str, str]) -> Catalog:
+    """The static catalog, made anew."""
+    return Catalog(
+        tasks=[_task(name, task) for name, task in registry.all_of("task").items()],
+        sources=[_source(name, source) for name, source in registry.all_of("source").items()],
+        engines=[_engine(name, engine) for name, engine in registry.all_of("engine").items()],
+        presets=presets(),
+        spec=RunSpec.model_json_schema(),
+        versions=versions,
+    )
+
+
+def presets() -> list[Preset]:
+    """The shipped presets; each file holds a title, a description and the fragment of a spec."""
+    folder = resource("presets")
+    return [_preset(path.stem, spec_file.read(path)) for path in sorted(folder.glob("*.yaml"))]
+
+
+def missing(engine: Any) -> str:
+    """What to install before this engine can be used; empty where it can."""
+    absent = [name for name in engine.requires if not _is_installed(name)]
+    return f"{', '.join(absent)} missing; install with: pip install 'burnish[{engine.extra}]'" if absent else ""
+
+
+def _is_installed(distribution: str) -> bool:
+    return importlib.util.find_spec(distribution.replace("-", "_")) is not None
+
+
+def _schema(settings: type[Section]) -> dict[str, Any]:
+    return settings.model_json_schema()
+
+
+def _task(name: str, task: Any) -> TaskEntry:
+    return TaskEntry(
+        name=name,
+        title=task.title,
+        description=task.description,
+        head=str(task.head),
+        columns=list(task.columns),
+        metrics=list(task.metrics),
+        default_metric=task.default_metric,
+        settings=_schema(task.Settings),
+        defaults=task.defaults,
+    )
+
+
+def _source(name: str, source: Any) -> SourceEntry:
+    return SourceEntry(name, source.title, source.description, _schema(source.Settings))
+
+
+def _engine(name: str, engine: Any) -> EngineEntry:
+    return EngineEntry(name, engine.title, engine.description, _schema(engine.Settings), missing(engine))
+
+
+def _preset(name: str, values: dict[str, Any]) -> Preset:
+    if not isinstance(values.get("spec"), dict):
+        raise InputError(f"the preset {name} has no spec; it needs title, description and spec")
+    return Preset(name, str(values.get("title", name)), str(values.get("description", "")), values["spec"])

@@ -1,0 +1,34 @@
+"""Owns the answering end of stdout: moved aside, so that nothing a library prints can get between two replies."""
+
+import os
+import sys
+
+import msgspec
+
+from backend.contract.queries import Mistake, Reply
+
+LARGEST_ANSWER = 1_000_000
+"""Bytes; a larger answer goes into an Arrow file."""
+
+
+class Channel:
+    """The real stdout. Whatever else writes to stdout from now on ends in stderr."""
+
+    def __init__(self) -> None:
+        sys.stdout.flush()
+        self._descriptor = os.dup(1)
+        os.dup2(2, 1)
+
+    def send(self, reply: Reply) -> None:
+        """One reply as one line, written whole."""
+        self.send_line(msgspec.json.encode(reply) + b"\n")
+
+    def send_line(self, line: bytes) -> None:
+        """A reply that is encoded already. Raises OSError where nobody listens any more."""
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+    def refuse(self, number: int, message: str, field: str | None = None) -> None:
+        """There is no answer, and why."""
+        self.send(Reply(number, error=Mistake(message, field)))

@@ -1,0 +1,89 @@
+"""Owns `preview_data`: the first rows of a data set, and which column could play which part."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.queries import DataPreview
+from backend.queries.query import Arguments, Query, Tell, needed, reporting
+
+ROWS = 100
+LABELS = 200
+CELL_CHARACTERS = 2000
+
+
+def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
+    from backend import registry  # these load the data room
+    from backend.contract.spec import DataSection, validated
+    from backend.run import preparation
+
+    section = validated(DataSection, needed(arguments, "data", dict), "data")
+    kind = registry.find("source", section.source, "data.source")
+    settings = validated(kind.Settings, section.model_extra or {}, "data")
+    section = _with_paths(section, settings, kind)
+    rows = kind(settings).read("train", section, preparation.reading(reporting(tell)))
+    if rows is None:
+        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+    columns, reasons = _guessed(arguments.get("task"), section.columns, rows.table.column_names)
+    first = rows.table.slice(0, ROWS)
+    cells = [[_cell(value) for value in column.to_pylist()] for column in first.columns]
+    return DataPreview(
+        columns=list(first.column_names),
+        rows=[list(row) for row in zip(*cells, strict=True)],
+        row_count=len(rows),
+        guessed_columns=columns,
+        guess_reasons=reasons,
+        label_counts=_label_counts(rows.table, columns),
+        skipped_count=len(rows.skipped),
+        skipped=[f"{one.place} {one.reason}" for one in rows.skipped[:100]],
+        files=list(rows.files),
+    )
+
+
+def _with_paths(section: Any, settings: Any, kind: Any) -> Any:
+    from backend.run import preparation
+
+    values = {**section.model_dump(), **settings.model_dump()}
+    return section.model_copy(
+        update={
+            **settings.model_dump(),
+            **{name: preparation.absolute(values[name], Path.home()) for name in kind.path_fields if values.get(name)},
+        }
+    )
+
+
+def _guessed(task: Any, given: dict[str, str | None], there: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Role → column, and for each role why."""
+    from backend import registry
+    from backend.run import preparation
+
+    name = task.get("type") if isinstance(task, dict) else task
+    if not name:
+        return {}, {}
+    chosen: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    columns: tuple[Column, ...] = registry.find("task", str(name), "task.type").columns
+    for column in columns:
+        wanted = given.get(column.name)
+        found = wanted if wanted in there else preparation.guess_column(column.usual_names, there, set(chosen.values()))
+        if found:
+            chosen[column.name] = found
+            reasons[column.name] = "as chosen" if found == wanted else f"{found} is a usual name for it"
+    return chosen, reasons
+
+
+def _label_counts(table: Any, columns: dict[str, str]) -> dict[str, int]:
+    column = columns.get("label")
+    if column is None:
+        return {}
+    return dict(Counter(_cell(value) for value in table[column].to_pylist()).most_common(LABELS))
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= CELL_CHARACTERS else f"{text[:CELL_CHARACTERS]}…"
+
+
+QUERIES = (Query("preview_data", _preview),)

@@ -1,0 +1,36 @@
+"""Owns `describe_model` and `convert_model`: what a model folder or hub id holds, and its one-time conversion."""
+
+from backend.contract.errors import InputError
+from backend.contract.places import cache_folder, is_offline
+from backend.contract.queries import ModelDescription
+from backend.queries.query import Arguments, Query, Tell, needed, reporting
+
+
+def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
+    from backend.models import inspection  # loads the hub library
+
+    return inspection.describe(
+        needed(arguments, "name_or_path"),
+        str(arguments.get("revision") or "main"),
+        str(arguments.get("task") or ""),
+        offline=is_offline(),
+    )
+
+
+def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
+    from backend.models import location
+
+    if arguments.get("consent") is not True:
+        raise InputError("converting runs a program on a file from elsewhere, so it needs your consent first")
+    location.locate(
+        needed(arguments, "name_or_path"),
+        str(arguments.get("revision") or "main"),
+        cache=cache_folder() / "weights",
+        offline=is_offline(),
+        report=reporting(tell),
+        consent_to_convert=True,
+    )
+    return _describe(arguments, tell)
+
+
+QUERIES = (Query("describe_model", _describe), Query("convert_model", _convert))

@@ -1,0 +1,37 @@
+"""Owns what a query is, and the careful reading of its arguments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.queries import Progress
+
+Tell = Callable[[Progress], None]
+"""Called with how far a long answer is."""
+Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question. `answer` gets its arguments and may raise InputError; it runs in a worker process."""
+
+    name: str
+    answer: Callable[[Arguments, Tell], Any]
+    warm_by: str = ""
+    """The argument whose value a worker keeps in memory, so that the next question about it goes to the same worker."""
+    takes_device: bool = False
+    """The worker may hold an accelerator afterwards, so it is ended with the answer."""
+
+
+def needed(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str) -> Any:
+    """An argument that must be there. Raises InputError."""
+    value = arguments.get(name)
+    if not isinstance(value, kind):
+        raise InputError(f"the question needs {name!r}")
+    return value
+
+
+def reporting(tell: Tell) -> Callable[[int, int, str], None]:
+    """`tell` as the function that data and models report their progress to."""
+    return lambda done, total, unit: tell(Progress(done, total, unit))

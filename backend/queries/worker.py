@@ -1,0 +1,74 @@
+"""Owns a worker of the helper: it answers one question after another over its own stdin and stdout."""
+
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+
+import msgspec
+
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.queries import Mistake, Progress, Reply, Request
+from backend.contract.redaction import redacted
+from backend.queries import catalog, cost, data, generation, large_answer, models, predictions, tokens
+from backend.queries.channel import LARGEST_ANSWER, Channel
+from backend.queries.query import Query
+
+QUERIES: dict[str, Query] = {
+    query.name: query
+    for module in (catalog, cost, data, generation, models, predictions, tokens)
+    for query in module.QUERIES
+}
+PROGRESS_SECONDS = 0.1
+"""Progress without text is sent at most this often."""
+
+
+def run() -> int:
+    """Answer until stdin closes; then end at once, even in the middle of an answer, since nobody waits for it."""
+    channel = Channel()
+    waiting: queue.Queue[bytes] = queue.Queue()
+    threading.Thread(target=_read, args=(waiting,), daemon=True).start()
+    while True:
+        request = msgspec.json.decode(waiting.get(), type=Request)
+        channel.send(answered(request, channel))
+
+
+def answered(request: Request, channel: Channel) -> Reply:
+    """The last reply to a request; the one place of this process where an exception becomes a sentence."""
+    try:
+        answer = QUERIES[request.query].answer(request.arguments, Teller(request.id, channel))
+        encoded = msgspec.json.encode(answer)
+        if len(encoded) > LARGEST_ANSWER:
+            return Reply(request.id, {"arrow": large_answer.written(answer)})
+        return Reply(request.id, msgspec.Raw(encoded))
+    except InputError as error:
+        return Reply(request.id, error=Mistake(redacted(str(error)), error.field))
+    except RunFailed as error:
+        return Reply(request.id, error=Mistake(redacted(f"{error} {error.hint}".strip())))
+    except Exception as error:
+        sys.stderr.write(redacted(traceback.format_exc()))
+        sys.stderr.flush()
+        first = next(iter(str(error).splitlines()), "it has no words")
+        message = f"{request.query} failed unexpectedly: {type(error).__name__}: {first}"
+        return Reply(request.id, error=Mistake(redacted(message)))
+
+
+class Teller:
+    """Sends progress; bare numbers only now and then, text always."""
+
+    def __init__(self, number: int, channel: Channel) -> None:
+        self._number, self._channel, self._told = number, channel, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if progress.text or now - self._told >= PROGRESS_SECONDS:
+            self._told = now
+            self._channel.send(Reply(self._number, progress=progress))
+
+
+def _read(waiting: "queue.Queue[bytes]") -> None:
+    for line in sys.stdin.buffer:
+        waiting.put(line)
+    os._exit(0)

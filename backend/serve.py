@@ -1,0 +1,219 @@
+"""Owns the helper process of the window: questions as JSON lines on stdin, answers on stdout, in whatever order.
+
+It answers nothing itself: workers do, one question at a time each, so no slow question delays another and none can
+take the helper down. A worker that has something in memory (a tokenizer) gets the next question about it.
+"""
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from backend import process_tree
+from backend.contract.processes import child_environment, python_command
+from backend.contract.queries import Request
+from backend.queries.channel import Channel
+from backend.queries.worker import QUERIES
+
+MOST_WORKERS = 6
+IDLE_KEPT = 3
+"""Workers that wait for the next question; a fresh one takes up to seconds to load its libraries."""
+IDLE_SECONDS = 300.0
+
+
+@dataclass(eq=False)
+class Worker:
+    """A child that answers; `warm` names what it has in memory."""
+
+    process: "subprocess.Popen[bytes]"
+    request: Request | None = None
+    warm: str = ""
+    free_since: float = field(default_factory=time.monotonic)
+
+
+class _Kind(msgspec.Struct):
+    """As much of a reply as the helper looks at."""
+
+    progress: msgspec.Raw | None = None
+
+
+Line = tuple[Worker | None, bytes]
+"""A line from a worker, or from the window (None); an empty one is the end of the pipe."""
+
+
+def run() -> int:
+    """Serve until stdin closes; then every worker is ended."""
+    helper = Helper(Channel())
+    try:
+        helper.serve()
+    except BrokenPipeError:
+        sys.stderr.write("nobody reads the answers any more\n")
+    finally:
+        helper.close()
+    return 0
+
+
+class Helper:
+    """Hands questions to workers and passes their lines on."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._lines: queue.Queue[Line] = queue.Queue()
+        self._workers: list[Worker] = []
+        self._waiting: deque[Request] = deque()
+
+    def serve(self) -> None:
+        """Until stdin closes."""
+        self._listen(None, os.fdopen(os.dup(0), "rb"))
+        self._hire()  # its libraries load while the window makes its first question
+        while True:
+            try:
+                worker, line = self._lines.get(timeout=IDLE_SECONDS / 4)
+            except queue.Empty:
+                self._dismiss_idle()
+                continue
+            if worker is None and not line:
+                return
+            if worker is None:
+                self._asked(line)
+            else:
+                self._said(worker, line)
+
+    def close(self) -> None:
+        """End every worker and whatever it started."""
+        for worker in list(self._workers):
+            self._end(worker)
+
+    def _asked(self, line: bytes) -> None:
+        try:
+            request = msgspec.json.decode(line, type=Request)
+        except msgspec.DecodeError as error:
+            sys.stderr.write(f"a question that cannot be read: {error}\n")
+            return
+        if request.query == "cancel":
+            self._cancel(request.id)
+        elif request.query not in QUERIES:
+            self._channel.refuse(request.id, f"there is no question {request.query!r}; update Burnish")
+        else:
+            self._waiting.append(request)
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._waiting:
+            worker = self._worker_for(self._waiting[0])
+            if worker is None:
+                return
+            request = self._waiting.popleft()
+            worker.request = request
+            worker.warm = _warm(request) or worker.warm
+            assert worker.process.stdin
+            try:
+                worker.process.stdin.write(msgspec.json.encode(request) + b"\n")
+                worker.process.stdin.flush()
+            except BrokenPipeError:
+                continue  # it has just died: the end of its pipe is on its way and becomes the answer
+
+    def _worker_for(self, request: Request) -> Worker | None:
+        free = [worker for worker in self._workers if worker.request is None]
+        warm = _warm(request)
+        for worker in free:
+            if warm and worker.warm == warm:
+                return worker
+        for worker in free:
+            if not worker.warm:
+                return worker
+        if len(self._workers) < MOST_WORKERS:
+            return self._hire()
+        return free[0] if free else None
+
+    def _hire(self) -> Worker:
+        process = subprocess.Popen(
+            python_command("backend", "_query"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env=child_environment(),
+        )
+        worker = Worker(process)
+        self._workers.append(worker)
+        assert process.stdout
+        self._listen(worker, process.stdout)
+        return worker
+
+    def _listen(self, worker: Worker | None, pipe: IO[bytes]) -> None:
+        # One thread per pipe, since Windows cannot wait for several pipes at once; it does nothing but read lines.
+        def read() -> None:
+            with pipe:
+                for line in pipe:
+                    self._lines.put((worker, line))
+            self._lines.put((worker, b""))
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def _said(self, worker: Worker, line: bytes) -> None:
+        if worker not in self._workers:
+            return  # cancelled; these are its last words
+        if not line:
+            self._died(worker)
+            return
+        self._channel.send_line(line)
+        if msgspec.json.decode(line, type=_Kind).progress is not None:
+            return
+        request, worker.request = worker.request, None
+        worker.free_since = time.monotonic()
+        if request and QUERIES[request.query].takes_device:
+            self._end(worker)
+        self._dismiss_idle()
+        self._hand_out()
+
+    def _died(self, worker: Worker) -> None:
+        self._end(worker)
+        if worker.request:
+            code = worker.process.returncode
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+            message = (
+                f"the process that answered {worker.request.query} ended ({how}); ask again, or run burnish doctor"
+            )
+            self._channel.refuse(worker.request.id, message)
+        self._hand_out()
+
+    def _cancel(self, number: int) -> None:
+        for request in [one for one in self._waiting if one.id == number]:
+            self._waiting.remove(request)
+            self._channel.refuse(number, "cancelled")
+        for worker in [one for one in self._workers if one.request and one.request.id == number]:
+            self._end(worker)
+            self._channel.refuse(number, "cancelled")
+        self._hand_out()
+
+    def _dismiss_idle(self) -> None:
+        """Keep a few workers that wait, and none that has waited long."""
+        free = sorted((one for one in self._workers if one.request is None), key=lambda one: one.free_since)
+        surplus = len(free) - IDLE_KEPT
+        for position, worker in enumerate(free):
+            if position < surplus or time.monotonic() - worker.free_since > IDLE_SECONDS:
+                self._end(worker)
+
+    def _end(self, worker: Worker) -> None:
+        self._workers.remove(worker)
+        process = worker.process
+        if process.poll() is None:
+            for pid in process_tree.descendants(process.pid):
+                process_tree.kill(pid)
+            process.kill()
+        process.wait()
+        assert process.stdin
+        process.stdin.close()
+
+
+def _warm(request: Request) -> str:
+    """What a worker has in memory after this question."""
+    by = QUERIES[request.query].warm_by
+    return f"{by}={request.arguments.get(by)}" if by else ""
