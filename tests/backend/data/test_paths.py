@@ -1,0 +1,78 @@
+"""Files, lists, patterns and folders, and how their columns come together."""
+
+import pytest
+
+
+def test_a_list_keeps_its_order_and_says_which_file_a_row_is_from(desk):
+    rows = desk.read(desk.write("b.csv", "text\nx\n"), desk.write("a.csv", "text\ny\nz\n"))
+    assert rows.table["text"].to_pylist() == ["x", "y", "z"]
+    assert [rows.place(row) for row in range(3)] == ["b.csv:2", "a.csv:2", "a.csv:3"]
+
+
+@pytest.mark.parametrize("how", ["folder", "pattern"])
+def test_folders_and_patterns_give_their_files_in_order(desk, how):
+    for name in ("2.csv", "1.csv", ".hidden.csv"):
+        desk.write(f"many/{name}", f"text\nfrom {name}\n")
+    desk.write("many/README.md", "not data")
+    path = desk.folder / "many"
+    rows = desk.read(path if how == "folder" else path / "*.csv")
+    assert rows.table["text"].to_pylist() == ["from 1.csv", "from 2.csv"]
+
+
+def test_files_named_alike_are_told_apart_by_their_folders(desk):
+    rows = desk.read(desk.write("en/a.csv", "text\nx\n"), desk.write("de/a.csv", "text\ny\n"))
+    assert rows.files == ("en/a.csv", "de/a.csv")
+
+
+def test_columns_in_another_order_are_united_by_name(desk):
+    rows = desk.read(desk.write("a.csv", "text,label\nx,1\n"), desk.write("b.csv", "label,text\n2,y\n"))
+    assert rows.table.to_pydict() == {"text": ["x", "y"], "label": ["1", "2"]}
+
+
+def test_whole_numbers_widen_to_fractions_across_files(desk):
+    rows = desk.read(desk.write("a.jsonl", '{"n": 1}\n'), desk.write("b.jsonl", '{"n": 0.5}\n'))
+    assert rows.table["n"].to_pylist() == [1.0, 0.5]
+
+
+def test_other_columns_are_refused_by_name(desk):
+    sentence = desk.refusal(desk.write("a.csv", "text,label\nx,1\n"), desk.write("b.csv", "text,stars\ny,2\n"))
+    assert "a.csv and b.csv do not have the same columns: only one of them has label, stars" in sentence
+
+
+def test_columns_of_other_kinds_are_refused_by_name(desk):
+    sentence = desk.refusal(desk.write("a.csv", "n\n1\n"), desk.write("b.jsonl", '{"n": 1}\n'))
+    assert "'n' is string in a.csv and int64 in b.jsonl" in sentence
+
+
+def test_a_missing_file_is_refused_with_the_one_that_is_nearly_named_so(desk):
+    desk.write("reviews.csv", "text\nx\n")
+    sentence = desk.refusal(desk.folder / "review.csv")
+    assert sentence.startswith("data.train: ")
+    assert "there is no such file" in sentence
+    assert "there is reviews.csv" in sentence
+
+
+def test_a_pattern_without_files_is_refused(desk):
+    assert "no file goes with the pattern" in desk.refusal(desk.folder / "*.csv")
+
+
+def test_a_folder_without_files_is_refused(desk):
+    (desk.folder / "empty").mkdir()
+    assert "holds no files" in desk.refusal(desk.folder / "empty")
+
+
+def test_a_folder_of_several_kinds_is_refused_with_a_pattern(desk):
+    desk.write("many/a.csv", "text\nx\n")
+    desk.write("many/b.txt", "x\n")
+    sentence = desk.refusal(desk.folder / "many")
+    assert ".csv, .txt" in sentence
+    assert "*.csv" in sentence
+
+
+def test_a_file_with_brackets_in_its_name_is_no_pattern(desk):
+    assert len(desk.read(desk.write("a[1].csv", "text\nx\n"))) == 1
+
+
+def test_max_rows_counts_over_all_files(desk):
+    rows = desk.read(desk.write("a.csv", "text\nx\ny\n"), desk.write("b.csv", "text\nz\nw\n"), max_rows=3)
+    assert rows.table["text"].to_pylist() == ["x", "y", "z"]
