@@ -51,3 +51,9 @@ def only(schema: Schema, names: list[str]) -> Schema:
     fields = schema.get("properties", {})
     kept = {name: {**fields[name], "advanced": False} for name in names if name in fields}
     return {**schema, "properties": kept}
+
+
+def folded(schema: Schema) -> Schema:
+    """The schema with every field hidden until asked for."""
+    fields = schema.get("properties", {})
+    return {**schema, "properties": {name: {**field, "advanced": True} for name, field in fields.items()}}

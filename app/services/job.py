@@ -32,10 +32,16 @@ class Jobs(QObject):
         """Whether a run is just being started."""
         return bool(self._starting)
 
-    def start(self, spec: Mapping[str, Any], on_started: OnStarted, on_error: OnError) -> None:
-        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print."""
+    def start(
+        self, spec: Mapping[str, Any], on_started: OnStarted, on_error: OnError, trust_remote_code: bool = False
+    ) -> None:
+        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print.
+
+        `trust_remote_code` says that this user has agreed to the model's own code; a spec alone is no consent.
+        """
         path = _written(spec)
-        self._launch(["train", str(path), "--detach", "--json"], on_started, on_error, path)
+        consent = ["--trust-remote-code"] if trust_remote_code else []
+        self._launch(["train", str(path), "--detach", "--json", *consent], on_started, on_error, path)
 
     def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError) -> None:
         """Continue a run from its last checkpoint."""

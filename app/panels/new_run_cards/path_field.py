@@ -1,0 +1,92 @@
+"""Owns a line for a file or folder: typed, browsed, or dropped on it."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QWidget
+
+from app.widgets.icon_label import IconToolButton
+
+Paths = str | list[str] | None
+
+
+class PathField(QWidget):
+    """Several paths are separated by a semicolon."""
+
+    changed = Signal(object)
+    """The path, a list of paths, or None."""
+
+    def __init__(self, name: str, hint: str, folders: bool = True, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._value: Paths = None
+        self._name = name
+        self.line = QLineEdit(placeholderText=hint)
+        self.line.setAccessibleName(name)
+        self.line.editingFinished.connect(self._on_edited)
+        self.file_button = IconToolButton("table", f"Choose a file: {name.lower()}")
+        self.folder_button = IconToolButton("folder", f"Choose a folder: {name.lower()}")
+        self.file_button.clicked.connect(self._on_choose_file)
+        self.folder_button.clicked.connect(self._on_choose_folder)
+        self.folder_button.setVisible(folders)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.line, 1)
+        row.addWidget(self.file_button)
+        row.addWidget(self.folder_button)
+        self.setAcceptDrops(True)
+        self.setFocusProxy(self.line)
+
+    @property
+    def value(self) -> Paths:
+        """What the line stands for."""
+        return self._value
+
+    def set_value(self, value: Paths) -> None:
+        """Show another path; emits nothing."""
+        self._value = value or None
+        text = "; ".join(value) if isinstance(value, list) else str(value or "")
+        if self.line.text() != text:
+            self.line.setText(text)
+            self.line.setCursorPosition(len(text))
+        self.line.setToolTip(text)
+
+    def choose(self, value: Paths) -> None:
+        """As if a person had chosen it."""
+        if value != self._value:
+            self.set_value(value)
+            self.changed.emit(self._value)
+
+    def _on_edited(self) -> None:
+        parts = [part.strip() for part in self.line.text().split(";") if part.strip()]
+        self.choose(parts if len(parts) > 1 else parts[0] if parts else None)
+
+    def _on_choose_file(self) -> None:
+        paths, _ = QFileDialog.getOpenFileNames(self, self._name, self._start())
+        if paths:
+            self.choose(paths if len(paths) > 1 else paths[0])
+
+    def _on_choose_folder(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, self._name, self._start())
+        if path:
+            self.choose(path)
+
+    def _start(self) -> str:
+        return self._value if isinstance(self._value, str) else ""
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Files are welcome."""
+        if dropped_paths(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take what was dropped."""
+        paths = dropped_paths(event)
+        if paths:
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            self.choose(paths if len(paths) > 1 else paths[0])
+
+
+def dropped_paths(event: QDropEvent) -> list[str]:
+    """The local files and folders of a drop."""
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
