@@ -25,17 +25,18 @@ class TextFile:
         self.name = path.name
         self.encoding = _marked_encoding(path) if encoding == "auto" else _tolerant(encoding)
         self._binary: io.BufferedReader | None = None
+        self._walked = 0
 
     @property
     def position(self) -> int:
-        """Bytes that the present walk over the lines has taken from the file."""
-        return self._binary.tell() if self._binary and not self._binary.closed else 0
+        """Bytes that the present or last walk over the lines has taken from the file."""
+        return self._binary.tell() if self._binary else self._walked
 
     def lines(self, newline: str | None = "") -> Iterator[str]:
         """Every line with its end, as `open` splits them. Raises InputError for bytes that are no text."""
-        with self.path.open("rb") as self._binary:
-            text = io.TextIOWrapper(self._binary, encoding=self.encoding, newline=newline)
-            number = 0
+        with self.path.open("rb") as binary:
+            self._binary, number = binary, 0
+            text = io.TextIOWrapper(binary, encoding=self.encoding, newline=newline)
             try:
                 for line in text:
                     number += 1
@@ -44,6 +45,8 @@ class TextFile:
                     yield line
             except UnicodeDecodeError as error:
                 raise InputError(self._undecodable(error)) from None
+            finally:
+                self._walked, self._binary = binary.tell(), None
 
     def head(self, characters: int = 1 << 16) -> str:
         """The beginning of the text, line ends as `\\n`; what cannot be decoded is replaced."""

@@ -54,7 +54,7 @@ def test_a_byte_order_mark_is_obeyed_and_not_read_as_text(desk, encoding):
 
 
 def test_latin_1_is_refused_with_byte_line_and_way_out(desk):
-    path = desk.write("a.csv", "text,label\nfine,1\n".encode() + "caf\xe9,2\n".encode("latin-1"))
+    path = desk.write("a.csv", b"text,label\nfine,1\n" + "caf\xe9,2\n".encode("latin-1"))
     sentence = desk.refusal(path)
     assert "a.csv line 3 is not UTF-8 (byte 0xE9" in sentence
     assert "data.encoding: latin-1" in sentence
