@@ -6,7 +6,7 @@ from backend.contract.errors import RunFailed
 from backend.contract.run_folder import RunFolder
 
 
-class Interrupted(Exception):  # noqa: N818  it is a wish, not an error
+class Interrupted(Exception):
     """A person asked the run to stop or pause in the middle of a long stage."""
 
     def __init__(self, request: str) -> None:

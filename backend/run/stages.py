@@ -34,7 +34,7 @@ class Stages:
 
     def quiet(self) -> None:
         """From here on nothing interrupts: the run is ending."""
-        self._on_report = lambda: None
+        self._on_report = _nothing
 
     def warn(self, code: str, message: str) -> None:
         """Something a person should know."""
@@ -54,3 +54,7 @@ class Stages:
             by_reason.setdefault(skipped.reason, []).append(skipped.place)
         for reason, places in by_reason.items():
             self._log.append(RowsSkipped(time=now, split=split, reason=reason, count=len(places), places=places[:100]))
+
+
+def _nothing() -> None:
+    """Nobody is asked any more."""

@@ -1,0 +1,53 @@
+"""Owns what a run leaves behind: `model/` and the predictions of its validation and test data."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from backend.contract.events import ModelExported, PredictionsWritten
+from backend.contract.run_folder import RunFolder
+from backend.run import model_folder, predictions_file
+from backend.run.event_log import EventLog
+from backend.run.opening import Opened
+from backend.run.session import Scored
+
+
+def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
+    """Make the weights of the engine, which are those of `step`, the run's `model/`."""
+    session = opened.session
+
+    def fill(path: Path) -> None:
+        session.engine.export(path)
+        session.tokenizer.save_pretrained(path)
+
+    note: dict[str, Any] = {
+        "task": session.spec.task,
+        "facts": session.facts,
+        "columns": dict(session.columns),
+        "step": step,
+    }
+    model_folder.write(folder.model, fill, note)
+    log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
+
+
+def predict(
+    folder: RunFolder, opened: Opened, log: EventLog, split: str, tick: Callable[[int, int], None]
+) -> dict[str, float]:
+    """Write the predictions of one split, every row of it; returns its metrics."""
+    rows, features = opened.rows[split], opened.features[split]
+    scored: Scored = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
+    csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
+    predictions_file.write(predictions_file.joined(rows, scored.predictions), csv, parquet)
+    log.write(
+        PredictionsWritten(
+            time=time.time(),
+            split=split,
+            csv=csv.name,
+            parquet=parquet.name,
+            rows=len(rows),
+            seconds=scored.seconds,
+            metrics=dict(scored.metrics),
+        )
+    )
+    return scored.metrics

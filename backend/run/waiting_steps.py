@@ -1,0 +1,84 @@
+"""Owns the steps whose numbers still lie on the device: they are read in groups, become events, and must be numbers."""
+
+import math
+import time
+from dataclasses import dataclass
+
+import msgspec
+import psutil
+
+from backend.contract.errors import RunFailed
+from backend.contract.events import MemoryMeasured, StepFinished
+from backend.engines.engine import Engine, StepResult
+from backend.run.event_log import EventLog
+
+READ_SECONDS = 0.5
+"""Losses wait on the device at most this long."""
+MEMORY_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class _Step:
+    event: StepFinished
+    result: StepResult
+
+
+class WaitingSteps:
+    """Steps since the last read, and the sums from which a run's speed follows."""
+
+    def __init__(self, engine: Engine, log: EventLog) -> None:
+        self._engine, self._log = engine, log
+        self._steps: list[_Step] = []
+        self._process = psutil.Process()
+        self._memory_measured = 0.0
+        self.tokens, self.seconds = 0, 0.0
+        self.resume_clock()
+
+    def resume_clock(self) -> None:
+        """Training goes on from now: evaluation and checkpoints are in no step's time."""
+        self._since = time.perf_counter()
+
+    def add(self, event: StepFinished, result: StepResult) -> None:
+        """A step whose `loss` and `gradient_norm` are still to come; reads the group when it has waited long enough."""
+        self._steps.append(_Step(event, result))
+        if time.perf_counter() - self._since >= READ_SECONDS:
+            self.read()
+
+    def read(self) -> None:
+        """Fetch all waiting numbers at once and write their events. Raises RunFailed where a loss is not a number."""
+        if not self._steps:
+            return
+        numbers = self._engine.read([step.result for step in self._steps])
+        # An accelerator is still computing when a step returns; after the read the sum is true, so it is shared out.
+        elapsed = time.perf_counter() - self._since
+        stretch = elapsed / sum(step.event.seconds for step in self._steps)
+        self.seconds += elapsed
+        for step, found in zip(self._steps, numbers, strict=True):
+            self._write(step.event, found.loss, found.gradient_norm, stretch)
+        self._steps.clear()
+        self._measure_memory()
+        self.resume_clock()
+
+    def _write(self, event: StepFinished, loss: float, gradient_norm: float, stretch: float) -> None:
+        self.tokens += event.tokens
+        self._log.append(
+            msgspec.structs.replace(event, loss=loss, gradient_norm=gradient_norm, seconds=event.seconds * stretch)
+        )
+        if not math.isfinite(loss):
+            self._log.flush()
+            raise RunFailed(
+                f"the loss at step {event.step} is not a number; the last good checkpoint is kept",
+                code="nan_loss",
+                hint="Lower training.learning_rate, add training.warmup, or compute in float32 (hardware.precision).",
+            )
+        self._last = event.step
+
+    def _measure_memory(self) -> None:
+        if time.monotonic() - self._memory_measured < MEMORY_SECONDS:
+            return
+        self._memory_measured = time.monotonic()
+        resident = self._process.memory_info().rss / 1e6
+        on_device = self._engine.device_memory_mb()
+        self._log.append(
+            MemoryMeasured(time=time.time(), step=self._last, memory_mb=resident, device_memory_mb=on_device)
+        )
