@@ -21,6 +21,7 @@ from app.theme.tokens import DARK, LIGHT
 
 Choice = Literal["system", "light", "dark"]
 
+_STYLED = "burnish"
 _present: dict[str, dict[str, str]] = {"tokens": LIGHT}
 
 
@@ -29,7 +30,10 @@ def apply(application: QApplication, choice: str = "system") -> None:
     _present["tokens"] = DARK if _wants_dark(choice) else LIGHT
     load_fonts()
     forget_icons()
-    application.setStyle("Fusion")
+    if application.objectName() != _STYLED:
+        # Once: replacing the style under living widgets crashes Qt now and then.
+        application.setStyle("Fusion")
+        application.setObjectName(_STYLED)
     application.setPalette(palette_of(_present["tokens"]))
     application.setFont(font())
     application.setStyleSheet(style_sheet(_present["tokens"], is_dark()))

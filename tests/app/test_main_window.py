@@ -1,0 +1,133 @@
+"""The window: pages come when they are asked for, signals lead where they should, and it starts quickly."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+from app.core import preferences
+from app.main_window import CONNECTIONS, PANELS, MainWindow
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def window(qtbot, styled, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    chosen = preferences.load(tmp_path / "preferences.json")
+    chosen.set("runs_folder", str(tmp_path / "runs"))
+    made = MainWindow(chosen)
+    with qtbot.waitSignal(made.first_painted):
+        made.show()
+    yield made
+    made.close()
+
+
+def opened(window: MainWindow, page: str) -> MainWindow:
+    window.show_page(page)
+    window.open_services()
+    return window
+
+
+def test_the_frame_is_there_before_any_page(window: MainWindow):
+    assert window.pages.count() == 0
+    assert [button.accessibleName() for button in window.sidebar.buttons()] == [title for title, _, _ in PANELS]
+
+
+def test_the_page_that_was_asked_for_before_the_services_is_the_first(window: MainWindow):
+    opened(window, "settings")
+    assert window.pages.currentWidget() is window.panel("settings")
+    assert window.panel("tokenizer") is None
+
+
+@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+def test_every_page_can_be_built_in_both_themes(window: MainWindow, styled: QApplication, name: str):
+    opened(window, name)
+    for choice in ("dark", "light"):
+        theme.apply(styled, choice)
+        assert not window.grab().isNull()
+    assert window.panel(name) is window.pages.currentWidget()
+
+
+@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+def test_every_page_fits_the_smallest_window(qtbot, window: MainWindow, name: str):
+    opened(window, name)
+    window.resize(1280, 800)
+    assert window.minimumSizeHint().width() <= 1280
+    assert window.minimumSizeHint().height() <= 800
+
+
+def test_a_shortcut_shows_a_page(qtbot, window: MainWindow):
+    opened(window, "settings")
+    with qtbot.waitActive(window):
+        window.activateWindow()
+    qtbot.keyClick(window, Qt.Key.Key_5, Qt.KeyboardModifier.ControlModifier)
+    assert window.pages.currentWidget() is window.panel("tokenizer")
+    assert window.sidebar.buttons()[4].isChecked()
+
+
+def test_a_click_in_the_sidebar_shows_a_page(qtbot, window: MainWindow):
+    opened(window, "settings")
+    qtbot.mouseClick(window.sidebar.buttons()[3], Qt.MouseButton.LeftButton)
+    assert window.pages.currentWidget() is window.panel("predictions")
+
+
+def test_every_connection_has_its_slot():
+    assert all(hasattr(MainWindow, slot) for _, _, slot in CONNECTIONS)
+    assert {page for page, _, _ in CONNECTIONS} <= {name for _, _, name in PANELS}
+
+
+def test_choosing_a_theme_changes_the_window_and_is_remembered(window: MainWindow):
+    opened(window, "settings")
+    panel = window.panel("settings")
+    panel.theme_group.button(2).click()  # type: ignore[union-attr]
+    assert theme.is_dark()
+    assert preferences.load(window.preferences.path).theme == "dark"
+    panel.theme_group.button(1).click()  # type: ignore[union-attr]
+    assert not theme.is_dark()
+
+
+def test_a_message_of_a_page_becomes_a_toast(window: MainWindow):
+    opened(window, "settings")
+    window.panel("settings").message.emit("success", "Copied.")  # type: ignore[union-attr]
+    assert window.toasts.messages() == ["Copied."]
+
+
+def test_asking_for_runs_from_the_empty_predictions_leads_there(window: MainWindow):
+    opened(window, "predictions")
+    window.panel("predictions").empty.asked.emit()  # type: ignore[union-attr]
+    assert window.pages.currentWidget() is window.panel("runs")
+
+
+def test_duplicating_a_run_without_a_spec_says_so(window: MainWindow, tmp_path: Path):
+    opened(window, "settings")
+    window._on_duplicate_requested(str(tmp_path))
+    assert "no such spec file" in window.toasts.messages()[0]
+
+
+def test_geometry_is_remembered(qtbot, styled, window: MainWindow):
+    window.resize(1000, 700)  # the offscreen screen is small, and a restored window must fit it
+    window.close()
+    again = MainWindow(window.preferences)
+    qtbot.addWidget(again)
+    assert (again.width(), again.height()) == (1000, 700)
+
+
+def test_a_screen_reader_hears_the_pages(window: MainWindow):
+    spoken = QAccessible.queryAccessibleInterface(window.sidebar.buttons()[0])
+    assert spoken.text(QAccessible.Text.Name) == "New run"
+
+
+def test_the_process_reports_its_first_paint():
+    command = [sys.executable, "-P", "-m", "app", "--report-first-paint"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    report = json.loads(done.stdout)
+    # The benchmark holds the limit of 0.6 s; here other tests may be running beside.
+    assert 0.02 < report["first_paint_seconds"] < 5
+    assert 20 < report["rss_mb"] < 250

@@ -1,0 +1,143 @@
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QAccessible, QWheelEvent
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QPlainTextEdit
+
+from app.widgets.schema_form import SchemaForm
+from backend.contract.spec.evaluation import EvaluationSection
+from backend.contract.spec.hardware import HardwareSection
+from backend.contract.spec.model import ModelSection
+from backend.contract.spec.section import Section
+from backend.contract.spec.training import TrainingSection
+
+SECTIONS = [TrainingSection, ModelSection, EvaluationSection, HardwareSection]
+
+
+@pytest.fixture
+def form(qtbot, styled):
+    made = SchemaForm(TrainingSection.model_json_schema(), "training")
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def typed(qtbot, form: SchemaForm, name: str, text: str) -> None:
+    target = form.editor(name).target
+    line = target if isinstance(target, QLineEdit) else target.lineEdit()  # type: ignore[attr-defined]
+    line.selectAll()
+    qtbot.keyClicks(line, text)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_defaults_of_a_section_come_back_unchanged(qtbot, styled, section: type[Section]):
+    schema = section.model_json_schema()
+    form = SchemaForm(schema)
+    qtbot.addWidget(form)
+    for name, row in form._rows.items():
+        if "default" in schema["properties"][name]:
+            assert row.read() == ""
+            assert row.value == schema["properties"][name]["default"]
+
+
+def test_small_numbers_may_be_written_with_an_exponent(qtbot, form: SchemaForm):
+    with qtbot.waitSignal(form.changed) as signal:
+        typed(qtbot, form, "learning_rate", "3e-5")
+    assert form.values()["learning_rate"] == 3e-5
+    assert signal.args[0] == "training.learning_rate"
+
+
+def test_a_mistake_is_told_in_plain_words_and_the_last_good_value_stays(qtbot, form: SchemaForm):
+    typed(qtbot, form, "batch_size", "0")
+    assert form.mistakes() == {"batch_size": "Enter 1 or more."}
+    assert form.values()["batch_size"] == 32
+
+
+def test_words_in_a_number_field_are_told(qtbot, form: SchemaForm):
+    typed(qtbot, form, "batch_size", "many")
+    assert form.mistakes() == {"batch_size": "Enter a whole number."}
+
+
+@pytest.mark.parametrize(("text", "value"), [("never", "never"), ("500", 500), ("epoch", "epoch")])
+def test_a_field_takes_words_and_numbers(qtbot, form: SchemaForm, text: str, value: object):
+    typed(qtbot, form, "checkpoint_every", text)
+    assert form.values()["checkpoint_every"] == value
+    assert form.mistakes() == {}
+
+
+def test_another_word_is_refused_with_the_choices(qtbot, form: SchemaForm):
+    typed(qtbot, form, "checkpoint_every", "daily")
+    assert form.mistakes() == {"checkpoint_every": "Enter “epoch”, “never” or a whole number."}
+
+
+def test_empty_means_nothing_where_nothing_is_allowed(qtbot, form: SchemaForm):
+    form.set_values({"max_steps": 10})
+    form.editor("max_steps").target.clear()  # type: ignore[attr-defined]
+    form.editor("max_steps").changed.emit()
+    assert form.values()["max_steps"] is None
+
+
+def test_each_type_has_its_editor(qtbot, styled):
+    form = SchemaForm(ModelSection.model_json_schema())
+    qtbot.addWidget(form)
+    kinds = {name: type(form.editor(name).target) for name in ("name_or_path", "config", "trust_remote_code")}
+    assert kinds == {"name_or_path": QLineEdit, "config": QPlainTextEdit, "trust_remote_code": QCheckBox}
+    assert isinstance(form.editor("initialise").target, QComboBox)
+
+
+def test_a_mapping_is_written_as_yaml(qtbot, styled):
+    form = SchemaForm(ModelSection.model_json_schema())
+    qtbot.addWidget(form)
+    text = form.editor("config").target
+    with qtbot.waitSignal(form.changed):
+        text.setPlainText("num_hidden_layers: 4")  # type: ignore[attr-defined]
+    assert form.values()["config"] == {"num_hidden_layers": 4}
+
+
+def test_a_changed_field_offers_its_default_back(qtbot, form: SchemaForm):
+    row = form._rows["seed"]
+    form.set_values({"seed": 7})
+    assert row.reset.isVisible()
+    with qtbot.waitSignal(form.changed) as signal:
+        row.reset.click()
+    assert signal.args == ["training.seed", 42]
+    assert not row.reset.isVisible()
+
+
+def test_advanced_fields_are_folded_until_asked_for(qtbot, form: SchemaForm):
+    beta = form.editor("adam_beta1").target
+    assert not beta.isVisible()
+    form._fold.click()
+    assert beta.isVisible()
+
+
+def test_marking_a_folded_field_unfolds_it(qtbot, form: SchemaForm):
+    assert form.mark("training.adam_beta1", "Enter a number below 1.")
+    assert form.editor("adam_beta1").target.isVisible()
+    assert not form.mark("model.name_or_path", "another section")
+
+
+def test_setting_values_emits_nothing(qtbot, form: SchemaForm):
+    with qtbot.assertNotEmitted(form.changed):
+        form.set_values({"batch_size": 8, "schedule": "cosine", "length_buckets": False})
+    assert form.changed_values() == {"batch_size": 8, "schedule": "cosine", "length_buckets": False}
+
+
+def test_the_wheel_over_an_unfocused_list_changes_nothing(qtbot, form: SchemaForm):
+    box = form.editor("schedule").target
+    form.editor("epochs").target.setFocus()
+    place = QPointF(5, 5)
+    turn = QWheelEvent(
+        place, box.mapToGlobal(place), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(box, turn)
+    assert form.values()["schedule"] == "linear"
+    assert not turn.isAccepted()
+
+
+def test_a_screen_reader_is_told_the_field_and_its_mistake(qtbot, form: SchemaForm):
+    target = form.editor("batch_size").target
+    spoken = QAccessible.queryAccessibleInterface(target)
+    assert spoken.text(QAccessible.Text.Name) == "Batch size"
+    typed(qtbot, form, "batch_size", "0")
+    assert spoken.text(QAccessible.Text.Description) == "Enter 1 or more."

@@ -1,0 +1,139 @@
+"""The small widgets and the theme: what they tell a screen reader, and that both themes reach them."""
+
+import pytest
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QSpinBox, QStyle, QStyleOptionSpinBox, QWidget
+
+from app import theme
+from app.theme.tokens import DARK, LIGHT
+from app.widgets.banner import Banner
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.empty_state import EmptyState
+from app.widgets.kpi import KpiTile
+from app.widgets.pill import KINDS, Pill
+from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.toast import MOST, ToastOverlay
+from backend.contract.resources import resource
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_both_themes_have_the_same_names():
+    assert LIGHT.keys() == DARK.keys()
+
+
+@pytest.mark.parametrize("tokens", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("ink", "ground"),
+    [
+        ("text", "card"), ("text", "window"), ("text", "selection"), ("muted", "card"), ("muted", "sidebar"),
+        ("faint", "card"), ("accent_text", "accent_soft"), ("on_accent", "accent"), ("success", "card"),
+        ("danger", "card"), ("warning", "card"), ("text", "warning_soft"), ("text", "danger_soft"),
+        ("tooltip_text", "tooltip"), *[("token_text", f"token_{i}") for i in range(6)],
+    ],
+)  # fmt: skip
+def test_words_can_be_read(tokens: dict[str, str], ink: str, ground: str):
+    assert contrast(tokens[ink], tokens[ground]) >= (4.5 if ink != "on_accent" else 4.0)
+
+
+def test_every_icon_can_be_drawn(styled):
+    icons = sorted(resource("icons").glob("*.svg"))
+    assert len(icons) >= 25
+    for path in icons:
+        picture = theme.pixmap(path.stem, "accent", 24).toImage()
+        assert any(picture.pixelColor(x, y).alpha() for x in range(24) for y in range(24)), path.stem
+
+
+def test_a_spin_box_shows_its_number(qtbot, styled):
+    # Qt 6.11 gave the line edit of a styled spin box no room at all.
+    box = QSpinBox(minimum=0, maximum=64, value=8)
+    qtbot.addWidget(box)
+    box.resize(120, 32)
+    option = QStyleOptionSpinBox()
+    option.initFrom(box)
+    area = box.style().subControlRect(
+        QStyle.ComplexControl.CC_SpinBox, option, QStyle.SubControl.SC_SpinBoxEditField, box
+    )
+    assert area.width() > 60
+
+
+def test_a_switch_of_theme_reaches_widgets_that_are_there(qtbot, styled):
+    pill = Pill("Training", "accent")
+    qtbot.addWidget(pill)
+    pill.resize(pill.sizeHint())
+    colors = []
+    for choice in ("dark", "light"):
+        theme.apply(styled, choice)
+        colors.append(pill.grab().toImage().pixelColor(8, 11).name())
+    assert colors == [DARK["accent_soft"], LIGHT["accent_soft"]]
+
+
+def test_a_tile_tells_caption_and_value(qtbot, styled):
+    tile = KpiTile("Training loss")
+    qtbot.addWidget(tile)
+    tile.set_value("0.4811", "at step 743")
+    assert QAccessible.queryAccessibleInterface(tile).text(QAccessible.Text.Name) == "Training loss: 0.4811"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_pill_can_be_painted(qtbot, styled, kind: str):
+    pill = Pill("State", kind)
+    qtbot.addWidget(pill)
+    pill.resize(pill.sizeHint())
+    assert not pill.grab().isNull()
+
+
+def test_toasts_stack_and_the_same_words_are_not_repeated(qtbot, styled):
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(900, 600)
+    window.show()
+    overlay = ToastOverlay(window)
+    for text in ("one", "two", "one", "three", "four", "five"):
+        overlay.show_message("info", text)
+    assert overlay.messages() == ["one", "three", "four", "five"]
+    assert len(overlay.messages()) == MOST
+    assert window.rect().contains(overlay.geometry())
+
+
+def test_a_banner_is_hidden_until_it_has_something_to_say(qtbot, styled):
+    banner = Banner()
+    qtbot.addWidget(banner)
+    assert banner.isHidden()
+    banner.show_message("error", "The file is empty; choose another one.")
+    assert not banner.isHidden()
+    banner.clear()
+    assert banner.isHidden()
+
+
+def test_a_shortened_label_tells_the_whole(qtbot, styled):
+    made = ElidedLabel("a very long path " * 20)
+    qtbot.addWidget(made)
+    made.resize(100, 20)
+    assert made.toolTip() == "a very long path " * 20
+
+
+def test_an_empty_state_gives_its_sentence_the_room_it_needs(qtbot, styled):
+    empty = EmptyState("target", "Nothing", "A sentence that is long enough to be wrapped into lines. " * 3, "Go")
+    qtbot.addWidget(empty)
+    assert empty._sentence.height() >= 3 * empty._sentence.fontMetrics().height()
+    with qtbot.waitSignal(empty.asked):
+        empty._button.click()
+
+
+def test_progress_is_bounded_and_told(qtbot, styled):
+    bar = ThinProgressBar()
+    qtbot.addWidget(bar)
+    bar.set_fraction(1.7)
+    assert bar.fraction() == 1.0
+    bar.set_fraction(0.25)
+    assert bar.accessibleDescription() == "25%"
