@@ -14,7 +14,7 @@ from backend.data.sources.source import Report
 Content = TypeVar("Content")
 
 
-class Damaged(Exception):  # noqa: N818 (a state of the folder, answered by writing it again)
+class Damaged(Exception):
     """What lies in the folder is not what was written there."""
 
 
