@@ -1,15 +1,19 @@
 """Panels are tested with the real widgets, recorded runs and a tiny real helper process."""
 
+import dataclasses
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QObject, QProcess
 from PySide6.QtWidgets import QApplication
 
 from app import theme
 from app.core import preferences
+from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
@@ -40,3 +44,18 @@ def context(qtbot, runs: Path, tmp_path: Path):
     made = AppContext.create(chosen)
     yield made
     made.close()
+
+
+@pytest.fixture
+def helped(context: AppContext):
+    """The same services with a small real helper process that answers at once."""
+
+    def make(parent: QObject) -> QProcess:
+        process = QProcess(parent)
+        process.setProgram(sys.executable)
+        process.setArguments([str(Path(__file__).with_name("small_helper.py"))])
+        return process
+
+    made = dataclasses.replace(context, client=BackendClient(make_process=make))
+    yield made
+    made.client.close()

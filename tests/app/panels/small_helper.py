@@ -1,0 +1,144 @@
+"""A small real helper process: the real catalog, and fixed answers about one data file and three models."""
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+
+from backend import catalogue
+from backend.contract import queries
+from backend.contract.catalog import Device
+from backend.contract.resources import resource
+
+DEMO = {
+    "version": 1,
+    "name": "sentiment",
+    "task": {"type": "text_classification", "max_length": 128},
+    "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
+    "data": {
+        "source": "files",
+        "train": str(resource("demo", "sentiment", "train.csv")),
+        "validation": str(resource("demo", "sentiment", "validation.csv")),
+        "columns": {"text": "text", "label": "label"},
+    },
+    "training": {"epochs": 4, "batch_size": 16, "learning_rate": 3e-4, "warmup": 0.06, "seed": 42},
+    "evaluation": {"best_metric": "accuracy"},
+    "hardware": {"engine": "torch", "device": "auto"},
+}
+
+
+def preview(data: dict) -> queries.DataPreview | queries.Mistake:
+    """The first lines of a file with the columns text and label."""
+    path = Path(data["train"])
+    if not path.is_file():
+        return queries.Mistake(f"data.train: there is no file {path}; choose another", "data.train")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    columns = lines[0].split(",")
+    rows = [[line.rpartition(",")[0].strip('"'), line.rpartition(",")[2]] for line in lines[1:101]]
+    known = {"text": "text", "label": "label"} if {"text", "label"} <= set(columns) else {}
+    return queries.DataPreview(
+        columns=columns,
+        rows=rows,
+        row_count=len(lines) - 1,
+        guessed_columns=known,
+        guess_reasons={part: f"{part} is a usual name for it" for part in known},
+        label_counts={"negative": 1200, "positive": 1200},
+        skipped_count=2,
+        skipped=[f"{path.name}:118 the text is empty", f"{path.name}:902 the text is empty"],
+        files=[str(path)],
+    )
+
+
+def described(name: str, converted: bool = False) -> queries.ModelDescription | queries.Mistake:
+    """One of three models by the end of its name."""
+    if name.endswith("nowhere"):
+        return queries.Mistake(f"model.name_or_path: there is no model {name}; choose a folder", "model.name_or_path")
+    old = name.endswith("old-weights") and not converted
+    return queries.ModelDescription(
+        name=name,
+        folder=name,
+        found="folder",
+        architecture="BertForSequenceClassification",
+        model_type="bert",
+        parameters=4_386_178,
+        size_mb=8.8 if not old else 9.1,
+        weights_format="bin" if old else "safetensors",
+        dtype="float16",
+        licence="MIT",
+        max_length=512,
+        vocabulary=30522,
+        tokenizer="WordPiece, 30,522 pieces; fits the model",
+        needs_conversion=old,
+        notes=["A new head with as many outputs as the data has labels will be drawn and trained."],
+    )
+
+
+def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
+    """A plan that follows from the batch size; an absurd one does not fit."""
+    batch, epochs = spec["training"]["batch_size"], spec["training"]["epochs"]
+    if spec["training"]["learning_rate"] > 1:
+        return queries.Mistake("training.learning_rate: 2 is too large; choose 1 or less", "training.learning_rate")
+    per_epoch = -(-2400 // batch)
+    memory = 380.0 + batch * 6
+    fits = memory < 6000
+    return queries.RunPlan(
+        rows=2400,
+        features=2400,
+        steps_per_epoch=per_epoch,
+        total_steps=int(per_epoch * epochs),
+        batch_size=batch,
+        micro_batch_size=batch,
+        accumulation=1,
+        tokens_per_epoch=68_400,
+        parameters=4_386_178,
+        trainable=4_386_178,
+        device="cpu",
+        precision="float32",
+        precision_reason="float32: this processor has no bfloat16 instructions",
+        memory=[queries.PlanPart("weights and optimizer", 70.2), queries.PlanPart("activations", memory - 70.2)],
+        memory_mb=memory,
+        available_mb=6000.0,
+        fits=fits,
+        seconds=52.0,
+        problems=[] if fits else [f"A batch of {batch} rows does not fit; choose fewer rows per device"],
+    )
+
+
+def answered(request: queries.Request) -> object:
+    """The answer to one question."""
+    arguments = request.arguments
+    match request.query:
+        case "catalog":
+            return catalogue.catalog()
+        case "demo_spec":
+            return {"spec": DEMO}
+        case "devices":
+            return queries.DeviceList([Device("cpu", 0, "Processor, 2 cores", 8000.0, 6000.0, ["float32"])])
+        case "preview_data":
+            return preview(arguments["data"])
+        case "describe_model":
+            return described(arguments["name_or_path"])
+        case "convert_model" if arguments.get("consent") is True:
+            return described(arguments["name_or_path"], converted=True)
+        case "plan":
+            return planned(arguments["spec"])
+        case _:
+            return queries.Mistake(f"{request.query} is not answered here")
+
+
+def main() -> None:
+    """Answer line by line."""
+    for line in sys.stdin:
+        request = queries.Request(**json.loads(line))
+        if request.query == "cancel":
+            continue
+        answer = answered(request)
+        is_mistake = isinstance(answer, queries.Mistake)
+        reply = queries.Reply(request.id, error=answer) if is_mistake else queries.Reply(request.id, answer=answer)
+        sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
