@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,7 +19,6 @@ folder, script, polite, firm = sys.argv[1:]
 sys.exit(supervise(RunFolder(folder), [sys.executable, "-c", script, folder], Patience(float(polite), float(firm))))
 """
 
-Until = Callable[[Callable[[], object]], None]
 Supervise = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -32,19 +30,6 @@ def folder(tmp_path: Path) -> Iterator[RunFolder]:
     (path / "spec.yaml").write_text("version: 1\nhardware: {environment: {COLOUR: blue}}\n")
     yield RunFolder(path)
     process_tree.end_all(lambda: process_tree.of_run(str(path)))
-
-
-@pytest.fixture
-def until() -> Until:
-    """Waits for a condition; fails after twenty seconds."""
-
-    def wait(condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 20
-        while not condition():
-            assert time.monotonic() < deadline, "the condition was never met"
-            time.sleep(0.01)
-
-    return wait
 
 
 @pytest.fixture

@@ -1,0 +1,53 @@
+"""Owns the calling of `burnish` as people do, with runs and caches of its own."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backend.contract.processes import child_environment
+
+Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """The runs folder of `burnish`; not there until something makes it."""
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def burnish(tmp_path: Path, runs: Path) -> Burnish:
+    """Runs one command in an empty working folder; its exit code, stdout and stderr."""
+    here = tmp_path / "here"
+    here.mkdir()
+
+    def call(*arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "backend", *map(str, arguments)],
+            cwd=here,
+            env=child_environment({"BURNISH_RUNS": str(runs), **environment}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """The embedded demo's spec, as a file that people could have written."""
+    from backend.contract.resources import resource
+    from backend.contract.spec import file as spec_file
+
+    values = spec_file.read(resource("demo", "sentiment.yaml"))
+    values["model"]["name_or_path"] = str(resource("demo", "bert-tiny"))
+    for split in ("train", "validation"):
+        values["data"][split] = str(resource("demo", "sentiment", f"{split}.csv"))
+    path = tmp_path / "spec.yaml"
+    path.write_text(spec_file.dump(values), encoding="utf-8")
+    return path

@@ -1,0 +1,60 @@
+"""Tests that the doctor says which variable decides, what is obsolete, and never shows a token."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def findings(done) -> str:
+    """All that was found, as text."""
+    return "\n".join(f"{one['state']} {one['text']} {one['mend']}" for one in json.loads(done.stdout))
+
+
+def test_healthy_machine_ends_with_zero(burnish) -> None:
+    done = burnish("doctor")
+
+    assert done.returncode == 0, done.stdout
+    assert "torch" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variable", "folder"), [("HF_HUB_CACHE", ""), ("HF_HOME", "/hub"), ("XDG_CACHE_HOME", "/huggingface/hub")]
+)
+def test_variable_that_decides_the_cache_is_named(
+    burnish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, folder: str
+) -> None:
+    monkeypatch.delenv("HF_HOME", raising=False)
+
+    said = findings(burnish("doctor", "--json", **{variable: str(tmp_path)}))
+
+    assert f"{tmp_path}{folder} (decided by {variable})" in said
+
+
+def test_stronger_variable_wins(burnish, tmp_path: Path) -> None:
+    said = findings(burnish("doctor", "--json", HF_HUB_CACHE=str(tmp_path / "a"), HF_HOME=str(tmp_path / "b")))
+
+    assert f"{tmp_path / 'a'} (decided by HF_HUB_CACHE)" in said
+
+
+def test_variable_that_nothing_reads_is_warned_of(burnish, tmp_path: Path) -> None:
+    said = findings(burnish("doctor", "--json", TRANSFORMERS_CACHE=str(tmp_path)))
+
+    assert "note TRANSFORMERS_CACHE is set, but nothing reads it any more" in said
+    assert f"export HF_HUB_CACHE={tmp_path}" in said
+
+
+def test_token_is_noticed_and_never_shown(burnish) -> None:
+    done = burnish("doctor", HF_TOKEN="hf_abcdefghijklmnopqrstuvwxyz")
+
+    assert "there is a hub token in HF_TOKEN" in done.stdout
+    assert "hf_abc" not in done.stdout + done.stderr
+
+
+def test_runs_folder_that_cannot_be_written_is_missing(burnish, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    done = burnish("doctor", BURNISH_RUNS=str(tmp_path / "file" / "runs"))
+
+    assert done.returncode == 1
+    assert "BURNISH_RUNS" in done.stdout

@@ -1,0 +1,132 @@
+"""Tests that a mistake on the command line gets exit code 2, one sentence with the way out, and leaves nothing behind."""
+
+from pathlib import Path
+
+import pytest
+
+
+def sentence(done) -> str:
+    """What was said, provided it is one line and the exit code is that of bad input."""
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr.strip()
+
+
+def test_unknown_command_names_those_that_there_are(burnish) -> None:
+    assert "'train'" in sentence(burnish("trian"))
+
+
+def test_missing_argument_is_named(burnish) -> None:
+    assert "SPEC" in sentence(burnish("train"))
+
+
+def test_missing_spec_file_is_named(burnish, runs: Path) -> None:
+    assert "nothing.yaml: there is no such spec file" in sentence(burnish("train", "nothing.yaml"))
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("training.learning_rat=1", ["training.learning_rat", "learning_rate"]),
+        ("training.epochs=many", ["training.epochs", "'many'"]),
+        ("task.type=poetry", ["task.type", "'poetry'", "text_classification"]),
+        ("task.max_lenght=3", ["task.max_lenght", "max_length"]),
+        ("hardware.device=toaster", ["hardware.device", "'toaster'", "cuda"]),
+        ("hardware.engine=steam", ["hardware.engine", "'steam'", "torch"]),
+        ("data.source=sky", ["data.source", "'sky'", "files"]),
+        ("evaluation.best_metric=beauty", ["evaluation.best_metric", "'beauty'", "accuracy"]),
+        ("data.columns.label=sentimentality", ["data.columns.label", "'sentimentality'", "text"]),
+        ("training", ["KEY=VALUE"]),
+    ],
+)
+def test_bad_change_names_key_value_and_choices_and_writes_nothing(
+    burnish, spec: Path, runs: Path, change: str, words: list[str]
+) -> None:
+    said = sentence(burnish("train", spec, "--set", change))
+
+    assert [word for word in words if word not in said] == []
+    assert not runs.exists()
+
+
+def test_run_folder_that_exists_is_refused(burnish, spec: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+
+    assert "exists already" in sentence(burnish("train", spec, "--run-folder", there))
+    assert list(there.iterdir()) == []
+
+
+def test_spec_alone_is_no_consent_to_remote_code(burnish, spec: Path, runs: Path) -> None:
+    said = sentence(burnish("train", spec, "--set", "model.trust_remote_code=true"))
+
+    assert "--trust-remote-code" in said
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize("command", ["resume", "stop", "pause", "checkpoint"])
+def test_unknown_run_is_named(burnish, command: str) -> None:
+    assert "yesterday: there is no such run" in sentence(burnish(command, "yesterday"))
+
+
+def test_run_that_does_not_run_cannot_be_stopped(burnish, runs: Path) -> None:
+    (runs / "old").mkdir(parents=True)
+    (runs / "old" / "spec.yaml").write_text("version: 1\n")
+
+    assert "not running" in sentence(burnish("stop", "old"))
+    assert not (runs / "old" / "stop").exists()
+
+
+def test_curves_of_a_run_without_steps_say_so(burnish, runs: Path, tmp_path: Path) -> None:
+    (runs / "old").mkdir(parents=True)
+    (runs / "old" / "spec.yaml").write_text("version: 1\n")
+
+    assert "no steps yet" in sentence(burnish("export", "old", "--csv", tmp_path / "curves.csv"))
+    assert not (tmp_path / "curves.csv").exists()
+
+
+def test_text_file_that_is_no_text_is_named(burnish, tmp_path: Path) -> None:
+    file = tmp_path / "latin.txt"
+    file.write_bytes("naïve".encode("latin-1"))
+
+    assert "not UTF-8" in sentence(burnish("tokenize", "anything", "--file", file))
+
+
+def test_unexpected_exception_is_one_sentence(burnish, runs: Path) -> None:
+    runs.mkdir()
+    (runs / "old").mkdir()
+    (runs / "old" / "spec.yaml").write_text("version: 1\n")
+    (runs / "old" / "events.jsonl").mkdir()
+
+    done = burnish("export", "old", "--csv", "-")
+
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "IsADirectoryError" in done.stderr
+
+
+def test_unexpected_exception_is_shown_in_full_for_debugging(burnish, runs: Path) -> None:
+    (runs / "old" / "events.jsonl").mkdir(parents=True)
+    (runs / "old" / "spec.yaml").write_text("version: 1\n")
+
+    assert "Traceback" in burnish("export", "old", "--csv", "-", BURNISH_DEBUG="1").stderr
+
+
+def test_token_is_hidden_even_in_an_unexpected_sentence(burnish, runs: Path) -> None:
+    secret = "hf_abcdefghijklmnopqrstuvwxyz"
+
+    done = burnish("resume", secret, HF_TOKEN=secret)
+
+    assert secret not in done.stderr
+    assert "[hub token]" in done.stderr
+
+
+def test_no_display_says_what_works_without_one(burnish, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+
+    done = burnish()
+
+    assert done.returncode == 1
+    assert "burnish train" in done.stderr

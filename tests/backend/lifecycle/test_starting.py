@@ -1,0 +1,117 @@
+"""Tests that a run is started by one hand only, whoever asks, and that its processes can be found by its path."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.contract.processes import child_environment, python_command
+from backend.contract.run_folder import RunFolder
+from backend.hardware.launchers.local import LAUNCHER
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+WAITS = """
+import pathlib, signal, sys
+(pathlib.Path(sys.argv[1]) / "ready").touch()
+while True: signal.pause()
+"""
+
+
+def test_of_many_supervisors_at_once_exactly_one_carries_the_run(folder: RunFolder, supervise, until) -> None:
+    crowd = [supervise(WAITS) for _ in range(5)]
+
+    until(lambda: sum(one.poll() is not None for one in crowd) == 4)
+
+    assert sorted(one.poll() for one in crowd if one.poll() is not None) == [2, 2, 2, 2]
+    assert folder.life() == "alive"
+
+
+def test_start_of_a_running_run_is_refused_in_one_sentence(folder: RunFolder, supervise, until) -> None:
+    first = supervise(WAITS)
+    until((folder.path / "ready").exists)
+    log = folder.log.read_bytes()
+
+    with pytest.raises(InputError) as refusal:
+        LAUNCHER().start(folder)
+
+    assert str(refusal.value) == f"{folder.name}: this run is already running (process {first.pid})"
+    assert folder.log.read_bytes() == log
+
+
+def test_resume_of_a_running_run_exits_with_two(folder: RunFolder, supervise, until) -> None:
+    supervise(WAITS)
+    until((folder.path / "ready").exists)
+    command = python_command("backend", "resume", str(folder.path))
+
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "already running" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_started_run_outlives_who_started_it(folder: RunFolder, until) -> None:
+    # A spec without a model fails, but as a run: with a final event and an exit record, after the starter is gone.
+    starter = (
+        "import sys; from backend.contract.run_folder import RunFolder\n"
+        "from backend.hardware.launchers.local import LAUNCHER\n"
+        "supervisor = LAUNCHER().start(RunFolder(sys.argv[1])); print(supervisor.pid, flush=True)\n"
+        "import os; os._exit(0)"
+    )
+    command = [sys.executable, "-P", "-c", starter, str(folder.path)]
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=True)
+
+    record = folder.process_record()
+    assert record
+    assert record.supervisor_pid == int(done.stdout)
+    until(lambda: folder.life() == "ended")
+    assert b'"failed"' in folder.events.read_bytes()
+
+
+def test_path_and_environment_of_the_spec_reach_the_processes(folder: RunFolder, until) -> None:
+    supervisor = LAUNCHER().start(folder)
+
+    command = Path(f"/proc/{supervisor.pid}/cmdline").read_bytes().split(b"\0")
+    environment = Path(f"/proc/{supervisor.pid}/environ").read_bytes().split(b"\0")
+    supervisor.wait()
+
+    assert os.fsencode(folder.path) in command
+    assert b"COLOUR=blue" in environment
+
+
+def test_supervisor_has_a_session_of_its_own(folder: RunFolder) -> None:
+    supervisor = LAUNCHER().start(folder)
+
+    assert os.getsid(supervisor.pid) == supervisor.pid
+    supervisor.wait()
+
+
+@pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
+def test_request_of_a_person_reaches_the_run_folder(folder: RunFolder, supervise, until, kind: str) -> None:
+    supervise(WAITS)
+    until((folder.path / "ready").exists)
+    command = python_command("backend", kind, str(folder.path))
+
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert folder.requested() == kind
+
+
+def test_stop_now_ends_an_engine_that_does_not_listen(folder: RunFolder, supervise, until) -> None:
+    supervisor = supervise(WAITS)
+    until((folder.path / "ready").exists)
+    until(lambda: folder.process_record().engine_pid)
+
+    command = python_command("backend", "stop", str(folder.path), "--now")
+    subprocess.run(command, env=child_environment(), capture_output=True, check=True)
+
+    assert supervisor.wait() == 1
+    record = folder.exit_record()
+    assert record
+    assert record.returncode == -signal.SIGTERM

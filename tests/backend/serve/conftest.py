@@ -1,0 +1,94 @@
+"""Owns a real helper process and the questions that tests put to it."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from backend import process_tree
+from backend.contract.processes import child_environment, python_command
+from backend.contract.resources import resource
+
+
+class Helper:
+    """One `burnish serve`; replies are kept until they are asked for."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            python_command("backend", "serve"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=child_environment(),
+        )
+        self.progress: list[dict[str, Any]] = []
+        self._replies: dict[int, dict[str, Any]] = {}
+        self._number = 0
+
+    def ask(self, query: str, **arguments: Any) -> int:
+        """Send a question; its number."""
+        self._number += 1
+        self.send({"id": self._number, "query": query, "arguments": arguments})
+        return self._number
+
+    def cancel(self, number: int) -> None:
+        """Take a question back."""
+        self.send({"id": number, "query": "cancel"})
+
+    def send(self, request: dict[str, Any]) -> None:
+        """One line."""
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def reply(self, number: int) -> dict[str, Any]:
+        """The last reply to a question; progress on the way is kept in `progress`."""
+        while number not in self._replies:
+            line = self.process.stdout.readline()
+            assert line, self.process.stderr.read().decode()
+            reply = json.loads(line)
+            if "progress" in reply:
+                self.progress.append(reply)
+            else:
+                self._replies[reply["id"]] = reply
+        return self._replies.pop(number)
+
+    def answer(self, query: str, **arguments: Any) -> Any:
+        """Ask and wait."""
+        reply = self.reply(self.ask(query, **arguments))
+        assert "answer" in reply, reply
+        return reply["answer"]
+
+    def mistake(self, query: str, **arguments: Any) -> str:
+        """Ask and wait for the sentence why there is no answer."""
+        return self.reply(self.ask(query, **arguments))["error"]["message"]
+
+    def workers(self) -> set[int]:
+        """The processes that answer."""
+        return process_tree.descendants(self.process.pid)
+
+    def close(self) -> int:
+        """Close its stdin and wait for its end."""
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return self.process.wait()
+
+
+@pytest.fixture
+def helper() -> Iterator[Helper]:
+    """A helper that is ended after the test, however it went."""
+    started = Helper()
+    yield started
+    workers = started.workers()
+    started.close()
+    assert not workers & {process.pid for process in process_tree.processes()}
+
+
+@pytest.fixture
+def tokenizer() -> str:
+    """The demo model's folder."""
+    return os.fspath(resource("demo", "bert-tiny"))

@@ -1,0 +1,108 @@
+"""Tests that predictions are filtered, sorted and exported as people asked, and safely for spreadsheets."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from backend.contract.errors import InputError
+from backend.queries.predictions import QUERIES
+
+FILTER, EXPORT = (query.answer for query in QUERIES)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    """Four predictions, one of them wrong, one without an actual value."""
+    table = pa.table(
+        {
+            "text": ["=SUM(A1)", "Good, really", "bad", '"quoted"\nline'],
+            "stars": [3, 5, 1, 4],
+            "prediction": ["pos", "pos", "neg", "pos"],
+            "actual": ["neg", "pos", "neg", None],
+            "margin": [-0.5, 0.25, 1.0, 0.0],
+            "n_best": [[1, 2], [3], [], None],
+        }
+    )
+    path = tmp_path / "predictions.parquet"
+    parquet.write_table(table, path)
+    return str(path)
+
+
+def rows(**arguments: object) -> list[int]:
+    """The row numbers that `filter_predictions` finds."""
+    answer = FILTER(arguments, lambda progress: None)
+    with pa.memory_map(answer.arrow) as source:
+        found = pa.ipc.open_file(source).read_all().column("row").to_pylist()
+    Path(answer.arrow).unlink()
+    assert answer.count == len(found)
+    return found
+
+
+def test_wrong_predictions_are_found(file: str) -> None:
+    assert rows(parquet=file, right=False) == [0]
+
+
+def test_right_predictions_are_found(file: str) -> None:
+    assert rows(parquet=file, right=True) == [1, 2]
+
+
+def test_text_is_looked_for_in_every_column_whatever_its_case(file: str) -> None:
+    assert rows(parquet=file, text="GOOD") == [1]
+
+
+def test_rows_are_sorted_and_filtered_together(file: str) -> None:
+    assert rows(parquet=file, right=True, sort_by="stars") == [2, 1]
+    assert rows(parquet=file, sort_by="stars", descending=True) == [1, 3, 0, 2]
+
+
+def test_unknown_column_is_named(file: str) -> None:
+    with pytest.raises(InputError, match=r"'beauty' is no column.*stars"):
+        rows(parquet=file, sort_by="beauty")
+
+
+def exported(file: str, tmp_path: Path, **arguments: object) -> bytes:
+    """What `export_predictions` writes."""
+    output = tmp_path / "out.csv"
+    EXPORT({"parquet": file, "output": str(output), **arguments}, lambda progress: None)
+    return output.read_bytes()
+
+
+def test_export_reads_back_equal(file: str, tmp_path: Path) -> None:
+    import csv
+    import io
+
+    found = list(csv.DictReader(io.StringIO(exported(file, tmp_path).decode(), newline="")))
+
+    assert [row["text"] for row in found] == ["=SUM(A1)", "Good, really", "bad", '"quoted"\nline']
+    assert [row["n_best"] for row in found] == ["[1, 2]", "[3]", "[]", ""]
+
+
+def test_formulas_are_defused_and_numbers_are_not(file: str, tmp_path: Path) -> None:
+    first = exported(file, tmp_path, defuse=True).decode().splitlines()[1]
+
+    assert first.startswith("'=SUM(A1),")
+    assert ",-0.5," in first
+
+
+def test_bom_is_written_when_asked(file: str, tmp_path: Path) -> None:
+    assert exported(file, tmp_path, bom=True).startswith(b"\xef\xbb\xbftext,")
+
+
+def test_chosen_rows_are_exported_in_their_order(file: str, tmp_path: Path) -> None:
+    content = exported(file, tmp_path, indices=[2, 1]).decode()
+
+    assert [line.split(",")[0] for line in content.splitlines()[1:]] == ["bad", '"Good']
+
+
+def test_rows_of_a_filter_are_exported(file: str, tmp_path: Path) -> None:
+    found = FILTER({"parquet": file, "right": False}, lambda progress: None)
+
+    assert len(exported(file, tmp_path, indices=found.arrow).splitlines()) == 2
+    Path(found.arrow).unlink()
+
+
+def test_missing_folder_leaves_nothing(file: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        EXPORT({"parquet": file, "output": str(tmp_path / "no" / "out.csv")}, lambda progress: None)

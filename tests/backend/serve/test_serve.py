@@ -1,0 +1,122 @@
+"""Tests that the helper answers in whatever order, one question never delays or breaks another, and it leaves nothing."""
+
+import os
+import signal
+import sys
+
+import pytest
+
+from backend import process_tree
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stops and looks at processes")
+
+
+def stopped_worker(helper, until) -> int:
+    """The worker that waits for the first question, put to sleep: whatever it is asked now is slow."""
+    until(lambda: len(helper.workers()) == 1)
+    (worker,) = helper.workers()
+    os.kill(worker, signal.SIGSTOP)
+    return worker
+
+
+def test_catalog_is_answered(helper) -> None:
+    assert {task["name"] for task in helper.answer("catalog")["tasks"]} >= {"text_classification", "causal_lm"}
+
+
+def test_tokens_and_text_go_there_and_back(helper, tokenizer: str) -> None:
+    found = helper.answer("tokenize", tokenizer=tokenizer, text="Hello, world")
+    ids = [token[0] for token in found["tokens"]]
+
+    assert [token[1] for token in found["tokens"]] == ["[CLS]", "hello", ",", "world", "[SEP]"]
+    assert helper.answer("decode", tokenizer=tokenizer, ids=ids, skip_special=True) == {"text": "hello, world"}
+
+
+def test_slow_question_delays_no_other(helper, until, tokenizer: str) -> None:
+    stopped_worker(helper, until)
+    slow = helper.ask("catalog")
+
+    assert helper.answer("tokenize", tokenizer=tokenizer, text="quick")["words"] == 1
+
+    helper.cancel(slow)
+    assert helper.reply(slow)["error"]["message"] == "cancelled"
+
+
+def test_cancelled_question_takes_its_process_along(helper, until) -> None:
+    worker = stopped_worker(helper, until)
+    slow = helper.ask("catalog")
+    helper.cancel(slow)
+    helper.reply(slow)
+
+    until(lambda: worker not in {process.pid for process in process_tree.processes()})
+
+
+def test_killed_worker_costs_one_answer(helper, until) -> None:
+    worker = stopped_worker(helper, until)
+    lost = helper.ask("catalog")
+    # The helper has handed the question out once a later one is answered.
+    helper.mistake("nonsense")
+    os.kill(worker, signal.SIGKILL)
+
+    assert "killed by signal 9" in helper.reply(lost)["error"]["message"]
+    assert helper.answer("catalog")["tasks"]
+
+
+def test_same_tokenizer_is_asked_in_the_same_worker(helper, tokenizer: str) -> None:
+    helper.answer("tokenize", tokenizer=tokenizer, text="one")
+    before = helper.workers()
+
+    helper.answer("tokenize", tokenizer=tokenizer, text="two")
+
+    assert helper.workers() == before
+
+
+def test_mistake_names_the_field(helper) -> None:
+    reply = helper.reply(helper.ask("tokenize", tokenizer="/nowhere/at/all", text="x"))
+
+    assert reply["error"]["field"] == "model.tokenizer"
+    assert "/nowhere/at/all" in reply["error"]["message"]
+
+
+def test_unknown_question_is_refused(helper) -> None:
+    assert "nonsense" in helper.mistake("nonsense")
+
+
+def test_missing_argument_is_named(helper) -> None:
+    assert "'text'" in helper.mistake("tokenize", tokenizer="x")
+
+
+def test_line_that_is_no_question_is_passed_over(helper) -> None:
+    helper.process.stdin.write(b"what?\n")
+
+    assert helper.answer("catalog")["tasks"]
+
+
+def test_large_answer_is_an_arrow_file(helper, tokenizer: str) -> None:
+    import pyarrow as pa
+
+    answer = helper.answer("tokenize", tokenizer=tokenizer, text="good morning " * 20_000)
+
+    with pa.memory_map(answer["arrow"]) as source:
+        table = pa.ipc.open_file(source).read_all()
+        assert table.num_rows == 40_002
+        assert table.column_names[:2] == ["id", "piece"]
+        assert table.schema.metadata[b"field"] == b"tokens"
+    os.unlink(answer["arrow"])  # noqa: PTH108
+
+
+def test_closed_stdin_ends_the_helper_and_its_workers(helper, until) -> None:
+    worker = stopped_worker(helper, until)
+    helper.ask("catalog")
+
+    assert helper.close() == 0
+    assert worker not in {process.pid for process in process_tree.processes()}
+
+
+def test_killed_helper_leaves_no_worker(helper, until) -> None:
+    until(helper.workers)
+    workers = helper.workers()
+
+    helper.process.kill()
+    helper.process.wait()
+
+    until(lambda: not workers & {process.pid for process in process_tree.processes()})
