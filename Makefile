@@ -9,7 +9,7 @@ QUICK := tests/architecture tests/contract tests/backend/data tests/backend/toke
 RUFF := .venv/bin/ruff
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format screenshots lock clean moved
+.PHONY: help demo test check format docs screenshots lock clean moved
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -30,6 +30,9 @@ check: $(STAMP) ## format, lint, import contracts, types and the quick tests
 format: $(STAMP) ## lay out the code as `make check` wants it
 	@$(RUFF) check --fix-only --quiet .
 	@$(RUFF) format .
+
+docs: $(STAMP) ## docs/settings.md from the declarations of all settings
+	@$(PYTHON) -m docs.settings_page
 
 screenshots: $(STAMP) ## every page in both themes, from a recorded run, into docs/screenshots
 	@QT_QPA_PLATFORM=offscreen $(PYTHON) docs/screenshots.py docs/screenshots

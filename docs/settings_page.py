@@ -1,0 +1,95 @@
+"""Owns docs/settings.md: every setting of a spec, written from the one declaration that forms and --set also use.
+
+`make docs` writes it; a test says when it is out of date.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from backend.catalogue import catalog
+
+PAGE = Path(__file__).with_name("settings.md")
+SECTIONS = ("model", "data", "training", "evaluation", "hardware")
+HEAD = """# Settings
+
+A spec has the sections below. Each setting can be given in the spec file, or on a command line as
+`--set section.name=VALUE`; values are YAML 1.2. Without a default a setting must be given. This page is written from
+the program's own declarations by `make docs`.
+"""
+
+Schema = dict[str, Any]
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    known = catalog()
+    definitions = known.spec["$defs"]
+    yield HEAD
+    yield "## The spec itself\n"
+    yield from _table({name: it for name, it in known.spec["properties"].items() if name not in SECTIONS}, known.spec)
+    for task in known.tasks:
+        yield f"## task: {{type: {task.name}}}\n\n{task.description}\n"
+        yield from _table(
+            {name: it for name, it in task.settings["properties"].items() if name != "type"}, task.settings
+        )
+        columns = "; ".join(f"`{it.name}` ({it.description.rstrip('.').lower()})" for it in task.columns)
+        yield f"Columns: {columns}. Metrics: {', '.join(f'`{name}`' for name in task.metrics)}.\n"
+    for section in SECTIONS:
+        schema = next(it for it in definitions.values() if it["title"].lower() == f"{section}section")
+        yield f"## {section}\n\n{schema['description'].splitlines()[0]}\n"
+        yield from _table(schema["properties"], schema)
+        if section == "data":
+            yield from _members("source", known.sources)
+        if section == "hardware":
+            yield from _members("engine", known.engines)
+
+
+def _members(kind: str, members: list[Any]) -> Iterator[str]:
+    for member in members:
+        yield f"### With {kind}: {member.name}\n\n{member.description.rstrip('.')}.\n"
+        if member.settings.get("properties"):
+            yield from _table(member.settings["properties"], member.settings)
+
+
+def _table(properties: dict[str, Schema], schema: Schema) -> Iterator[str]:
+    yield "| setting | values | default | |"
+    yield "|---|---|---|---|"
+    for name, it in properties.items():
+        needed = name in schema.get("required", ())
+        default = "" if needed else f"`{json.dumps(it.get('default'), ensure_ascii=False)}`"
+        cells = (f"`{name}`", _values(it), default, _text(it.get("description", "")))
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _values(it: Schema) -> str:
+    if "anyOf" in it:
+        return " or ".join(dict.fromkeys(_values(choice) for choice in it["anyOf"]))
+    if "enum" in it:
+        return ", ".join(f"`{value}`" for value in it["enum"])
+    if "const" in it:
+        return f"`{it['const']}`"
+    kind = {"null": "empty", "array": "list", "object": "mapping", "string": "text", "boolean": "`true`, `false`"}
+    plain = kind.get(it.get("type", ""), it.get("type", "any"))
+    if it.get("type") == "array" and "items" in it:
+        plain = f"list of {_values(it['items'])}"
+    return " ".join(filter(None, [plain, _bounds(it)]))
+
+
+def _bounds(it: Schema) -> str:
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    return ", ".join(f"{sign} {it[name]:g}" for name, sign in signs.items() if name in it)
+
+
+def _text(description: str) -> str:
+    return " ".join(description.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
