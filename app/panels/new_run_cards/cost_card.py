@@ -77,8 +77,9 @@ class CostCard(Card):
         self.notes.setText("  ·  ".join(notes))
         self.notes.setVisible(bool(notes))
 
-    def show_reason(self, reason: str) -> None:
-        """Why Start cannot be pressed; empty where it can."""
+    def show_reason(self, reason: str, is_problem: bool) -> None:
+        """Why Start cannot be pressed, a problem or just something still to do; empty where it can."""
+        theme.role(self.reason, "danger" if is_problem else "muted")
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
         self.reason.setText(reason)

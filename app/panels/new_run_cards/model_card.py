@@ -67,7 +67,8 @@ class ModelCard(Card):
         self.name.setAccessibleName("Model folder or hub id")
         browse = IconToolButton("folder", "Choose a model folder")
         browse.clicked.connect(self._on_browse)
-        embedded = QPushButton("Embedded bert-tiny")
+        embedded = QPushButton("bert-tiny")
+        embedded.setToolTip("The embedded demo model")
         theme.role(embedded, "chip")
         embedded.clicked.connect(lambda: self.choose(str(resource("demo", "bert-tiny"))))
         self.embedded = embedded
@@ -91,12 +92,10 @@ class ModelCard(Card):
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(5)
         for number, (name, value) in enumerate(self.facts.items()):
-            row, column = divmod(number, 2)
-            grid.addWidget(label(name, "muted"), row, 2 * column)
-            grid.addWidget(value, row, 2 * column + 1)
+            grid.addWidget(label(name, "muted"), number, 0)
+            grid.addWidget(value, number, 1)
         grid.setColumnMinimumWidth(0, 104)
-        grid.setColumnStretch(1, 3)
-        grid.setColumnStretch(3, 2)
+        grid.setColumnStretch(1, 1)
         return holder
 
     # The choice

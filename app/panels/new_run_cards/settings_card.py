@@ -46,7 +46,7 @@ class SettingsCard(Card):
         self.body.addLayout(self._few)
         rows = Rows()
         rows.setColumnMinimumWidth(0, 150)
-        rows.setContentsMargins(0, 0, 34, 0)
+        rows.setContentsMargins(0, 0, 37, 0)
         rows.add("Best checkpoint by", self.best)
         self.body.addLayout(rows)
         self._more = QToolButton()

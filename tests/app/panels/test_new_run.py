@@ -29,7 +29,7 @@ def panel(qtbot, helped):
 @pytest.fixture
 def demo(qtbot, panel):
     panel.demo.click()
-    qtbot.waitUntil(lambda: panel.plan is not None and not panel.reason())
+    qtbot.waitUntil(lambda: panel.findings.plan is not None and not panel.reason())
     return panel
 
 
@@ -50,7 +50,7 @@ def test_start_waits_with_the_reason_beside_it(qtbot, panel):
 
 def test_columns_are_guessed_with_the_reason(qtbot, panel):
     panel.data.train.choose(TRAIN)
-    qtbot.waitUntil(lambda: panel.preview is not None)
+    qtbot.waitUntil(lambda: panel.findings.preview is not None)
     assert panel.draft.get("data.columns") == {"text": "text", "label": "label"}
     assert panel.data.columns.boxes["label"].currentData() == "label"
     assert "usual name" in panel.data.columns._reasons["label"].text()
@@ -58,7 +58,7 @@ def test_columns_are_guessed_with_the_reason(qtbot, panel):
 
 def test_real_rows_labels_and_skipped_rows_are_shown(qtbot, panel):
     panel.data.train.choose(TRAIN)
-    qtbot.waitUntil(lambda: panel.preview is not None)
+    qtbot.waitUntil(lambda: panel.findings.preview is not None)
     assert panel.data.table.shown_count() == 100
     assert "positive" in panel.data.labels.text()
     assert "train.csv:118" in panel.data.skipped.text()
@@ -108,7 +108,7 @@ def test_validation_is_a_fraction_a_file_or_nothing(qtbot, panel):
 
 def test_what_the_models_folder_holds_is_shown(qtbot, panel):
     panel.model_card.embedded.click()
-    qtbot.waitUntil(lambda: panel.model is not None)
+    qtbot.waitUntil(lambda: panel.findings.model is not None)
     assert panel.draft.get("model.name_or_path") == MODEL
     assert panel.model_card.facts["Parameters"].text() == "4.39 M"
     assert panel.model_card.facts["Licence"].text() == "MIT"
@@ -127,7 +127,7 @@ def test_old_weights_are_converted_only_after_consent(qtbot, panel):
     qtbot.waitUntil(lambda: panel.model_card.convert.isVisible())
     assert "converted once" in panel.reason()
     panel.model_card.convert.click()
-    qtbot.waitUntil(lambda: panel.model is not None and not panel.model.needs_conversion)
+    qtbot.waitUntil(lambda: panel.findings.model is not None and not panel.findings.model.needs_conversion)
     assert not panel.model_card.convert.isVisible()
     qtbot.waitUntil(panel.cost.start.isEnabled)
 

@@ -1,0 +1,179 @@
+"""Owns what the helper process says about a draft: its data, its model, its cost, and why it cannot be started."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app.core.draft import Draft
+from app.core.preferences import Preferences
+from app.panels.new_run_cards.inquiry import Inquiry, MakeArguments
+from app.services.backend_client import BackendClient, OnAnswer
+from backend.contract.queries import DataPreview, Mistake, ModelDescription, Progress, RunPlan
+
+CONVERSION = "The model's weights must be converted once; the card of the model says how."
+CODE = "The model wants to run code of its own, to which you have not agreed."
+TOPICS = ("data", "model", "plan")
+
+
+class Findings(QObject):
+    """Asks again when it is told what has changed; `problems` maps a topic to the sentence that stands in the way."""
+
+    asking = Signal(str, object)
+    """A topic is being looked into; a Progress or None."""
+    emptied = Signal(str)
+    """There is nothing to look into."""
+    previewed = Signal(object)
+    described = Signal(object)
+    planned = Signal(object)
+    devices_found = Signal(object)
+    refused = Signal(str, object)
+    """Topic and Mistake."""
+    changed = Signal()
+    """`problems` may be others."""
+
+    def __init__(self, client: BackendClient, preferences: Preferences, draft: Draft, parent: QObject) -> None:
+        super().__init__(parent)
+        self._client, self._preferences, self._draft = client, preferences, draft
+        self.preview: DataPreview | None = None
+        self.model: ModelDescription | None = None
+        self.plan: RunPlan | None = None
+        self.problems: dict[str, str] = {}
+        self.ready = False
+        """Whether the draft can be asked about: the catalog is here."""
+        self.plannable = True
+        """Whether nothing is missing for a plan."""
+        self._preview = self._inquiry("preview_data", "data", self._data_arguments, self._on_preview)
+        self._description = self._inquiry("describe_model", "model", self._model_arguments, self._on_model)
+        self._conversion = self._inquiry("convert_model", "model", self._conversion_arguments, self._on_model)
+        self._plan = self._inquiry("plan", "plan", self._plan_arguments, self._on_plan)
+        self._devices = self._inquiry("devices", "devices", self._device_arguments, self.devices_found.emit)
+
+    def _inquiry(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> Inquiry:
+        def on_error(mistake: Mistake) -> None:
+            self._on_mistake(topic, mistake)
+
+        def on_progress(progress: Progress) -> None:
+            self.asking.emit(topic, progress)
+
+        return Inquiry(self._client, query, arguments, on_answer, on_error, on_progress, parent=self)
+
+    # What has changed
+
+    def everything_changed(self) -> None:
+        """Another spec: ask about all of it, at once."""
+        for inquiry in (self._preview, self._description, self._plan):
+            inquiry.ask_now()
+        self.changed.emit()
+
+    def data_changed(self) -> None:
+        """Other files or columns."""
+        self._preview.ask_soon()
+        self.something_changed()
+
+    def model_changed(self) -> None:
+        """Another model."""
+        self._description.ask_soon()
+        self.something_changed()
+
+    def engine_changed(self) -> None:
+        """Another engine sees other devices."""
+        self._devices.ask_soon()
+        self.something_changed()
+
+    def something_changed(self) -> None:
+        """Every change may change the cost."""
+        self.plan = None
+        self.problems.pop("plan", None)
+        self._plan.ask_soon()
+        self.changed.emit()
+
+    def convert(self) -> None:
+        """The person has agreed to convert the model's weights once."""
+        self._conversion.ask_now()
+
+    def trusts_model(self) -> bool:
+        """Whether this user has agreed to the model's own code."""
+        return self.model is not None and self._preferences.trusts(self.model.name, self.model.commit)
+
+    def blocking(self) -> str:
+        """The first problem, or nothing."""
+        return next((self.problems[topic] for topic in TOPICS if topic in self.problems), "")
+
+    def refuse(self, sentence: str) -> None:
+        """The run was not started, for this reason."""
+        self.problems["plan"] = sentence
+        self.changed.emit()
+
+    # What is asked
+
+    def _device_arguments(self) -> dict[str, Any]:
+        return {"engine": self._draft.get("hardware.engine", "torch")}
+
+    def _data_arguments(self) -> dict[str, Any] | None:
+        self.preview = None
+        self.problems.pop("data", None)
+        if not self.ready or not (self._draft.get("data.train") or self._draft.get("data.source") != "files"):
+            self.emptied.emit("data")
+            return None
+        self.asking.emit("data", None)
+        return {"task": self._draft.get("task"), "data": self._draft.get("data")}
+
+    def _model_arguments(self) -> dict[str, Any] | None:
+        self.model = None
+        self.problems.pop("model", None)
+        if not self.ready or not self._draft.get("model.name_or_path"):
+            self.emptied.emit("model")
+            return None
+        self.asking.emit("model", None)
+        return {
+            "name_or_path": self._draft.get("model.name_or_path"),
+            "revision": self._draft.get("model.revision", "main"),
+            "task": self._draft.get("task.type"),
+        }
+
+    def _conversion_arguments(self) -> dict[str, Any] | None:
+        arguments = self._model_arguments()
+        return {**arguments, "consent": True} if arguments else None
+
+    def _plan_arguments(self) -> dict[str, Any] | None:
+        self.plan = None
+        self.problems.pop("plan", None)
+        if not self.ready or not self.plannable:
+            self.emptied.emit("plan")
+            return None
+        self.asking.emit("plan", None)
+        return {"spec": self._draft.values()}
+
+    # What is answered
+
+    def _on_preview(self, preview: DataPreview) -> None:
+        self.preview = preview
+        for part, column in preview.guessed_columns.items():
+            if not self._draft.get(f"data.columns.{part}"):
+                self._draft.set(f"data.columns.{part}", column)
+        self.previewed.emit(preview)
+        self.something_changed()
+
+    def _on_model(self, model: ModelDescription) -> None:
+        self.model = model
+        if model.problem:
+            self.problems["model"] = model.problem
+        elif model.needs_conversion:
+            self.problems["model"] = CONVERSION
+        elif model.needs_remote_code and not self.trusts_model():
+            self.problems["model"] = CODE
+        self.described.emit(model)
+        self.something_changed()
+
+    def _on_plan(self, plan: RunPlan) -> None:
+        self.plan = plan
+        if plan.problems:
+            self.problems["plan"] = plan.problems[0]
+        self.planned.emit(plan)
+        self.changed.emit()
+
+    def _on_mistake(self, topic: str, mistake: Mistake) -> None:
+        if topic in TOPICS:
+            self.problems[topic] = mistake.message
+        self.refused.emit(topic, mistake)
+        self.changed.emit()
