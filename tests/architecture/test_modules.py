@@ -16,6 +16,7 @@ CATCHES_EVERYTHING = {
 PROCESS_ENTRIES = {
     "backend/__main__.py",
     "backend/supervisor.py",
+    "backend/queries/worker.py",
     "backend/serve.py",
     "backend/train.py",
     "app/__main__.py",
