@@ -13,7 +13,7 @@ class InputError(ValueError):
         self.field = field
 
 
-class RunFailed(RuntimeError):  # noqa: N818  the field says "the run failed"
+class RunFailed(RuntimeError):
     """A run that had started cannot go on; the message says why, `hint` which setting helps."""
 
     def __init__(self, message: str, code: str = "unknown", hint: str = "") -> None:

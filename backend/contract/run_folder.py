@@ -42,7 +42,7 @@ class ExitRecord:
     message: str = ""
 
 
-class RunLocked(RuntimeError):  # noqa: N818  a state, not a fault
+class RunLocked(RuntimeError):
     """Another process carries this run."""
 
 

@@ -60,9 +60,9 @@ def test_services_have_no_widgets(modules: list[Module]):
     assert found(modules, {"PySide6.QtWidgets", "PySide6.QtGui", "pyqtgraph"}, inside="app/services/") == []
 
 
-@pytest.mark.parametrize("inside", ["app/", "backend/"])
-def test_nothing_is_pickled(modules: list[Module], inside: str):
-    assert found(modules, UNSAFE, inside=inside) == []
+def test_nothing_is_pickled(modules: list[Module]):
+    """The throwaway converter alone names the module, for its exception; `torch.load` has a rule of its own below."""
+    assert found(modules, UNSAFE, but="backend/engines/torch/convert_weights.py") == []
 
 
 def test_nothing_listens(modules: list[Module]):
