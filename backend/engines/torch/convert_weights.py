@@ -1,0 +1,95 @@
+"""Owns the throwaway process that turns pickled weights into safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
+
+Only tensors are unpickled (`weights_only=True`); a file that holds anything else is refused in one line on stderr.
+"""
+
+import json
+import pickle
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from backend.models.weights import BIN, BIN_INDEX, SAFETENSORS, SAFETENSORS_INDEX
+
+_KEPT = {".json", ".txt", ".model", ".tiktoken", ".md", ".bpe"}
+_REFUSED = 3
+_GLOBAL = re.compile(r"(?:GLOBAL|global|function) ([\w.]+)")
+_LARGEST_COPIED = 100 * 1024 * 1024
+
+
+def main(source: Path, target: Path) -> int:
+    """Write the folder; gives the exit code."""
+    try:
+        if (source / BIN).is_file():
+            _convert_file(source / BIN, target / SAFETENSORS)
+        else:
+            _convert_shards(source, target)
+    except (pickle.UnpicklingError, ValueError, RuntimeError, EOFError) as error:
+        sys.stderr.write(f"\n{_reason(error)}\n")
+        return _REFUSED
+    for path in source.iterdir():
+        small = path.is_file() and path.stat().st_size <= _LARGEST_COPIED
+        if small and path.suffix in _KEPT and path.name != BIN_INDEX:
+            shutil.copyfile(path, target / path.name)
+    return 0
+
+
+def _convert_shards(source: Path, target: Path) -> None:
+    index = json.loads((source / BIN_INDEX).read_text(encoding="utf-8"))
+    shards = sorted(set(index["weight_map"].values()))
+    places: dict[str, str] = {}
+    for number, shard in enumerate(shards, 1):
+        name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        places |= dict.fromkeys(_convert_file(source / Path(shard).name, target / name), name)
+    text = json.dumps({"metadata": index.get("metadata", {}), "weight_map": places}, indent=2)
+    (target / SAFETENSORS_INDEX).write_text(text, encoding="utf-8")
+
+
+def _convert_file(source: Path, target: Path) -> list[str]:
+    tensors = _without_ties(_read(source))
+    if not tensors:
+        raise ValueError(f"{source.name} holds no tensors")
+    save_file(tensors, target, metadata={"format": "pt"})
+    return list(tensors)
+
+
+def _read(path: Path) -> dict[str, torch.Tensor]:
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except RuntimeError as error:
+        if "mmap" not in str(error):
+            raise
+        found = torch.load(path, map_location="cpu", weights_only=True)  # the format before torch 1.6
+    if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
+        found = found["state_dict"]
+    if not isinstance(found, dict):
+        raise ValueError(f"{path.name} holds no table of tensors")
+    return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
+
+
+def _without_ties(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    # Tied weights stand once, as transformers itself writes them: some architectures untie what a file holds twice.
+    kept: dict[str, torch.Tensor] = {}
+    seen: set[tuple] = set()
+    for name, value in tensors.items():
+        view = (value.untyped_storage().data_ptr(), value.storage_offset(), value.shape, value.stride())
+        if value.numel() == 0 or view not in seen:
+            seen.add(view)
+            kept[name] = value.clone(memory_format=torch.contiguous_format)
+    return kept
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, pickle.UnpicklingError):
+        found = _GLOBAL.search(str(error))
+        what = f" ({found.group(1)})" if found else ""
+        return f"it holds code where only weights may be{what}, so it was not opened"
+    return str(error).splitlines()[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -1,0 +1,101 @@
+"""Owns which architectures can do what: read from transformers' own tables, without running transformers."""
+
+import ast
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from backend.contract.heads import Head
+
+_TABLES = {
+    Head.CAUSAL_LM: "CAUSAL_LM",
+    Head.MASKED_LM: "MASKED_LM",
+    Head.SEQ2SEQ_LM: "SEQ_TO_SEQ_CAUSAL_LM",
+    Head.SEQUENCE_CLASSIFICATION: "SEQUENCE_CLASSIFICATION",
+    Head.SEQUENCE_REGRESSION: "SEQUENCE_CLASSIFICATION",
+    Head.TOKEN_CLASSIFICATION: "TOKEN_CLASSIFICATION",
+    Head.QUESTION_ANSWERING: "QUESTION_ANSWERING",
+    Head.QUESTION_ANSWERING_BEAM: "QUESTION_ANSWERING",
+    Head.MULTIPLE_CHOICE: "MULTIPLE_CHOICE",
+}
+_AUDIO = ("SPEECH_SEQ_2_SEQ", "AUDIO_CLASSIFICATION", "CTC", "AUDIO_XVECTOR", "TEXT_TO_SPECTROGRAM", "TEXT_TO_WAVEFORM")
+_IMAGES = (
+    "IMAGE", "IMAGE_CLASSIFICATION", "ZERO_SHOT_IMAGE_CLASSIFICATION", "MASKED_IMAGE_MODELING", "IMAGE_SEGMENTATION",
+    "SEMANTIC_SEGMENTATION", "UNIVERSAL_SEGMENTATION", "OBJECT_DETECTION", "ZERO_SHOT_OBJECT_DETECTION",
+    "DEPTH_ESTIMATION", "VIDEO_CLASSIFICATION", "VISUAL_QUESTION_ANSWERING", "IMAGE_TO_IMAGE", "MASK_GENERATION",
+)  # fmt: skip
+_WORDS = {
+    Head.CAUSAL_LM: "continue text",
+    Head.MASKED_LM: "fill in masked words",
+    Head.SEQ2SEQ_LM: "turn one text into another",
+    Head.SEQUENCE_CLASSIFICATION: "classify text",
+    Head.SEQUENCE_REGRESSION: "score text",
+    Head.TOKEN_CLASSIFICATION: "label words",
+    Head.QUESTION_ANSWERING: "answer questions",
+    Head.QUESTION_ANSWERING_BEAM: "answer questions",
+    Head.MULTIPLE_CHOICE: "choose among answers",
+}
+
+
+def why_not(config: dict[str, Any], head: Head) -> str:
+    """Why a configuration's architecture cannot do a head, as the end of a sentence; empty where it can."""
+    model_type = str(config.get("model_type", ""))
+    if not model_type:
+        return "its config.json names no model_type, so nobody can tell what it is"
+    if medium := _medium(model_type):
+        return f"a {model_type} model is made for {medium}; choose a model for text"
+    if model_type not in model_types(head):
+        return f"a {model_type} model cannot {_WORDS[head]}; choose one that can, or another task"
+    if head is Head.CAUSAL_LM and config.get("is_encoder_decoder"):
+        return f"a {model_type} model turns one text into another and cannot continue a text; choose a decoder such as GPT-2"
+    if head is Head.CAUSAL_LM and model_type in model_types(Head.MASKED_LM) and not config.get("is_decoder"):
+        return f"a {model_type} model is an encoder and cannot continue a text; choose a decoder such as GPT-2"
+    return ""
+
+
+def needs_code(config: dict[str, Any]) -> bool:
+    """Whether a configuration points to Python code of its own because transformers does not know its architecture."""
+    known = any(config.get("model_type") in types for types in _tables().values())
+    return "auto_map" in config and not known
+
+
+def model_types(head: Head) -> frozenset[str]:
+    """The model types that transformers can give this head."""
+    return _table(_TABLES[head])
+
+
+def _medium(model_type: str) -> str:
+    if any(model_type in _table(name) for name in _AUDIO):
+        return "audio"
+    reads_text = any(model_type in model_types(head) for head in Head)
+    if any(model_type in _table(name) for name in _IMAGES) and not reads_text:
+        return "images"
+    if model_type in _table("IMAGE_TEXT_TO_TEXT") and not reads_text:
+        return "images and text"
+    return ""
+
+
+def _table(name: str) -> frozenset[str]:
+    return _tables().get(f"MODEL_FOR_{name}_MAPPING_NAMES", frozenset())
+
+
+@cache
+def _tables() -> dict[str, frozenset[str]]:
+    # Importing these tables loads torch wherever it is installed (seconds); reading their source takes 30 ms.
+    package = importlib.util.find_spec("transformers")
+    assert package is not None, "transformers is a dependency of the distribution"
+    folder = Path((package.submodule_search_locations or [""])[0])
+    tree = ast.parse((folder / "models" / "auto" / "modeling_auto.py").read_text(encoding="utf-8"))
+    return {
+        node.targets[0].id: frozenset(_keys(node.value))
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Call)
+    }
+
+
+def _keys(call: ast.Call) -> list[str]:
+    """The first of every (model_type, class) pair in `OrderedDict([...])`; entries taken from other tables are not followed."""
+    pairs = call.args[0].elts if call.args and isinstance(call.args[0], ast.List) else []
+    first = [pair.elts[0] for pair in pairs if isinstance(pair, ast.Tuple)]
+    return [key.value for key in first if isinstance(key, ast.Constant) and isinstance(key.value, str)]

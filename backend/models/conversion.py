@@ -1,0 +1,69 @@
+"""Owns the one-time conversion of pickled weights: a throwaway process reads them, a safetensors copy stays."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import backend
+from backend.contract.errors import InputError
+from backend.data.sources.source import Report
+from backend.data.write_once import Damaged, open_or_write
+from backend.models.weights import BIN, BIN_INDEX, read_weights
+
+_CONVERTER = "backend.engines.torch.convert_weights"
+_FIELD = "model.name_or_path"
+
+
+def convert(folder: Path, cache: Path, report: Report = lambda done, total, unit: None) -> Path:
+    """A folder like `folder` with safetensors, made once for its content. Raises InputError where it holds code."""
+    return open_or_write(converted_folder(folder, cache), _checked, lambda target: _run(folder, target), report)
+
+
+def converted_folder(folder: Path, cache: Path) -> Path:
+    """Where the converted copy of a folder lies or will lie, by the content of its files."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and (path.suffix == ".json" or path.name.startswith("pytorch_model")):
+            digest.update(path.name.encode() + b"\0")
+            digest.update(_content(path))
+    return cache / "converted" / digest.hexdigest()
+
+
+def is_converted(folder: Path) -> bool:
+    """Whether a converted copy is complete."""
+    return folder.is_dir() and read_weights(folder).format == "safetensors"
+
+
+def _checked(folder: Path) -> Path:
+    if not is_converted(folder):
+        raise Damaged
+    return folder
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+
+
+def _run(folder: Path, target: Path) -> None:
+    # The process has no other task, so whatever a file from elsewhere does to it ends with it.
+    root = str(Path(backend.__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root, "HF_HUB_OFFLINE": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-P", "-m", _CONVERTER, str(folder), str(target)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env=environment,
+        check=False,
+    )
+    if ended.returncode:
+        said = ended.stderr.strip().splitlines()
+        name = BIN if (folder / BIN).exists() else BIN_INDEX
+        reason = said[-1] if said else f"the converter ended with {ended.returncode}"
+        raise InputError(
+            f"{_FIELD}: {folder / name} was not converted: {reason}; use a model that comes as safetensors", _FIELD
+        )

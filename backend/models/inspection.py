@@ -1,0 +1,176 @@
+"""Owns what is known of a model before it is loaded: its description, and whether it can do a task."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.queries import ModelDescription
+from backend.models import location
+from backend.models.architectures import needs_code, why_not
+from backend.models.positions import longest_sequence
+from backend.models.tokenizer_files import TokenizerFiles, read_tokenizer
+from backend.models.weights import Weights, read_weights
+from backend.registry import find
+
+FIELD = "model.name_or_path"
+_LICENCE = re.compile(r"^license:\s*[\"']?([^\"'\n#]+)", re.MULTILINE)
+
+
+def describe(name_or_path: str, revision: str = "main", task: str = "", *, offline: bool = False) -> ModelDescription:
+    """What a model folder or hub id holds; nothing but small files is downloaded. Raises InputError."""
+    found = location.look(name_or_path, revision, offline=offline)
+    head = find("task", task, "task.type").head if task else None
+    return describe_folder(found, head)
+
+
+def describe_folder(found: "location.ModelLocation", head: Head | None = None) -> ModelDescription:
+    """What a folder holds. A hub model whose weights are not here yet is described from what the hub says of them."""
+    folder, config = found.folder, _read_json(found.folder / "config.json")
+    weights, tokenizer = read_weights(folder), read_tokenizer(folder)
+    remote = found.remote
+    sentence, fits = _tokenizer_sentence(tokenizer, _rows(config))
+    kind = remote.weights_format if remote else weights.format
+    return ModelDescription(
+        name=found.name,
+        folder=str(folder),
+        found=found.found,
+        architecture=str((config.get("architectures") or [""])[0]),
+        model_type=str(config.get("model_type", "")),
+        parameters=remote.parameters if remote else weights.parameters,
+        size_mb=(remote.size if remote else weights.size) / 1e6,
+        weights_format=kind,
+        dtype=weights.dtype or str(config.get("dtype") or config.get("torch_dtype") or ""),
+        licence=licence(folder),
+        commit=found.commit,
+        max_length=longest_sequence(config),
+        vocabulary=_rows(config),
+        labels=labels(config),
+        tokenizer=sentence,
+        tokenizer_fits=fits,
+        safe=kind != "bin" and not needs_code(config),
+        needs_remote_code=needs_code(config),
+        needs_conversion=kind == "bin",
+        notes=_notes(config, weights, tokenizer, head),
+        problem=_problem(folder, config, None if remote else weights, tokenizer, head),
+    )
+
+
+def check(
+    folder: Path,
+    head: Head,
+    *,
+    max_length: int | None = None,
+    from_config: bool = False,
+    needs_tokenizer: bool = True,
+) -> None:
+    """Raises InputError where the folder's model cannot be used for the head, with the way out."""
+    config = _read_json(folder / "config.json")
+    weights = None if from_config else read_weights(folder)
+    tokenizer = read_tokenizer(folder) if needs_tokenizer else None
+    problem = _problem(folder, config, weights, tokenizer, head)
+    if problem:
+        raise InputError(f"{FIELD}: {problem}", FIELD)
+    if weights is not None and weights.format == "bin":
+        raise InputError(f"{FIELD}: {location.must_be_converted(str(folder))}", FIELD)
+    longest = longest_sequence(config)
+    if longest is not None and max_length is not None and max_length > longest:
+        raise InputError(
+            f"task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
+            f"set task.max_length to {longest} or less",
+            "task.max_length",
+        )
+
+
+def count_parameters(folder: Path) -> int | None:
+    """Parameters in the folder's safetensors, from the headers; None where there are none to count."""
+    return read_weights(folder).parameters or None
+
+
+def max_length(config: dict[str, Any]) -> int | None:
+    """The longest sequence that a configuration's positions take, or None without a limit."""
+    return longest_sequence(config)
+
+
+def labels(config: dict[str, Any]) -> list[str]:
+    """The labels of a stored head in id order; none where they bear no names."""
+    names = config.get("id2label") or {}
+    found = [str(names[key]) for key in sorted(names, key=int)]
+    return [] if all(label == f"LABEL_{index}" for index, label in enumerate(found)) else found
+
+
+def licence(folder: Path) -> str:
+    """What the model card's front matter states, or nothing."""
+    try:
+        text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    if not text.startswith("---"):
+        return ""
+    found = _LICENCE.search(text[3:].partition("\n---")[0])
+    return found.group(1).strip() if found else ""
+
+
+def _problem(
+    folder: Path,
+    config: dict[str, Any],
+    weights: Weights | None,
+    tokenizer: TokenizerFiles | None,
+    head: Head | None,
+) -> str:
+    if not config:
+        if not (folder / "config.json").is_file():
+            return f"{folder} has no config.json, so it is no model folder; choose the folder that holds it"
+        return f"{folder / 'config.json'} is no readable JSON table; download it again"
+    if needs_code(config):
+        return "this model needs Python code of its own, which is not run here; choose one that transformers knows"
+    if head is not None and (reason := why_not(config, head)):
+        return reason
+    if weights is not None and weights.problem:
+        return weights.problem
+    return tokenizer.problem if tokenizer is not None else ""
+
+
+def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, head: Head | None) -> list[str]:
+    notes = []
+    if head is Head.SEQUENCE_CLASSIFICATION:
+        notes.append(_head_note(config))
+    if weights.dtype in {"F16", "BF16"}:
+        notes.append("The file's weights are 16 bit; they are trained in 32 bit.")
+    if tokenizer.tokens > _rows(config) > 0:
+        notes.append(f"{tokenizer.tokens - _rows(config)} rows will be added for tokens that the model does not know.")
+    return notes
+
+
+def _head_note(config: dict[str, Any]) -> str:
+    stored = labels(config)
+    if str((config.get("architectures") or [""])[0]).endswith("ForSequenceClassification") and stored:
+        return f"It classifies {', '.join(stored[:10])}; for other labels a new head will be made."
+    return "A new classification head will be made, which knows nothing before training."
+
+
+def _tokenizer_sentence(tokenizer: TokenizerFiles, rows: int) -> tuple[str, bool]:
+    if tokenizer.problem:
+        return tokenizer.problem, False
+    if not tokenizer.tokens:
+        return f"{tokenizer.kind}; how many tokens it has shows when it is opened", True
+    if not rows:
+        return f"{tokenizer.kind} with {tokenizer.tokens:,} tokens", True
+    fits = tokenizer.tokens <= rows
+    end = "fits" if fits else "has more tokens than"
+    return f"{tokenizer.kind} with {tokenizer.tokens:,} tokens {end} the model's {rows:,} rows", fits
+
+
+def _rows(config: dict[str, Any]) -> int:
+    rows = config.get("vocab_size")
+    return rows if isinstance(rows, int) else 0
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,174 @@
+"""Owns where a model's files are: a folder, the hub library's cache, the hub, or a converted copy."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from huggingface_hub import constants, try_to_load_from_cache
+from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+from backend.contract.errors import InputError
+from backend.data.sources.source import Report
+from backend.models import conversion, hub
+from backend.models.weights import read_weights
+
+_FIELD = "model.name_or_path"
+
+
+@dataclass(frozen=True)
+class ModelLocation:
+    """Where a model's files are and how they came there."""
+
+    folder: Path
+    found: Literal["folder", "cache", "hub", "converted"]
+    commit: str
+    """The hub commit, or nothing for a folder."""
+    name: str
+    remote: "hub.RemoteModel | None" = None
+    """What the hub says of weights that are not here yet (`look`)."""
+
+
+def quiet(done: int, total: int, unit: str) -> None:
+    """Tells nobody."""
+
+
+def locate(
+    name_or_path: str,
+    revision: str = "main",
+    *,
+    cache: Path,
+    offline: bool = False,
+    report: Report = quiet,
+    consent_to_convert: bool = False,
+    needs_weights: bool = True,
+) -> ModelLocation:
+    """The model's files, downloaded or converted where that is needed and allowed. Raises InputError."""
+    here = _local(name_or_path, revision)
+    if here is not None and (not needs_weights or read_weights(here.folder).format == "safetensors"):
+        return here
+    if here is not None and here.found == "folder":
+        return _converted(here, cache, report, consent_to_convert)
+    pin = _Pin(cache, name_or_path, here.commit if here else revision)
+    if pinned := pin.location():
+        return pinned
+    if here is None or not offline:
+        fetched = _fetched(name_or_path, revision, here, pin, report, offline, needs_weights, consent_to_convert)
+        here = fetched or here
+    assert here is not None
+    return _converted(here, cache, report, consent_to_convert)
+
+
+def look(name_or_path: str, revision: str = "main", *, offline: bool = False) -> ModelLocation:
+    """The folder, or for a hub model its small files alone, to describe it. Raises InputError."""
+    here = _local(name_or_path, revision)
+    if here is not None and (here.found == "folder" or offline or read_weights(here.folder).format != "none"):
+        return here
+    if offline:
+        raise _not_here(name_or_path)
+    remote = hub.remote_model(name_or_path, revision)
+    folder = hub.download(remote, remote.small_files, quiet)
+    return ModelLocation(folder, "hub", remote.commit, name_or_path, remote)
+
+
+def must_be_converted(name: str) -> str:
+    """What a person is told of pickled weights that nobody agreed to convert, as the end of a sentence."""
+    return (
+        f"{name} has its weights only as pytorch_model.bin, a format that can hold programs; agree to convert them once "
+        "to safetensors (--convert-weights on the command line, Convert in the window)"
+    )
+
+
+def _local(name: str, revision: str) -> ModelLocation | None:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return ModelLocation(path.absolute(), "folder", "", name)
+    if path.is_file():
+        raise InputError(f"{_FIELD}: {path} is a file; give the folder that holds the model", _FIELD)
+    if not _is_hub_id(name):
+        raise InputError(f"{_FIELD}: there is no folder {path}, and this is no name of a hub model", _FIELD)
+    config = try_to_load_from_cache(name, "config.json", revision=revision)
+    if not isinstance(config, str):
+        return None
+    folder = Path(config).parent
+    return ModelLocation(folder, "cache", folder.name, name)
+
+
+def _is_hub_id(name: str) -> bool:
+    if Path(name).is_absolute() or name.startswith((".", "~")) or "\\" in name:
+        return False
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
+
+
+def _fetched(
+    name: str,
+    revision: str,
+    here: ModelLocation | None,
+    pin: "_Pin",
+    report: Report,
+    offline: bool,
+    needs_weights: bool,
+    consent: bool,
+) -> ModelLocation | None:
+    if offline:
+        raise _not_here(name)
+    remote = hub.remote_model(name, revision)
+    if remote.weights_format == "bin" and needs_weights:
+        converted = hub.conversion_of(remote)
+        if converted is not None:
+            folder = hub.download(converted, converted.small_files + converted.weight_files, report)
+            pin.write(folder, converted.commit)
+            return ModelLocation(folder, "hub", converted.commit, name)
+        if not consent:
+            raise InputError(f"{_FIELD}: {must_be_converted(name)}", _FIELD)
+    files = remote.small_files + (remote.weight_files if needs_weights else ())
+    return ModelLocation(hub.download(remote, files, report), "hub", remote.commit, name)
+
+
+def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
+    if read_weights(here.folder).format != "bin":
+        return here  # nothing to convert; what is wrong with it is said by `inspection.check`
+    ready = conversion.converted_folder(here.folder, cache)
+    if not conversion.is_converted(ready):
+        if not consent:
+            raise InputError(f"{_FIELD}: {must_be_converted(here.name)}", _FIELD)
+        conversion.convert(here.folder, cache, report)
+    return ModelLocation(ready, "converted", here.commit, here.name)
+
+
+def _not_here(name: str) -> InputError:
+    return InputError(
+        f"{_FIELD}: {name} is neither a folder nor in the cache ({constants.HF_HUB_CACHE}), and the network may not be "
+        "used; download it first, or give a folder",
+        _FIELD,
+    )
+
+
+class _Pin:
+    """Remembers which commit of the hub's own conversions stands for a commit without safetensors."""
+
+    def __init__(self, cache: Path, name: str, revision: str) -> None:
+        safe = f"{name}@{revision}".replace("/", "--")
+        self._name, self._path = name, cache / "pinned" / f"{safe}.json"
+
+    def location(self) -> ModelLocation | None:
+        """The pinned snapshot, if it is still in the cache and whole."""
+        try:
+            pin = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        folder = Path(pin["folder"])
+        whole = folder.is_dir() and read_weights(folder).format == "safetensors"
+        return ModelLocation(folder, "cache", pin["commit"], self._name) if whole else None
+
+    def write(self, folder: Path, commit: str) -> None:
+        """Keep it for the next time."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self._path.with_suffix(f".{os.getpid()}")
+        beside.write_text(json.dumps({"folder": str(folder), "commit": commit}), encoding="utf-8")
+        beside.replace(self._path)

@@ -1,0 +1,57 @@
+"""Owns what can be said of a folder's tokenizer without opening it: whether there is one and how many tokens it has."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backend.models.weights import is_pointer
+
+_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json")
+_OPAQUE = ("*.model", "*.tiktoken", "*.bpe", "tekken.json")
+_WITHOUT_FILES = {"ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer"}
+
+
+@dataclass(frozen=True)
+class TokenizerFiles:
+    """A folder's tokenizer. `tokens` is 0 where the files do not tell."""
+
+    kind: str = ""
+    tokens: int = 0
+    problem: str = ""
+    """Why it cannot be used, with the way out; empty where it can."""
+
+
+def read_tokenizer(folder: Path) -> TokenizerFiles:
+    """What the folder's tokenizer files say."""
+    kind = str(_read(folder / "tokenizer_config.json").get("tokenizer_class") or "")
+    pointer = next((name for name in _VOCABULARIES if (folder / name).is_file() and is_pointer(folder / name)), None)
+    if pointer:
+        problem = f"{folder / pointer} is a Git LFS pointer; run `git lfs pull` in {folder}"
+        return TokenizerFiles(kind, problem=problem)
+    opaque = any(next(folder.glob(pattern), None) for pattern in _OPAQUE)
+    if opaque or kind in _WITHOUT_FILES or any((folder / name).is_file() for name in _VOCABULARIES):
+        return TokenizerFiles(kind or "tokenizer", _count(folder))
+    problem = f"{folder} holds no tokenizer; add its tokenizer.json, or name another in model.tokenizer"
+    return TokenizerFiles(problem=problem)
+
+
+def _count(folder: Path) -> int:
+    stored = _read(folder / "tokenizer.json")
+    if stored:
+        vocabulary = stored.get("model", {}).get("vocab") or {}
+        ids = list(vocabulary.values()) if isinstance(vocabulary, dict) else range(len(vocabulary))
+        added = [token["id"] for token in stored.get("added_tokens", [])]
+        return max([*ids, *added], default=-1) + 1
+    if (folder / "vocab.txt").is_file():
+        with (folder / "vocab.txt").open("rb") as file:
+            return sum(1 for _ in file)
+    return len(_read(folder / "vocab.json"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
