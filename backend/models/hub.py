@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import HTTPError, (
+from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
     RepositoryNotFoundError,
@@ -22,7 +22,6 @@ from backend.data.sources.source import Report
 from backend.models.weights import BIN, BIN_INDEX, SAFETENSORS, SAFETENSORS_INDEX
 
 _FIELD = "model.name_or_path"
-_TRANSPORT = HfHubHTTPError.__bases__[0]  # HTTPError of whichever HTTP library the hub library was built on
 _SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md)|LICENSE|LICENCE")
 _NOT_SMALL = re.compile(r".*\.(safetensors|bin)\.index\.json")
 _WEIGHTS = {
@@ -52,7 +51,7 @@ def remote_model(name: str, revision: str) -> RemoteModel:
     """What the hub says of a model. Raises InputError where it is not there, not allowed or not reachable."""
     try:
         info = HfApi().model_info(name, revision=revision, files_metadata=True)
-    except (HfHubHTTPError, OfflineModeIsEnabled, HTTPError, OSError) as error:
+    except (HTTPError, OSError) as error:
         raise mistake(name, revision, error) from None
     sizes = {each.rfilename: each.size or 0 for each in info.siblings or []}
     kind, files = _weight_files(tuple(sizes))
@@ -71,7 +70,7 @@ def conversion_of(model: RemoteModel) -> RemoteModel | None:
     """The same model with safetensors from one of its pull requests, the latest that has them, pinned to its commit."""
     try:
         refs = HfApi().list_repo_refs(model.name, include_pull_requests=True).pull_requests or []
-    except (HfHubHTTPError, HTTPError, OSError) as error:
+    except (HTTPError, OSError) as error:
         raise mistake(model.name, "main", error) from None
     for ref in sorted((ref for ref in refs if _CONVERSION.fullmatch(ref.ref)), key=_number, reverse=True):
         found = remote_model(model.name, ref.target_commit)
@@ -86,7 +85,7 @@ def download(model: RemoteModel, files: tuple[str, ...], report: Report) -> Path
         folder = snapshot_download(
             model.name, revision=model.commit, allow_patterns=list(files), tqdm_class=_bar(report)
         )
-    except (HfHubHTTPError, LocalEntryNotFoundError, HTTPError, OSError) as error:
+    except (HTTPError, OSError) as error:
         raise mistake(model.name, model.commit, error) from None
     return Path(folder)
 
