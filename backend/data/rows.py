@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from backend.data.picking import pick
+
 
 @dataclass(frozen=True)
 class Skipped:
@@ -42,7 +44,7 @@ class Rows:
         """These rows in this order, under a new fingerprint."""
         return replace(
             self,
-            table=_taken(self.table, indices),
+            table=pick(self.table, indices),
             file_index=self.file_index[indices],
             lines=self.lines[indices],
             fingerprint=fingerprint,
@@ -61,24 +63,3 @@ class Rows:
         keep[[row for row, _ in unusable]] = False
         more = tuple(Skipped(self.place(row), reason) for row, reason in unusable)
         return replace(self.take(np.flatnonzero(keep), fingerprint), skipped=self.skipped + more)
-
-
-def _taken(table: pa.Table, indices: np.ndarray) -> pa.Table:
-    """Rows of a table: a view where they lie together, else chunk by chunk, so that no column must be joined first.
-
-    Joining would copy a whole memory-mapped column, and fails above 2 GB of text.
-    """
-    if len(indices) == 0 or bool(np.all(np.diff(indices) == 1)):
-        return table.slice(int(indices[0]) if len(indices) else 0, len(indices))
-    if not bool(np.all(np.diff(indices) > 0)):
-        return table.take(pa.array(indices))
-    batches = table.to_batches()
-    ends = np.cumsum([batch.num_rows for batch in batches])
-    cuts = np.searchsorted(indices, ends)
-    starts = np.concatenate([[0], cuts[:-1]])
-    taken = [
-        batch.take(pa.array(indices[start:cut] - (end - batch.num_rows)))
-        for batch, start, cut, end in zip(batches, starts, cuts, ends, strict=True)
-        if cut > start
-    ]
-    return pa.Table.from_batches(taken, schema=table.schema)

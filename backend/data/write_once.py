@@ -1,5 +1,6 @@
 """Owns folders that are written once, by one process, and read by many: the cache of rows and of features."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,19 +10,22 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
+from backend.contract.errors import InputError
 from backend.data.sources.source import Report
 
 Content = TypeVar("Content")
 
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
-class Damaged(Exception):
+
+class DamagedError(Exception):
     """What lies in the folder is not what was written there."""
 
 
 def open_or_write(
     folder: Path, open_folder: Callable[[Path], Content], write: Callable[[Path], None], report: Report
 ) -> Content:
-    """What `open_folder` makes of `folder`; where it is absent or Damaged, `write` fills it first.
+    """What `open_folder` makes of `folder`; where it is absent or DamagedError, `write` fills it first.
 
     `write` fills a folder beside, which is flushed and renamed, so a reader sees nothing or the whole. Two processes
     that want the same folder write it once.
@@ -41,7 +45,7 @@ def open_or_write(
 def _opened(folder: Path, open_folder: Callable[[Path], Content]) -> Content | None:
     try:
         return open_folder(folder)
-    except Damaged:
+    except DamagedError:
         return None
 
 
@@ -72,6 +76,13 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
         if folder.exists():
             shutil.rmtree(folder)
         beside.replace(folder)
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        raise InputError(
+            f"the cache {folder.parent} cannot be written ({error.strerror or error}); make room there, or set "
+            "BURNISH_CACHE to a folder on another disk"
+        ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

@@ -11,6 +11,7 @@ line break inside a cell), and a file in which every cell with a quote is enclos
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
@@ -39,25 +40,26 @@ def cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
 
 def _plain_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     # Only \n ends a line here: a stray \r inside a sentence must not cut a row in two.
-    for number, line in enumerate(text.lines("\n"), 1):
-        content = line.removesuffix("\n").removesuffix("\r")
-        if content:
-            yield number, content.split(dialect.delimiter)
+    with closing(text.lines("\n")) as lines:
+        for number, line in enumerate(lines, 1):
+            content = line.removesuffix("\n").removesuffix("\r")
+            if content:
+                yield number, content.split(dialect.delimiter)
 
 
 def _quoted_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    reader = _csv_reader(text.lines(""), dialect.delimiter)
-    first = 1
-    try:
-        for row in reader:
-            if row:
-                yield first, row
-            first = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(
-            f'{text.name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a quote '
-            "inside a quoted cell, or set data.quoting: none if quotes belong to the text"
-        ) from None
+    with closing(text.lines("")) as lines:
+        reader, first = _csv_reader(lines, dialect.delimiter), 1
+        try:
+            for row in reader:
+                if row:
+                    yield first, row
+                first = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(
+                f'{text.name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a '
+                "quote inside a quoted cell, or set data.quoting: none if quotes belong to the text"
+            ) from None
 
 
 def _csv_reader(lines: Iterable[str], delimiter: str):
@@ -127,11 +129,12 @@ def _agree(rows: Iterable[tuple[int, list[str]]]) -> bool:
 
 def _all_enclosed(text: TextFile, delimiter: str) -> bool:
     enclosed, doubled = re.compile(r'"(?:[^"]|"")*"'), False
-    for line in text.lines("\n"):
-        if '"' not in line:
-            continue
-        for cell in line.rstrip("\r\n").split(delimiter):
-            if '"' in cell and not enclosed.fullmatch(cell):
-                return False
-            doubled = doubled or '""' in cell[1:-1]
+    with closing(text.lines("\n")) as lines:
+        for line in lines:
+            if '"' not in line:
+                continue
+            for cell in line.rstrip("\r\n").split(delimiter):
+                if '"' in cell and not enclosed.fullmatch(cell):
+                    return False
+                doubled = doubled or '""' in cell[1:-1]
     return doubled

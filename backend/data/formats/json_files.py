@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,14 +45,15 @@ class JsonLines:
 
     def _all_records(self) -> Iterator[Record]:
         self.skipped.clear()  # the file is walked twice, once for the schema
-        for line, content in enumerate(self._text.lines("\n"), 1):
-            if not content.strip():
-                continue
-            value = _decoded(content)
-            if isinstance(value, dict):
-                yield line, value
-            else:
-                self.skipped.append((line, "no JSON object"))
+        with closing(self._text.lines("\n")) as lines:
+            for line, content in enumerate(lines, 1):
+                if not content.strip():
+                    continue
+                value = _decoded(content)
+                if isinstance(value, dict):
+                    yield line, value
+                else:
+                    self.skipped.append((line, "no JSON object"))
 
 
 class JsonList:

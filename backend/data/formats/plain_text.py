@@ -1,6 +1,7 @@
 """Owns plain text: one row a line in the column `text`, blank lines included, for they part the paragraphs."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,12 @@ class PlainText:
         """The lines in order."""
         lines: list[str] = []
         first = 1
-        for line in self._text.lines(None):
-            lines.append(line.removesuffix("\n"))
-            if len(lines) == PIECE_ROWS:
-                yield self._piece(lines, first, schema)
-                first, lines = first + len(lines), []
+        with closing(self._text.lines(None)) as content:
+            for line in content:
+                lines.append(line.removesuffix("\n"))
+                if len(lines) == PIECE_ROWS:
+                    yield self._piece(lines, first, schema)
+                    first, lines = first + len(lines), []
         if lines:
             yield self._piece(lines, first, schema)
 

@@ -74,7 +74,8 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
                     "make the column one kind"
                 ) from None
     raise InputError(
-        f"{name} lines {piece[0][0]} to {piece[-1][0]}: the values of a column disagree: {error}"
+        f"{name} lines {piece[0][0]} to {piece[-1][0]} hold values that no column can hold together ({error}); "
+        "make the column one kind"
     ) from None
 
 

@@ -2,7 +2,7 @@
 
 import codecs
 import io
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from backend.contract.errors import InputError
@@ -24,6 +24,11 @@ class TextFile:
         self.path = path
         self.name = path.name
         self.encoding = _marked_encoding(path) if encoding == "auto" else _tolerant(encoding)
+        if self.encoding in {"utf-16", "utf-32"} and _marked_encoding(path) != self.encoding:
+            raise InputError(
+                f"{path.name} has no byte order mark of {self.encoding.upper()}; set data.encoding: "
+                f"{self.encoding}-le (or -be), or auto"
+            )
         self._binary: io.BufferedReader | None = None
         self._walked = 0
 
@@ -32,8 +37,8 @@ class TextFile:
         """Bytes that the present or last walk over the lines has taken from the file."""
         return self._binary.tell() if self._binary else self._walked
 
-    def lines(self, newline: str | None = "") -> Iterator[str]:
-        """Every line with its end, as `open` splits them. Raises InputError for bytes that are no text."""
+    def lines(self, newline: str | None = "") -> Generator[str, None, None]:
+        """Every line with its end, as `open` splits them. Close what stops early. Raises InputError."""
         with self.path.open("rb") as binary:
             self._binary, number = binary, 0
             text = io.TextIOWrapper(binary, encoding=self.encoding, newline=newline)
@@ -46,7 +51,7 @@ class TextFile:
             except UnicodeDecodeError as error:
                 raise InputError(self._undecodable(error)) from None
             finally:
-                self._walked, self._binary = binary.tell(), None
+                self._walked, self._binary = 0 if binary.closed else binary.tell(), None
 
     def head(self, characters: int = 1 << 16) -> str:
         """The beginning of the text, line ends as `\\n`; what cannot be decoded is replaced."""
@@ -63,7 +68,8 @@ class TextFile:
         line, byte = _first_undecodable(self.path, self.encoding)
         way_out = "save the file again as UTF-8"
         if self.encoding in {"utf-8", "utf-8-sig"}:
-            way_out = "set data.encoding: latin-1 (or the encoding that it has), or " + way_out
+            likely = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"  # there Latin-1 has no letters, Windows has quotes
+            way_out = f"set data.encoding: {likely} (or the encoding that it has), or {way_out}"
         shown = self.encoding.removesuffix("-sig").upper()
         return f"{self.name} line {line} is not {shown} (byte 0x{byte:02X}, {error.reason}); {way_out}"
 

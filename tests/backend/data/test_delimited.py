@@ -66,6 +66,14 @@ def test_the_undecodable_line_is_right_far_into_a_file(desk):
     assert "line 30002 " in sentence
 
 
+def test_quotes_of_windows_are_known_by_their_bytes(desk):
+    assert "data.encoding: cp1252" in desk.refusal(desk.write("a.csv", b"text\n\x93quoted\x94\n"))
+
+
+def test_utf_16_by_name_needs_to_say_which(desk):
+    assert "utf-16-le" in desk.refusal(desk.write("a.csv", "text\nx\n"), encoding="utf-16")
+
+
 def test_latin_1_is_read_where_it_is_asked_for(desk):
     path = desk.write("a.csv", "text\ncafé\n".encode("latin-1"))
     assert cells(desk.read(path, encoding="latin-1")) == {"text": ["café"]}

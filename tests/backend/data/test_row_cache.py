@@ -15,7 +15,7 @@ def entries(cache):
     return sorted(path for path in cache.iterdir() if path.is_dir())
 
 
-class Stop(Exception):
+class StopError(Exception):
     pass
 
 
@@ -64,10 +64,10 @@ def test_a_stopped_reading_leaves_nothing(desk):
 
     def stop(done: int, total: int, unit: str) -> None:
         if done:
-            raise Stop
+            raise StopError
 
     patient, desk.reading = desk.reading, Reading(desk.reading.cache, stop)
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         desk.read(path)
     assert entries(desk.reading.cache) == []
     desk.reading = patient
@@ -127,3 +127,28 @@ def test_a_killed_writer_blocks_nobody(desk):
     process.wait()
     assert len(desk.read(path)) == 600_000
     assert [entry.suffix for entry in entries(desk.reading.cache)] == [""]
+
+
+_FULL = """
+import resource, sys
+from pathlib import Path
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection
+from backend.data.sources.files import Files, Settings
+from backend.data.sources.source import Reading
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    Files(Settings()).read("train", DataSection(train=sys.argv[1]), Reading(Path(sys.argv[2])))
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file sizes cannot be limited there")
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(desk):
+    path = desk.write("a.csv", "text\n" + "some words\n" * 100_000)
+    command = [sys.executable, "-c", _FULL, str(path), str(desk.reading.cache)]
+    sentence = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "cannot be written" in sentence
+    assert "BURNISH_CACHE" in sentence
+    assert entries(desk.reading.cache) == []
