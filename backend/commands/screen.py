@@ -20,7 +20,7 @@ class Screen:
         self._name = ""
         self._spoken = 0.0
 
-    def begin(self, name: str, total: int = 0, unit: str = "", done: int = 0) -> None:
+    def begin(self, name: str, total: int = 0, unit: str = "", announce: bool = True) -> None:
         """A new stage; it takes the place of the last one."""
         self.close()
         self._name = name
@@ -29,13 +29,12 @@ class Screen:
 
             self._bar = tqdm(
                 total=total or None,
-                initial=done,
                 desc=name,
                 unit=f" {unit}" if unit else "",
                 leave=False,
                 dynamic_ncols=True,
             )
-        else:
+        elif announce:
             self.line(name)
         self._spoken = time.monotonic()
 
@@ -68,13 +67,13 @@ class Screen:
 
 
 class Report:
-    """Shows a stage from its first report on, so that what is quick shows nothing."""
+    """Shows a stage from its first report on; where there is no bar, only if it takes long."""
 
     def __init__(self, screen: Screen, name: str) -> None:
         self._screen, self._name, self._begun = screen, name, False
 
     def __call__(self, done: int, total: int, unit: str) -> None:
         if not self._begun:
-            self._screen.begin(self._name, total, unit, done)
+            self._screen.begin(self._name, total, unit, announce=False)
             self._begun = True
         self._screen.advance(done, total)

@@ -12,7 +12,7 @@ def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
     return inspection.describe(
         needed(arguments, "name_or_path"),
         str(arguments.get("revision") or "main"),
-        str(arguments.get("task") or ""),
+        _task_name(arguments.get("task")),
         offline=is_offline(),
     )
 
@@ -31,6 +31,11 @@ def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
         consent_to_convert=True,
     )
     return _describe(arguments, tell)
+
+
+def _task_name(task: object) -> str:
+    """The task's name, whether the question gives it or the whole section of a spec."""
+    return str(task.get("type", "") if isinstance(task, dict) else task or "")
 
 
 QUERIES = (Query("describe_model", _describe), Query("convert_model", _convert))

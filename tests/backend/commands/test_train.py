@@ -1,0 +1,176 @@
+"""Tests that a run can be started, watched, stopped, resumed and killed from a terminal, with true exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from backend.contract.processes import child_environment, python_command
+from backend.contract.run_folder import RunFolder
+
+SHORT = ("--set", "training.max_steps=4", "--set", "evaluation.max_rows=32")
+LONG = ("--set", "training.epochs=500", "--set", "training.checkpoint_every=5", "--set", "evaluation.every=never")
+ENDLESS = (*LONG, "--set", "evaluation.best_metric=null")
+
+
+class Terminal:
+    """`burnish` in the foreground of a terminal: a process that can be interrupted."""
+
+    def __init__(self, runs: Path, *arguments: str | Path) -> None:
+        self.process = subprocess.Popen(
+            python_command("backend", *map(str, arguments)),
+            env=child_environment({"BURNISH_RUNS": str(runs)}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def wait_for(self, words: str) -> None:
+        """Read stderr until a line holds these words."""
+        stream: IO[str] | None = self.process.stderr
+        assert stream
+        for line in stream:
+            if words in line:
+                return
+        raise AssertionError(f"never said: {words}")
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def started(runs: Path, spec: Path) -> Iterator[tuple[Terminal, RunFolder]]:
+    """A long run, watched in a terminal, that has begun to train."""
+    terminal = Terminal(runs, "train", spec, *ENDLESS, "--json")
+    terminal.wait_for("training")
+    (path,) = runs.iterdir()
+    yield terminal, RunFolder(path)
+    terminal.process.kill()
+    terminal.process.communicate()
+    if RunFolder(path).life() == "alive":
+        subprocess.run(python_command("backend", "stop", str(path), "--now"), env=child_environment(), check=True)
+
+
+def test_short_run_ends_with_model_and_predictions(burnish, runs: Path, spec: Path) -> None:
+    done = burnish("train", spec, *SHORT, "--json")
+
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    result = json.loads(line)
+    assert result["state"] == "finished"
+    assert 0 <= result["metrics"]["accuracy"] <= 1
+    assert Path(result["predictions"]) == Path(result["run"]) / "predictions.csv"
+    assert Path(result["predictions"]).is_file()
+    assert (Path(result["model"]) / "model.safetensors").is_file()
+    assert [folder.name for folder in runs.iterdir()] == [result["name"]]
+
+
+def test_run_folder_is_where_it_was_asked_for(burnish, runs: Path, spec: Path, tmp_path: Path) -> None:
+    wanted = tmp_path / "a new place" / "run"
+
+    done = burnish("train", spec, *SHORT, "--run-folder", wanted)
+
+    assert done.returncode == 0, done.stderr
+    assert str(wanted / "predictions.csv") in done.stdout
+    assert not runs.exists()
+
+
+def test_finished_run_cannot_be_resumed(burnish, spec: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    burnish("train", spec, *SHORT, "--run-folder", folder)
+    before = (folder / "events.jsonl").read_bytes()
+
+    done = burnish("resume", folder)
+
+    assert done.returncode == 2
+    assert "has finished" in done.stderr
+    assert (folder / "events.jsonl").read_bytes() == before
+
+
+def test_hub_token_is_nowhere_in_the_run_folder(burnish, spec: Path, tmp_path: Path) -> None:
+    secret = "hf_abcdefghijklmnopqrstuvwxyz012345"
+
+    done = burnish("train", spec, *SHORT, "--run-folder", tmp_path / "run", HF_TOKEN=secret)
+
+    assert done.returncode == 0, done.stderr
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert {"spec.yaml", "events.jsonl", "process.log", "predictions.csv"} <= {path.name for path in files}
+    assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
+    assert secret not in done.stdout + done.stderr
+
+
+def test_detached_run_goes_on_and_is_stopped_and_resumed(burnish, runs: Path, spec: Path, until) -> None:
+    started = json.loads(burnish("train", spec, *ENDLESS, "--detach", "--json").stdout)
+    folder = RunFolder(started["run"])
+    until(lambda: folder.events.exists() and b'"StepFinished"' in folder.events.read_bytes())
+
+    assert burnish("stop", started["name"]).returncode == 0
+    until(lambda: folder.life() == "ended")
+
+    (line,) = json.loads(burnish("runs", "--json").stdout)
+    assert line["state"] == "stopped"
+    assert line["step"] > 0
+    assert folder.model.is_dir()
+
+    burnish("resume", started["name"], "--detach")
+    assert folder.process_record().attempt == 2
+    burnish("pause", started["name"])
+    until(lambda: folder.life() == "ended")
+    assert json.loads(burnish("runs", "--json").stdout)[0]["state"] == "paused"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_interrupt_stops_the_run_politely(started) -> None:
+    terminal, folder = started
+
+    terminal.interrupt()
+    printed, _ = terminal.process.communicate()
+
+    assert terminal.process.returncode == 0
+    assert json.loads(printed)["state"] == "stopped"
+    assert folder.model.is_dir()
+    assert folder.life() == "ended"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_killed_engine_fails_with_one_sentence_last(started, until) -> None:
+    terminal, folder = started
+    until(lambda: folder.process_record().engine_pid)
+
+    os.kill(folder.process_record().engine_pid, signal.SIGKILL)
+    printed, said = terminal.process.communicate()
+
+    assert terminal.process.returncode == 1
+    assert json.loads(printed)["state"] == "failed"
+    assert "killed (SIGKILL)" in said.splitlines()[-1]
+    assert "Traceback" not in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_killed_terminal_never_touches_the_run(started) -> None:
+    terminal, folder = started
+
+    terminal.process.kill()
+    terminal.process.wait()
+
+    assert folder.life() == "alive"
+
+
+def test_folder_deleted_under_the_run_is_said(started) -> None:
+    terminal, folder = started
+    subprocess.run(["rm", "-rf", str(folder.path)], check=True)
+
+    _, said = terminal.process.communicate()
+
+    assert terminal.process.returncode == 1
+    assert "deleted" in said.splitlines()[-1]
+    assert not folder.path.exists()

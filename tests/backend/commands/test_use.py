@@ -1,0 +1,80 @@
+"""Tests that a trained run is measured, predicts and tokenises from the command line."""
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from backend.contract.processes import child_environment, python_command
+from backend.contract.resources import resource
+
+VALIDATION = resource("demo", "sentiment", "validation.csv")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One short run of the demo's spec."""
+    folder = tmp_path_factory.mktemp("use") / "run"
+    changes = ("--set", "training.max_steps=3", "--set", "evaluation.max_rows=32")
+    command = python_command(
+        "backend", "train", str(resource("demo", "sentiment.yaml")), *changes, "--run-folder", str(folder)
+    )
+    subprocess.run(command, env=child_environment(), capture_output=True, check=True)
+    return folder
+
+
+def test_evaluation_states_metrics_rows_and_timing(burnish, run: Path) -> None:
+    done = burnish("evaluate", run, "--data", VALIDATION, "--json")
+
+    found = json.loads(done.stdout)
+    with VALIDATION.open(newline="", encoding="utf-8") as file:
+        assert found["rows"] == sum(1 for _ in csv.DictReader(file))
+    assert found["timing"].keys() == {"seconds", "rows_per_second", "startup_seconds"}
+    assert {"accuracy", "loss"} <= found["metrics"].keys()
+
+
+def test_predictions_equal_those_of_the_run(burnish, run: Path, tmp_path: Path) -> None:
+    output = tmp_path / "again.csv"
+
+    done = burnish("predict", run, "--data", VALIDATION, "--output", output)
+
+    assert done.returncode == 0, done.stderr
+    assert "rows/s" in done.stdout
+
+    def predicted(path: Path) -> list[str]:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [row["prediction"] for row in csv.DictReader(file)]
+
+    assert predicted(output) == predicted(run / "predictions.csv")
+
+
+def test_missing_data_file_leaves_nothing(burnish, run: Path, tmp_path: Path) -> None:
+    done = burnish("predict", run, "--data", "nothing.csv", "--output", tmp_path / "out.csv")
+
+    assert done.returncode == 2
+    assert "nothing.csv" in done.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_run_is_a_tokenizer_too(burnish, run: Path) -> None:
+    found = json.loads(burnish("tokenize", run, "--text", "Hello, wörld", "--json").stdout)
+
+    assert found["pieces"] == ["[CLS]", "hello", ",", "world", "[SEP]"]
+    assert found["offsets"][3] == [7, 12]
+
+
+def test_classifier_continues_no_text(burnish, run: Path) -> None:
+    done = burnish("generate", run, "--prompt", "Once")
+
+    assert done.returncode == 2
+    assert "language model" in done.stderr
+
+
+def test_plan_states_what_it_will_cost(burnish) -> None:
+    found = json.loads(burnish("plan", resource("demo", "sentiment.yaml"), "--json").stdout)
+
+    assert found["total_steps"] > 0
+    assert found["fits"]
+    assert found["device"] == "cpu"
