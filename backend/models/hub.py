@@ -11,7 +11,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
-    HfHubHTTPError,
+    HTTPError,  # of whichever HTTP library the hub library was built on
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
