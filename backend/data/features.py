@@ -18,7 +18,7 @@ from backend.contract.errors import InputError
 from backend.data.fingerprint import fingerprint
 from backend.data.row_cache import mapped_array, mapped_table, read_facts
 from backend.data.sources.source import Report
-from backend.data.write_once import DamagedError, open_or_write
+from backend.data.write_once import Damaged, open_or_write
 
 VERSION = 1
 _BATCH_ROWS = 1 << 16
@@ -102,7 +102,7 @@ def _open(folder: Path, name: str) -> Features:
     facts = read_facts(folder)
     table, lengths = mapped_table(folder / "table.arrow"), mapped_array(folder / "lengths.bin", np.int32)
     if not (table.num_rows == len(lengths) == facts["features"]):
-        raise DamagedError(str(folder))
+        raise Damaged(str(folder))
     return Features(table, lengths, name)
 
 

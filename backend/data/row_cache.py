@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
-from backend.data.write_once import DamagedError, open_or_write
+from backend.data.write_once import Damaged, open_or_write
 
 VERSION = 1
 """Part of every key: raise it when the same bytes are read differently."""
@@ -86,30 +86,30 @@ def _open(folder: Path, key: str, files: tuple[str, ...], continuous: bool) -> R
     lines = mapped_array(folder / "lines.bin", np.int64)
     file_index = mapped_array(folder / "file_index.bin", np.int32)
     if not (table.num_rows == len(lines) == len(file_index) == facts["rows"]):
-        raise DamagedError(str(folder))
+        raise Damaged(str(folder))
     skipped = tuple(Skipped(f"{files[number]}:{line}", reason) for number, line, reason in facts["skipped"])
     return Rows(table, files, file_index, lines, key, skipped, continuous)
 
 
 def read_facts(folder: Path) -> dict:
-    """`facts.json` of a folder whose files have the sizes that it states. Raises DamagedError."""
+    """`facts.json` of a folder whose files have the sizes that it states. Raises Damaged."""
     try:
         facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         whole = all((folder / name).stat().st_size == size for name, size in facts["sizes"].items())
     except (OSError, ValueError, KeyError) as error:
-        raise DamagedError(str(folder)) from error
+        raise Damaged(str(folder)) from error
     if not whole:
-        raise DamagedError(str(folder))
+        raise Damaged(str(folder))
     return facts
 
 
 def mapped_table(path: Path) -> pa.Table:
-    """The table in an Arrow file; its columns lie in the file, not in memory. Raises DamagedError."""
+    """The table in an Arrow file; its columns lie in the file, not in memory. Raises Damaged."""
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         table.validate()
     except (pa.ArrowException, OSError) as error:
-        raise DamagedError(str(path)) from error
+        raise Damaged(str(path)) from error
     return table
 
 

@@ -18,14 +18,14 @@ Content = TypeVar("Content")
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
-class DamagedError(Exception):
+class Damaged(Exception):
     """What lies in the folder is not what was written there."""
 
 
 def open_or_write(
     folder: Path, open_folder: Callable[[Path], Content], write: Callable[[Path], None], report: Report
 ) -> Content:
-    """What `open_folder` makes of `folder`; where it is absent or DamagedError, `write` fills it first.
+    """What `open_folder` makes of `folder`; where it is absent or Damaged, `write` fills it first.
 
     `write` fills a folder beside, which is flushed and renamed, so a reader sees nothing or the whole. Two processes
     that want the same folder write it once.
@@ -45,7 +45,7 @@ def open_or_write(
 def _opened(folder: Path, open_folder: Callable[[Path], Content]) -> Content | None:
     try:
         return open_folder(folder)
-    except DamagedError:
+    except Damaged:
         return None
 
 
