@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,6 +131,7 @@ class MainWindow(QMainWindow):
                 getattr(panel, signal).connect(getattr(self, slot))
         if hasattr(panel, "message"):
             panel.message.connect(self.show_message)
+        _spare_collections()
         return panel
 
     def _tell(self, panel: QWidget | None, hook: str) -> None:
@@ -207,6 +209,12 @@ class MainWindow(QMainWindow):
         stored = _geometry().value("geometry")
         if stored is None or not self.restoreGeometry(stored):  # type: ignore[arg-type]
             self.resize(1280, 800)
+
+
+def _spare_collections() -> None:
+    # What is loaded stays: walking all of it again would stop the window for 40 ms at a time.
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 100)
 
 
 _FULL_SCREEN = Qt.WindowState.WindowFullScreen

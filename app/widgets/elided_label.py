@@ -19,6 +19,7 @@ class ElidedLabel(QLabel):
     ) -> None:
         super().__init__(parent)
         self._mode = mode
+        self._whole = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         if role:
@@ -26,14 +27,28 @@ class ElidedLabel(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:
-        """Also sets tooltip and accessible name to the whole text."""
-        super().setText(text)
+        """Also sets tooltip and accessible name to the whole text.
+
+        The text is kept here and not in QLabel, which would lay out the whole window again at every change.
+        """
+        self._whole = text
         self.setToolTip(text)
         self.setAccessibleName(text)
+        self.update()
+
+    def text(self) -> str:
+        """The whole text."""
+        return self._whole
+
+    def sizeHint(self) -> QSize:
+        """One line, whatever the text."""
+        self.ensurePolished()
+        margins = self.contentsMargins()
+        return QSize(120, self.fontMetrics().height() + margins.top() + margins.bottom())
 
     def minimumSizeHint(self) -> QSize:
         """A few letters, so that layouts may squeeze it."""
-        return QSize(40, super().minimumSizeHint().height())
+        return QSize(40, self.sizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The text, shortened to the present width."""

@@ -52,6 +52,7 @@ class LivePlot(Card):
         super().__init__(title, parent)
         self._x_label = x_label
         self._zoomed = self._logarithmic = False
+        self._grid_missing = True
         self._hover: float | None = None
         self._marks: list[tuple[float, str, str]] = []
         self._mark_items: list[pg.InfiniteLine] = []
@@ -66,6 +67,10 @@ class LivePlot(Card):
         axes = {"bottom": _StepAxis("bottom")}
         self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=axes)
         self._plot: pg.PlotItem = self._widget.getPlotItem()
+        # The axis' own grid costs half of every paint; a few lines of our own cost nothing.
+        self._grid = pg.PlotCurveItem(connect="pairs")
+        self._grid.setZValue(-10)
+        self._plot.addItem(self._grid, ignoreBounds=True)
         self._arrange()
         self.series = {style.key: PlotSeries(style, self._plot) for style in series}
         self._cross = pg.InfiniteLine(angle=90, movable=False)
@@ -99,7 +104,7 @@ class LivePlot(Card):
             axis = self._plot.getAxis(side)
             axis.setPen(pg.mkPen(theme.color("plot_axis")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
-        self._plot.getAxis("left").setGrid(45)
+        self._grid.setPen(pg.mkPen(theme.color("plot_grid")))
         self._cross.setPen(pg.mkPen(theme.color("border_strong")))
         self._view.apply_theme()
         for series in self.series.values():
@@ -178,11 +183,20 @@ class LivePlot(Card):
             return
         changed = [series for series in self.series.values() if series.changed]
         moved = not self._zoomed and self._show_whole()
+        if moved or self._zoomed or self._grid_missing:
+            self._draw_grid()
         first, last = self._view.viewRange()[0]
         for series in self.series.values() if moved or self._zoomed else changed:
             series.draw(first, last, self._logarithmic)
         if changed:
             self._write_legend()
+
+    def _draw_grid(self) -> None:
+        (left, right), (low, high) = self._view.viewRange()
+        levels = self._plot.getAxis("left").tickValues(low, high, max(1, self._widget.height()))
+        ticks = np.asarray(levels[0][1] if levels else [], np.float64)
+        self._grid.setData(np.tile([left, right], len(ticks)), np.repeat(ticks, 2), connect="pairs")
+        self._grid_missing = not len(ticks)
 
     def _show_whole(self) -> bool:
         """Fit the range around all points; returns whether it changed. Headroom makes changes rare."""
@@ -244,7 +258,9 @@ class LivePlot(Card):
         parts = [self._legend_entry(series) for series in self.series.values() if len(series)]
         if self._hover is not None and parts:
             parts.insert(0, f'<span style="color:{theme.hex_color("muted")}">{self._x_label} {self._hover:,.0f}</span>')
-        self._legend.setText("&nbsp;&nbsp;&nbsp;".join(parts))
+        words = "&nbsp;&nbsp;&nbsp;".join(parts)
+        if words != self._legend.text():
+            self._legend.setText(words)
         self.setAccessibleDescription(", ".join(self._spoken(s) for s in self.series.values() if len(s)))
 
     def _legend_entry(self, series: PlotSeries) -> str:

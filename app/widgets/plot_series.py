@@ -13,6 +13,8 @@ from app.widgets.running_mean import RunningMean
 
 MOST_RAW = 1600
 MOST_SMOOTH = 800
+MOST_DOTS = 120
+"""More dots than these would only cover each other, and each costs more than a line."""
 SMOOTHING = 0.03
 """A smoothed point is the mean of this share of what is visible."""
 
@@ -95,7 +97,7 @@ class PlotSeries:
         elif self.style.kind == "markers":
             xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
             _set(self._strong, xs, ys, logarithmic)
-            shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic))
+            shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & (len(xs) <= MOST_DOTS)
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
             _set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)

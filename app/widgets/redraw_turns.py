@@ -8,7 +8,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, QTimer
 
-TURN_MS = 25
+TURN_MS = 40
 
 
 class Redrawn(Protocol):
