@@ -21,6 +21,8 @@ from app.widgets.pill import Pill
 from app.widgets.progress_bar import ThinProgressBar
 
 REFRESH_MS = 100
+CATCH_UP_MS = 25
+"""Between refreshes while points wait to be handed to the plots."""
 PILLS = {
     "starting": "info",
     "running": "accent",
@@ -173,12 +175,15 @@ class Panel(QWidget):
 
     def _show_state(self) -> None:
         assert self.watcher is not None
-        state, outcome = self.watcher.state, self.watcher.outcome
+        state = self.watcher.state
+        self._dirty = self.plots.show_state(state)
+        self._timer.setInterval(CATCH_UP_MS if self._dirty else REFRESH_MS)
+        if self.watcher.is_caught_up:
+            # While an old run is read its numbers would only flicker, and every text costs a layout.
+            self.tiles.show_state(state, self.watcher.outcome)
+            self.journal.show_state(state)
         self.header.set_title(state.name or self.watcher.folder.name)
         self.header.set_subtitle(_subtitle(self.watcher))
-        self.tiles.show_state(state, outcome)
-        self.plots.show_state(state)
-        self.journal.show_state(state)
         self._forget_answered()
         self._show_progress()
         self._show_buttons()

@@ -11,7 +11,7 @@ from app.core.run_state import RunState
 from backend.contract import events
 from backend.contract.run_folder import RunFolder
 
-DRAIN_SECONDS = 0.006
+DRAIN_SECONDS = 0.005
 """The longest time a tick spends on events, so that the window stays smooth."""
 CHUNK_BYTES = 16_000
 """About a hundred events, half a millisecond."""

@@ -21,7 +21,7 @@ from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import SourceEntry, TaskEntry
 from backend.contract.queries import DataPreview
 
-FRACTION, FILE, NONE = "A fraction of the training rows", "A file of its own", "None"
+FRACTION, FILE, NONE = "A fraction", "A file", "None"
 SHOWN_LABELS = 8
 
 

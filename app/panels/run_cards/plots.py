@@ -1,5 +1,6 @@
 """Owns the curves of the Run page: the loss beside one of the others, fed with new points only."""
 
+import time
 from dataclasses import dataclass, field
 
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QWidget
@@ -15,7 +16,13 @@ COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 PAGES = ("Metrics", "Learning rate", "Gradients", "Speed", "Memory")
 
 
-@dataclass
+FEED_SECONDS = 0.003
+"""The longest time a refresh spends on handing points over."""
+PORTION = 2000
+"""Points of one curve that are handed over at once."""
+
+
+@dataclass(eq=False)
 class Feed:
     """One curve of a plot and how far it was fed."""
 
@@ -23,14 +30,15 @@ class Feed:
     key: str
     cursor: Cursor = field(default_factory=Cursor)
 
-    def give(self, series: Series | None) -> None:
-        """Hand over the points that the plot has not got."""
-        fresh = series.fresh(self.cursor) if series is not None else None
+    def give(self, series: Series | None) -> bool:
+        """Hand over points that the plot has not got; says whether there are more."""
+        fresh = series.fresh(self.cursor, PORTION) if series is not None else None
         if not fresh:
-            return
+            return False
         if fresh.cut is not None:
             self.plot.truncate_after(fresh.cut, self.key)
         self.plot.append(self.key, fresh.xs, fresh.ys)
+        return len(fresh.xs) == PORTION
 
 
 class Plots(QSplitter):
@@ -80,6 +88,7 @@ class Plots(QSplitter):
         self._marks: list[tuple[float, str, str]] = []
         self._metric_names: list[str] = []
         self._feeds: list[Feed] = []
+        self._metric_feeds: list[Feed] = []
         self.clear()
 
     def _other_side(self) -> QWidget:
@@ -115,19 +124,28 @@ class Plots(QSplitter):
         self._feeds = [Feed(self.loss, "loss"), Feed(self.loss, "evaluation")]
         self._feeds += [Feed(plot, key) for plot in self.others.values() for key in plot.series]
 
-    def show_state(self, state: RunState) -> None:
-        """Feed all plots with what is new."""
+    def show_state(self, state: RunState) -> bool:
+        """Feed all plots with what is new, for a few milliseconds; says whether more is waiting."""
         names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
         if names != self._metric_names:
             self._use_metrics(names)
-        for feed in self._feeds:
-            name = "loss" if feed.key == "evaluation" else feed.key
-            feed.give((state.metric_series if feed.key == "evaluation" else state.series).get(name))
-        for feed in self._metric_feeds:
-            feed.give(state.metric_series.get(feed.key))
         self._show_marks(state)
+        waiting = [*self._feeds, *self._metric_feeds]
+        end = time.perf_counter() + FEED_SECONDS
+        while waiting and time.perf_counter() < end:
+            feed = waiting.pop(0)
+            if feed.give(_series_of(feed, state)):
+                waiting.append(feed)
+        # Whoever had to wait is first the next time.
+        first = [feed for feed in waiting if feed in self._feeds]
+        self._feeds = [*first, *(feed for feed in self._feeds if feed not in first)]
+        return bool(waiting)
 
     def _use_metrics(self, names: list[str]) -> None:
+        self._metric_feeds = []
+        self._marks = []
+        if not names and not self._metric_names:
+            return
         # A plot's curves are fixed; which metrics there are is known after the first evaluation.
         shown = self._pages.currentIndex()
         old, self.metrics = self.metrics, _metrics_plot(names)
@@ -137,7 +155,6 @@ class Plots(QSplitter):
         self._pages.setCurrentIndex(shown)
         self._metric_names = names
         self._metric_feeds = [Feed(self.metrics, name) for name in names]
-        self._marks = []
 
     def _show_marks(self, state: RunState) -> None:
         marks = [(resume.from_step, "resumed", "muted") for resume in state.resumes]
@@ -147,6 +164,12 @@ class Plots(QSplitter):
             self._marks = marks
             self.loss.set_marks(marks)
             self.metrics.set_marks(marks)
+
+
+def _series_of(feed: Feed, state: RunState) -> Series | None:
+    if feed.key == "evaluation":
+        return state.metric_series.get("loss")
+    return state.series[feed.key] if feed.key in state.series else state.metric_series.get(feed.key)
 
 
 def _frameless(plot: LivePlot) -> LivePlot:
