@@ -1,6 +1,5 @@
 # The house's commands. Each makes .venv first where it is missing; set-up speaks on stderr, so that
 # the last line of `make demo` on stdout is the predictions file alone.
-MAKEFLAGS += --no-print-directory
 PYTHON := .venv/bin/python
 STAMP := .venv/.installed
 
