@@ -250,7 +250,7 @@ class Panel(QWidget):
         if right is None and not text and not self._sort[0]:
             self._show_indices(None)
         elif self._rows.small:
-            self._show_indices(self._rows.filter(right, text, *self._sort))
+            self._show_indices(self._rows.filter(right, text, *self._sort).tolist())
         else:
             question = {"parquet": str(self._rows.path), "right": right, "text": text}
             question |= {"sort_by": self._sort[0] or None, "descending": self._sort[1]}
@@ -258,7 +258,7 @@ class Panel(QWidget):
 
     def _on_filtered(self, answer: RowsAnswer) -> None:
         if self._rows is not None:
-            self._show_indices(self._rows.pages.read_indices(answer.arrow))
+            self._show_indices(self._rows.pages.read_indices(answer.arrow))  # type: ignore[arg-type]
 
     def _show_indices(self, indices: Sequence[int] | None) -> None:
         self._indices = indices

@@ -42,7 +42,8 @@ class Panel(QWidget):
         self.setObjectName("page")
         self._context = context
         self._asked = False
-        holder = QWidget(objectName="scrolled")
+        holder = QWidget()
+        holder.setObjectName("scrolled")
         columns = QHBoxLayout(holder)
         columns.setContentsMargins(0, 0, 4, 0)
         columns.setSpacing(14)
@@ -119,7 +120,8 @@ class Panel(QWidget):
         return card
 
     def _check(self, card: Card, title: str, name: str, reason: str) -> QCheckBox:
-        box = QCheckBox(title, checked=getattr(self._context.preferences, name))
+        box = QCheckBox(title)
+        box.setChecked(getattr(self._context.preferences, name))
         box.setAccessibleDescription(reason)
         box.toggled.connect(lambda on: self._set(name, on))
         why = label(reason, "faint", wrap=True)

@@ -73,8 +73,9 @@ class Panel(QWidget):
         line.returnPressed.connect(self._ask_all)
         browse = IconButton("Browse", "folder")
         browse.clicked.connect(self._browse)
-        self.special = QCheckBox("Special tokens", checked=True)
-        self.whitespace = QCheckBox("Show spaces", checked=True)
+        self.special, self.whitespace = QCheckBox("Special tokens"), QCheckBox("Show spaces")
+        for box in (self.special, self.whitespace):
+            box.setChecked(True)
         self.special.toggled.connect(self._ask_all)
         self.whitespace.toggled.connect(lambda on: self.view.set_whitespace_visible(on))
         row = QHBoxLayout()
@@ -189,8 +190,11 @@ class Panel(QWidget):
         self._ask_text()
 
     def _ask(self) -> None:
-        question = {"tokenizer": self.tokenizer(), "text": self.text.toPlainText()}
-        question["special_tokens"] = self.special.isChecked()
+        question = {
+            "tokenizer": self.tokenizer(),
+            "text": self.text.toPlainText(),
+            "special_tokens": self.special.isChecked(),
+        }
         self._put("tokenize", question, self._on_tokens)
 
     def _ask_text(self) -> None:

@@ -23,5 +23,5 @@ def _read(path: Path) -> Tokens:
         numbers = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
     path.unlink(missing_ok=True)
     tokens = [Token(*row) for row in zip(*columns, strict=True)]
-    known = {name: int(numbers.get(name, 0)) for name in ("characters", "words", "unknown")}
-    return Tokens(tokens=tokens, **known)
+    characters, words, unknown = (int(numbers.get(name, 0)) for name in ("characters", "words", "unknown"))
+    return Tokens(tokens=tokens, characters=characters, words=words, unknown=unknown)

@@ -66,7 +66,7 @@ class LivePlot(Card):
         self._view = _View()
         axes = {"bottom": _StepAxis("bottom")}
         self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=axes)
-        self._plot: pg.PlotItem = self._widget.getPlotItem()
+        self._plot: pg.PlotItem = self._widget.getPlotItem()  # type: ignore[assignment]
         # The axis' own grid costs half of every paint; a few lines of our own cost nothing.
         self._grid = pg.PlotCurveItem(connect="pairs")
         self._grid.setZValue(-10)
@@ -76,7 +76,7 @@ class LivePlot(Card):
         self._cross = pg.InfiniteLine(angle=90, movable=False)
         self._cross.hide()
         self._plot.addItem(self._cross, ignoreBounds=True)
-        self._widget.scene().sigMouseMoved.connect(self._on_mouse_moved)
+        self._widget.scene().sigMouseMoved.connect(self._on_mouse_moved)  # type: ignore[attr-defined]
         self._view.sigRangeChangedManually.connect(self._on_zoomed)
         self._widget.viewport().installEventFilter(self)
         self.apply_theme()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
@@ -12,18 +12,22 @@ MOST_LINES = 100_000
 ROW_HEIGHT = 18
 
 
+AnyIndex = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
 class _Lines(QAbstractTableModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.lines: list[str] = []
 
-    def rowCount(self, parent: QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.lines)
+    def rowCount(self, parent: AnyIndex = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.lines)
 
-    def columnCount(self, parent: QModelIndex | None = None) -> int:
+    def columnCount(self, parent: AnyIndex = _ROOT) -> int:
         return 1
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         return self.lines[index.row()] if role == Qt.ItemDataRole.DisplayRole else None
 
     def append(self, lines: Sequence[str]) -> None:
@@ -115,7 +119,7 @@ class LogView(QTableView):
 
     def copy(self) -> None:
         """Put the selected lines, or all where none is selected, on the clipboard."""
-        ranges = self.selectionModel().selection()
+        ranges = self.selectionModel().selection().toList()
         rows = sorted({row for span in ranges for row in range(span.top(), span.bottom() + 1)})
         lines = [self._model.lines[row] for row in rows] if rows else self._model.lines
         QGuiApplication.clipboard().setText("\n".join(lines))

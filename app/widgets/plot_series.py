@@ -44,6 +44,9 @@ class PlotSeries:
         self._dots.setZValue(4)
         for item in (self._line, self._strong, self._dots):
             plot.addItem(item, ignoreBounds=True)
+        self._line.setVisible(style.kind != "markers")
+        self._strong.setVisible(style.kind != "line")
+        self._dots.hide()
         self.apply_theme()
 
     def __len__(self) -> int:
@@ -98,6 +101,7 @@ class PlotSeries:
             xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
             _set(self._strong, xs, ys, logarithmic)
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & (len(xs) <= MOST_DOTS)
+            self._dots.setVisible(bool(shown.any()))
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
             _set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)

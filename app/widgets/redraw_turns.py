@@ -3,12 +3,16 @@
 Qt paints all changed widgets of a window together; six plots at once would stop everything else for six paints.
 """
 
+import time
 import weakref
 from typing import Protocol
 
 from PySide6.QtCore import QObject, QTimer
 
 TURN_MS = 40
+LONGEST_TURN_MS = 200
+LATE_MS = 10
+"""Where turns come later than this, the machine is busy, and drawing less often keeps the window usable."""
 
 
 class Redrawn(Protocol):
@@ -27,21 +31,31 @@ class RedrawTurns(QObject):
         self._waiting: dict[int, weakref.ref] = {}
         self._timer = QTimer(self, interval=TURN_MS)
         self._timer.timeout.connect(self._next)
+        self._began = 0.0
 
     def ask(self, plot: Redrawn) -> None:
         """Ask for one turn; asking again before it came changes nothing."""
         self._waiting.setdefault(id(plot), weakref.ref(plot))
         if not self._timer.isActive():
+            self._began = time.perf_counter()
             self._timer.start()
 
     def _next(self) -> None:
         if not self._waiting:
             self._timer.stop()
             return
+        self._pace()
         key = next(iter(self._waiting))
         plot = self._waiting.pop(key)()
         if plot is not None:
             plot.redraw()
+
+    def _pace(self) -> None:
+        now = time.perf_counter()
+        late_ms = (now - self._began) * 1000 - self._timer.interval()
+        factor = 1.5 if late_ms > LATE_MS else 0.9
+        self._timer.setInterval(round(min(LONGEST_TURN_MS, max(TURN_MS, self._timer.interval() * factor))))
+        self._began = now
 
 
 _turns: list[RedrawTurns] = []

@@ -32,7 +32,8 @@ class RowDetails(Card):
     def show_values(self, values: Mapping[str, Any], tokens: Mapping[str, str] | None = None) -> None:
         """Show a row; `tokens` colours values by column name."""
         self._values = values
-        holder = QWidget(objectName="scrolled")
+        holder = QWidget()
+        holder.setObjectName("scrolled")
         column = QVBoxLayout(holder)
         column.setContentsMargins(0, 0, 8, 0)
         column.setSpacing(3)

@@ -21,6 +21,10 @@ LONGEST_CELL = 300
 """Characters of a cell that are drawn; a whole document in a cell would slow every paint."""
 
 
+AnyIndex = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
 class PagedModel(Protocol):
     """Where rows come from; reading a cell may read a page, but never the whole file."""
 
@@ -63,12 +67,12 @@ class _Rows(QAbstractTableModel):
         """The row of the source that stands in a line."""
         return int(self.indices[row]) if self.indices is not None else row
 
-    def rowCount(self, parent: QModelIndex | None = None) -> int:
-        if self.source is None or (parent is not None and parent.isValid()):
+    def rowCount(self, parent: AnyIndex = _ROOT) -> int:
+        if self.source is None or parent.isValid():
             return 0
         return len(self.indices) if self.indices is not None else self.source.row_count
 
-    def columnCount(self, parent: QModelIndex | None = None) -> int:
+    def columnCount(self, parent: AnyIndex = _ROOT) -> int:
         return len(self.shown) + 1 if self.source else 0
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -78,7 +82,7 @@ class _Rows(QAbstractTableModel):
             return "#" if section == 0 else self.shown[section - 1].replace("_", " ").capitalize()
         return None
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(index.row(), index.column())
         if role == Qt.ItemDataRole.ForegroundRole:

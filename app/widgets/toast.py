@@ -57,6 +57,7 @@ class ToastOverlay(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._under = parent
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(8)
@@ -81,7 +82,8 @@ class ToastOverlay(QWidget):
 
     def _toasts(self) -> list[Toast]:
         items = (self._column.itemAt(i) for i in range(self._column.count()))
-        return [item.widget() for item in items if item is not None and isinstance(item.widget(), Toast)]
+        widgets = (item.widget() for item in items if item is not None)
+        return [widget for widget in widgets if isinstance(widget, Toast)]
 
     def _drop(self, toast: Toast) -> None:
         self._column.removeWidget(toast)
@@ -96,7 +98,7 @@ class ToastOverlay(QWidget):
         for toast in toasts:
             toast.fit()
         height = sum(toast.height() for toast in toasts) + 8 * (len(toasts) - 1)
-        area = self.parentWidget().rect()
+        area = self._under.rect()
         self.setGeometry(area.right() - WIDTH - 20, area.bottom() - height - 20, WIDTH, height)
         self.raise_()
 
