@@ -1,0 +1,66 @@
+"""Starting, refusing and stopping real runs from the window's services."""
+
+from pathlib import Path
+
+import pytest
+
+from app.core.draft import read_draft
+from app.services.job import Jobs
+from app.services.run_watcher import RunWatcher
+from backend.contract.resources import resource
+from backend.contract.run_folder import RunFolder
+
+START_MS = 120_000
+
+
+@pytest.fixture
+def jobs(qtbot, tmp_path: Path):
+    made = Jobs(lambda: {"BURNISH_RUNS": str(tmp_path / "runs"), "BURNISH_CACHE": str(tmp_path / "cache")})
+    yield made
+    made.close()
+
+
+def tiny_spec() -> dict:
+    """The demo, ended after a few steps."""
+    draft = read_draft(resource("demo", "sentiment.yaml"))
+    draft.set("data.max_rows", 64)
+    draft.set("training.max_steps", 10)
+    draft.set("evaluation", {"every": "never"})
+    return draft.values()
+
+
+def test_a_bad_spec_is_refused_in_one_sentence_and_leaves_nothing(qtbot, jobs, tmp_path: Path):
+    spec = tiny_spec()
+    spec["training"]["learning_rate"] = -1
+    said: list[str] = []
+    jobs.start(spec, said.append, said.append)
+    qtbot.waitUntil(lambda: bool(said), timeout=START_MS)
+    assert "training.learning_rate" in said[0]
+    assert "\n" not in said[0]
+    assert not list((tmp_path / "runs").glob("*"))
+
+
+def test_resuming_what_is_no_run_is_refused(qtbot, jobs, tmp_path: Path):
+    said: list[str] = []
+    jobs.resume(tmp_path / "no-run", said.append, said.append)
+    qtbot.waitUntil(lambda: bool(said), timeout=START_MS)
+    assert "no-run" in said[0]
+
+
+def test_asking_a_run_that_is_gone_says_so(jobs, tmp_path: Path):
+    assert "could not be asked to stop" in jobs.request(tmp_path / "gone", "stop")
+
+
+def test_a_run_is_started_watched_and_ends(qtbot, jobs):
+    started: list[str] = []
+    refused: list[str] = []
+    jobs.start(tiny_spec(), started.append, refused.append)
+    qtbot.waitUntil(lambda: bool(started or refused), timeout=START_MS)
+    assert refused == []
+    assert RunFolder(started[0]).exists()
+    watcher = RunWatcher(started[0])
+    qtbot.waitUntil(lambda: watcher.outcome.state in ("finished", "failed", "lost"), timeout=START_MS)
+    assert watcher.outcome.state == "finished", watcher.outcome
+    assert watcher.state.step == 10
+    assert "validation" in watcher.state.predictions
+    watcher.stop()
