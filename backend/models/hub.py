@@ -36,6 +36,8 @@ class RemoteModel:
     """A model on the hub at one commit."""
 
     name: str
+    revision: str
+    """What was asked for: the cache remembers it beside the commit."""
     commit: str
     weights_format: str
     """`safetensors`, `bin` or `none`."""
@@ -57,6 +59,7 @@ def remote_model(name: str, revision: str) -> RemoteModel:
     kind, files = _weight_files(tuple(sizes))
     return RemoteModel(
         name=name,
+        revision=revision,
         commit=info.sha or revision,
         weights_format=kind,
         small_files=tuple(each for each in sizes if _SMALL.fullmatch(each) and not _NOT_SMALL.fullmatch(each)),
@@ -83,10 +86,10 @@ def download(model: RemoteModel, files: tuple[str, ...], report: Report) -> Path
     """Those files in the hub library's cache, what is there already left out. Interrupted, it resumes. Raises InputError."""
     try:
         folder = snapshot_download(
-            model.name, revision=model.commit, allow_patterns=list(files), tqdm_class=_bar(report)
+            model.name, revision=model.revision, allow_patterns=list(files), tqdm_class=_bar(report)
         )
     except (HTTPError, OSError) as error:
-        raise mistake(model.name, model.commit, error) from None
+        raise mistake(model.name, model.revision, error) from None
     return Path(folder)
 
 

@@ -69,7 +69,7 @@ def look(name_or_path: str, revision: str = "main", *, offline: bool = False) ->
         raise _not_here(name_or_path)
     remote = hub.remote_model(name_or_path, revision)
     folder = hub.download(remote, remote.small_files, quiet)
-    return ModelLocation(folder, "hub", remote.commit, name_or_path, remote)
+    return ModelLocation(folder, "hub", folder.name, name_or_path, remote)
 
 
 def must_be_converted(name: str) -> str:
@@ -127,7 +127,8 @@ def _fetched(
         if not consent:
             raise InputError(f"{_FIELD}: {must_be_converted(name)}", _FIELD)
     files = remote.small_files + (remote.weight_files if needs_weights else ())
-    return ModelLocation(hub.download(remote, files, report), "hub", remote.commit, name)
+    folder = hub.download(remote, files, report)
+    return ModelLocation(folder, "hub", folder.name, name)
 
 
 def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
