@@ -62,7 +62,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     _begin(folder, spec, log, stages, earlier, from_step, choice)
 
     stages.start("finding model")
-    model = locate_model(spec, stages.report, convert=True)  # consent was asked for before the run was written
+    model = locate_model(spec, stages.report)
     stages.start("loading data")
     material = read_material(spec, model.folder, stages.report)
     session = _open_session(spec, material, model, engine_kind.create())

@@ -243,15 +243,18 @@ def locate_model(
         offline=local_only or is_offline(),
         report=report,
         consent_to_convert=convert,
+        needs_weights=spec.model.initialise == "pretrained",
     )
 
 
 def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> RunSpec:
     """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
-    Returns the spec with the guessed columns filled in. A hub model that is not here yet is left to the run.
+    Returns the spec with the guessed columns filled in and a hub model's commit pinned. A hub model that is not here yet
+    is left to the run.
     """
-    folder = _model_folder(spec, report, convert)
+    model = _model_here(spec, report, convert)
+    folder = model.folder if model else None
     task = make_task(spec)
     if folder is not None:
         inspection.check(
@@ -262,13 +265,19 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
             needs_tokenizer=spec.model.tokenizer is None,
         )
     material = read_material(spec, folder, report)
-    return spec.model_copy(update={"data": spec.data.model_copy(update={"columns": dict(material.columns)})})
+    commit = model.commit if model and model.commit else spec.model.revision
+    return spec.model_copy(
+        update={
+            "data": spec.data.model_copy(update={"columns": dict(material.columns)}),
+            "model": spec.model.model_copy(update={"revision": commit}),
+        }
+    )
 
 
-def _model_folder(spec: RunSpec, report: Report, convert: bool) -> Path | None:
+def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:
     if Path(spec.model.name_or_path).is_absolute() or is_offline() or convert:
-        return locate_model(spec, report, convert=convert).folder
+        return locate_model(spec, report, convert=convert)
     try:
-        return locate_model(spec, report, local_only=True).folder
+        return locate_model(spec, report, local_only=True)
     except InputError:
-        return None
+        return None  # not here yet: the run fetches it as a stage of its own

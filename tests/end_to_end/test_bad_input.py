@@ -31,7 +31,7 @@ DATA = {
     "missing file": (None, ["data.train", "train.csv"]),
     "empty file": (b"", ["train.csv", "empty"]),
     "header only": (b"text,label\n", ["train.csv", "no row"]),
-    "duplicate columns": (b"text,label,text\na,b,c\n", ["train.csv", "text", "twice"]),
+    "duplicate columns": (b"text,label,text\na,b,c\n", ["train.csv", "two columns", "rename"]),
     "nul bytes": (b"text,label\na\x00b,yes\nc,no\n", ["train.csv", "NUL"]),
     "latin-1": ("text,label\ncafé,yes\nthé,no\n".encode("latin-1"), ["train.csv", "line 2", "latin-1"]),
     "unbalanced quotes": (b'text,label\n"open,yes\nother,no\n', ["train.csv", "quot", "line 2"]),
@@ -130,7 +130,7 @@ def test_a_model_for_images_is_refused_by_name(burnish: Burnish):
 
 def test_a_model_for_another_task_is_refused(burnish: Burnish):
     spec = burnish.spec(task={"type": "causal_lm"}, data={"columns": {"text": "text"}})
-    refused(burnish, spec, "bert", "causal_lm")
+    refused(burnish, spec, "bert", "decoder")
 
 
 def test_a_length_over_the_models_limit_is_refused(burnish: Burnish):
