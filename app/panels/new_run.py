@@ -81,9 +81,9 @@ class Panel(QWidget):
                 column.addWidget(card)
             column.addStretch(1)
             columns.addLayout(column, stretch)
-        self.scroll = QScrollArea(widgetResizable=True)
-        self.scroll.setWidget(inside)
-        return self.scroll
+        self.scroll_area = QScrollArea(widgetResizable=True)
+        self.scroll_area.setWidget(inside)
+        return self.scroll_area
 
     def _connect(self) -> None:
         self.demo.clicked.connect(self.fill_demo)
@@ -194,7 +194,7 @@ class Panel(QWidget):
         self.draft.replace(dict(values))
         self._named = True
         self._show_other_spec()
-        self.scroll.verticalScrollBar().setValue(0)
+        self.scroll_area.verticalScrollBar().setValue(0)
 
     def load_run(self, path: str) -> None:
         """Fill the page with the spec of a run."""

@@ -30,8 +30,10 @@ class ColumnChoice(QWidget):
     def set_parts(self, parts: list[Column]) -> None:
         """The parts of another task."""
         while (item := self._grid.takeAt(0)) is not None:
-            if item.widget() is not None:
-                item.widget().deleteLater()
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
         self.boxes, self._reasons = {}, {}
         for row, part in enumerate(parts):
             box = self.boxes[part.name] = QuietComboBox()

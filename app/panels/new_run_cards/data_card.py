@@ -115,13 +115,14 @@ class DataCard(Card):
             field.setVisible(source != "demo")
 
     def _show_validation(self, value: Any) -> None:
-        is_fraction = isinstance(value, int | float) and not isinstance(value, bool)
+        fraction = float(value) if isinstance(value, int | float) else None
+        is_fraction = fraction is not None
         self.validation_kind.setCurrentText(FRACTION if is_fraction else FILE if value else NONE)
         self.fraction.setVisible(is_fraction)
         self.validation.setVisible(bool(value) and not is_fraction)
-        if is_fraction:
-            self.fraction.setText(f"{value:g}")
-        self.validation.set_value(None if is_fraction else value)
+        if fraction is not None:
+            self.fraction.setText(f"{fraction:g}")
+        self.validation.set_value(value if isinstance(value, str | list) else None)
 
     def _show_form(self, source: str) -> None:
         entry = self._sources.get(source)

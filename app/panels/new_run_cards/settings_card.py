@@ -86,8 +86,9 @@ class SettingsCard(Card):
             self._build_others()
         for number in range(self._rest.count()):
             item = self._rest.itemAt(number)
-            if item is not None and item.widget() is not None:
-                item.widget().setVisible(unfolded)
+            widget = item.widget() if item is not None else None
+            if widget is not None:
+                widget.setVisible(unfolded)
 
     def _build_others(self) -> None:
         for name in SECTIONS:
@@ -145,7 +146,8 @@ class SettingsCard(Card):
 
 def _remove(layout: QVBoxLayout, forms: dict[str, SchemaForm]) -> None:
     while (item := layout.takeAt(0)) is not None:
-        if item.widget() is not None:
-            item.widget().hide()
-            item.widget().deleteLater()
+        widget = item.widget()
+        if widget is not None:
+            widget.hide()
+            widget.deleteLater()
     forms.clear()

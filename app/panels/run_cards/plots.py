@@ -157,7 +157,7 @@ class Plots(QSplitter):
         self._metric_feeds = [Feed(self.metrics, name) for name in names]
 
     def _show_marks(self, state: RunState) -> None:
-        marks = [(resume.from_step, "resumed", "muted") for resume in state.resumes]
+        marks: list[tuple[float, str, str]] = [(resume.from_step, "resumed", "muted") for resume in state.resumes]
         if state.best is not None:
             marks.append((state.best.step, "best", "success"))
         if marks != self._marks:

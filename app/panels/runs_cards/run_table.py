@@ -238,4 +238,7 @@ class RunTable(QTableView):
 
     def _on_current(self, current: QModelIndex) -> None:
         self._chosen = self._model.runs[current.row()].path if current.isValid() else None
+        if current.isValid() and not self.selectionModel().isRowSelected(current.row(), QModelIndex()):
+            # The first focus makes a line current without selecting it.
+            self.selectRow(current.row())
         self.run_chosen.emit(self.chosen())
