@@ -29,6 +29,8 @@ from backend.contract.queries import Mistake
 from backend.contract.version import CONTRACT_VERSION
 
 THEMES = (("Follow the system", "system"), ("Light", "light"), ("Dark", "dark"))
+LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
+"""How each state of a finding looks."""
 
 
 class Panel(QWidget):
@@ -206,12 +208,12 @@ class Panel(QWidget):
         self.check_again.setEnabled(True)
         self.doctor_banner.clear()
         _clear(self.doctor_lines)
-        for line in answer["lines"]:
-            self.doctor_lines.addWidget(DoctorLine(line, self._copied))
+        for finding in answer["findings"]:
+            self.doctor_lines.addWidget(FindingLine(finding, self._copied))
 
     def _copied(self, command: str) -> None:
         QGuiApplication.clipboard().setText(command)
-        self.message.emit("success", "Copied the command.")
+        self.message.emit("success", "Copied.")
 
     def _show_versions(self, versions: dict[str, str]) -> None:
         while self.versions.count():
@@ -223,28 +225,27 @@ class Panel(QWidget):
             self.versions.addWidget(label(version or "not installed", selectable=True), row, 1)
 
 
-class DoctorLine(QWidget):
-    """One thing that was checked; where it is not right, the command that mends it."""
+class FindingLine(QWidget):
+    """One thing that was looked at; where it is not right, what mends it."""
 
-    def __init__(self, line: dict[str, Any], copy: Callable[[str], None]) -> None:
+    def __init__(self, finding: dict[str, Any], copy: Callable[[str], None]) -> None:
         super().__init__()
+        icon, token = LOOKS.get(finding["state"], LOOKS["missing"])
+        mark = IconLabel(icon, token, 16)
+        mark.setAccessibleName(str(finding["state"]))
+        texts = QVBoxLayout()
+        texts.setSpacing(1)
+        texts.addWidget(label(finding["text"], "strong" if finding["state"] == "missing" else "", wrap=True))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
-        icon = IconLabel("check", "success", 16) if line["ok"] else IconLabel("warning", "warning", 16)
-        icon.setAccessibleName("fine" if line["ok"] else "needs attention")
-        row.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
-        texts = QVBoxLayout()
-        texts.setSpacing(1)
-        texts.addWidget(label(line["title"], "strong" if not line["ok"] else "", wrap=True))
-        if line.get("detail"):
-            texts.addWidget(label(line["detail"], "faint", wrap=True))
+        row.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
-        if line.get("command"):
+        if finding.get("mend"):
             command = QHBoxLayout()
-            command.addWidget(ElidedLabel(line["command"], "mono"), 1)
-            button = IconToolButton("copy", "Copy the command", size=14)
-            button.clicked.connect(lambda: copy(line["command"]))
+            command.addWidget(ElidedLabel(finding["mend"], "mono"), 1)
+            button = IconToolButton("copy", "Copy what mends it", size=14)
+            button.clicked.connect(lambda: copy(finding["mend"]))
             command.addWidget(button)
             texts.addLayout(command)
 

@@ -195,6 +195,8 @@ class Panel(QWidget):
             "text": self.text.toPlainText(),
             "special_tokens": self.special.isChecked(),
         }
+        if not self._tokens:
+            self.counts.setText("Opening the tokenizer…")
         self._put("tokenize", question, self._on_tokens)
 
     def _ask_text(self) -> None:
@@ -215,6 +217,8 @@ class Panel(QWidget):
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self.banner.show_message("error", mistake.message)
+        if not self._tokens:
+            self.counts.setText("")
 
     def _on_tokens(self, answer: Any) -> None:
         tokens: Tokens = tokens_of(answer)

@@ -1,8 +1,9 @@
 """Owns turning the answer of `tokenize` into tokens, also where it was so long that it came as an Arrow file.
 
-Such a file has the columns id, piece, text, start, end and special; characters, words and unknown are metadata.
+Such a file has the fields of a token as columns; the rest of the answer is JSON in the metadata under `answer`.
 """
 
+import json
 from pathlib import Path
 
 from app.services.backend_client import ArrowAnswer
@@ -20,8 +21,13 @@ def _read(path: Path) -> Tokens:
     with pa.memory_map(str(path)) as source:
         table = pa.ipc.open_file(source).read_all()
         columns = [table[name].to_pylist() for name in ("id", "piece", "text", "start", "end", "special")]
-        numbers = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+        rest = json.loads((table.schema.metadata or {}).get(b"answer", b"{}"))
     path.unlink(missing_ok=True)
     tokens = [Token(*row) for row in zip(*columns, strict=True)]
-    characters, words, unknown = (int(numbers.get(name, 0)) for name in ("characters", "words", "unknown"))
-    return Tokens(tokens=tokens, characters=characters, words=words, unknown=unknown)
+    return Tokens(
+        tokens=tokens,
+        characters=rest.get("characters", 0),
+        words=rest.get("words", 0),
+        unknown=rest.get("unknown", 0),
+        stored_truncation=rest.get("stored_truncation", ""),
+    )

@@ -8,9 +8,9 @@ from app.panels.settings import Panel
 from app.widgets.icon_label import IconToolButton
 from backend.contract.queries import Mistake
 
-LINES = [
-    {"ok": True, "title": "Python 3.11", "detail": "", "command": ""},
-    {"ok": False, "title": "A library is missing", "detail": "Needed for X11.", "command": "apt-get install it"},
+FINDINGS = [
+    {"state": "fine", "text": "Python 3.11", "mend": ""},
+    {"state": "missing", "text": "A library is missing", "mend": "apt-get install it"},
 ]
 
 
@@ -49,7 +49,7 @@ def test_another_runs_folder_is_looked_at_at_once(panel: Panel, context, tmp_pat
 
 
 def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Panel):
-    panel._on_doctor({"lines": LINES})
+    panel._on_doctor({"findings": FINDINGS})
     assert panel.doctor_lines.count() == 2
     button = panel.doctor_lines.itemAt(1).widget().findChild(IconToolButton)
     with qtbot.waitSignal(panel.message):
@@ -58,8 +58,8 @@ def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Panel):
 
 
 def test_checking_again_replaces_the_lines(panel: Panel):
-    panel._on_doctor({"lines": LINES})
-    panel._on_doctor({"lines": LINES[:1]})
+    panel._on_doctor({"findings": FINDINGS})
+    panel._on_doctor({"findings": FINDINGS[:1]})
     assert panel.doctor_lines.count() == 1
 
 

@@ -87,7 +87,7 @@ def test_stored_truncation_is_mentioned(panel: Panel):
 
 def test_a_long_answer_comes_as_a_file_and_the_file_goes(panel: Panel, tmp_path: Path):
     columns = {"id": [5], "piece": ["a"], "text": ["a"], "start": [0], "end": [1], "special": [False]}
-    table = pa.table(columns).replace_schema_metadata({"characters": "1", "words": "1", "unknown": "0"})
+    table = pa.table(columns).replace_schema_metadata({"answer": '{"characters": 1, "words": 1}'})
     path = tmp_path / "answer.arrow"
     with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
