@@ -10,10 +10,10 @@ Until = Callable[[Callable[[], object]], None]
 
 @pytest.fixture
 def until() -> Until:
-    """Waits for a condition; fails after twenty seconds."""
+    """Waits for a condition; fails after a minute, as machines may be busy."""
 
     def wait(condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < deadline, "the condition was never met"
             time.sleep(0.01)

@@ -12,6 +12,7 @@ from typing import IO
 import pytest
 
 from backend.contract.processes import child_environment, python_command
+from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 
 SHORT = ("--set", "training.max_steps=4", "--set", "evaluation.max_rows=32")
@@ -60,33 +61,46 @@ def started(runs: Path, spec: Path) -> Iterator[tuple[Terminal, RunFolder]]:
         subprocess.run(python_command("backend", "stop", str(path), "--now"), env=child_environment(), check=True)
 
 
-def test_short_run_ends_with_model_and_predictions(burnish, runs: Path, spec: Path) -> None:
-    done = burnish("train", spec, *SHORT, "--json")
+SECRET = "hf_abcdefghijklmnopqrstuvwxyz012345"
 
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, subprocess.CompletedProcess[str]]":
+    """The folder of one short run of the demo's spec, and what was printed; its starter had a hub token."""
+    place = tmp_path_factory.mktemp("short")
+    folder = place / "a new place" / "run"
+    command = python_command("backend", "train", str(resource("demo", "sentiment.yaml")), *SHORT, "--json")
+    done = subprocess.run(
+        [*command, "--run-folder", str(folder)],
+        env=child_environment({"BURNISH_RUNS": str(place / "runs"), "HF_TOKEN": SECRET}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_short_run_ends_with_model_and_predictions(short) -> None:
+    folder, done = short
+
     (line,) = done.stdout.splitlines()
     result = json.loads(line)
     assert result["state"] == "finished"
     assert 0 <= result["metrics"]["accuracy"] <= 1
-    assert Path(result["predictions"]) == Path(result["run"]) / "predictions.csv"
-    assert Path(result["predictions"]).is_file()
+    assert result["predictions"] == str(folder / "predictions.csv")
+    assert (folder / "predictions.csv").is_file()
     assert (Path(result["model"]) / "model.safetensors").is_file()
-    assert [folder.name for folder in runs.iterdir()] == [result["name"]]
 
 
-def test_run_folder_is_where_it_was_asked_for(burnish, runs: Path, spec: Path, tmp_path: Path) -> None:
-    wanted = tmp_path / "a new place" / "run"
+def test_run_folder_is_where_it_was_asked_for(short) -> None:
+    folder, _ = short
 
-    done = burnish("train", spec, *SHORT, "--run-folder", wanted)
-
-    assert done.returncode == 0, done.stderr
-    assert str(wanted / "predictions.csv") in done.stdout
-    assert not runs.exists()
+    assert sorted(path.name for path in folder.parent.parent.iterdir()) == ["a new place"]
 
 
-def test_finished_run_cannot_be_resumed(burnish, spec: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    burnish("train", spec, *SHORT, "--run-folder", folder)
+def test_finished_run_cannot_be_resumed(burnish, short) -> None:
+    folder, _ = short
     before = (folder / "events.jsonl").read_bytes()
 
     done = burnish("resume", folder)
@@ -96,16 +110,13 @@ def test_finished_run_cannot_be_resumed(burnish, spec: Path, tmp_path: Path) -> 
     assert (folder / "events.jsonl").read_bytes() == before
 
 
-def test_hub_token_is_nowhere_in_the_run_folder(burnish, spec: Path, tmp_path: Path) -> None:
-    secret = "hf_abcdefghijklmnopqrstuvwxyz012345"
+def test_hub_token_is_nowhere_in_the_run_folder(short) -> None:
+    folder, done = short
 
-    done = burnish("train", spec, *SHORT, "--run-folder", tmp_path / "run", HF_TOKEN=secret)
-
-    assert done.returncode == 0, done.stderr
-    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    files = [path for path in folder.rglob("*") if path.is_file()]
     assert {"spec.yaml", "events.jsonl", "process.log", "predictions.csv"} <= {path.name for path in files}
-    assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
-    assert secret not in done.stdout + done.stderr
+    assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []
+    assert SECRET not in done.stdout + done.stderr
 
 
 def test_detached_run_goes_on_and_is_stopped_and_resumed(burnish, runs: Path, spec: Path, until) -> None:
