@@ -222,7 +222,7 @@ class Panel(QWidget):
 
     def _on_tokens(self, answer: Any) -> None:
         tokens: Tokens = tokens_of(answer)
-        self.banner.show_message("warning" if tokens.stored_truncation else "info", tokens.stored_truncation)
+        self.banner.show_message("info", tokens.stored_truncation)
         self._tokens = tokens.tokens
         self.view.set_tokens(
             [token.text or token.piece for token in self._tokens],
