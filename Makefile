@@ -34,7 +34,7 @@ docs: $(STAMP) ## docs/settings.md from the declarations of all settings
 	@$(PYTHON) -m docs.settings_page
 
 screenshots: $(STAMP) ## every page in both themes, from a recorded run, into docs/screenshots
-	@QT_QPA_PLATFORM=offscreen $(PYTHON) docs/screenshots.py docs/screenshots
+	@QT_QPA_PLATFORM=offscreen $(PYTHON) -m docs.screenshots
 
 lock: $(STAMP) ## new requirement locks in packaging/ (needs the network)
 	@$(PYTHON) packaging/lock.py
