@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -41,7 +41,7 @@ class Worker:
 class _Kind(msgspec.Struct):
     """As much of a reply as the helper looks at."""
 
-    progress: msgspec.Raw | None = None
+    progress: Any = None
 
 
 Line = tuple[Worker | None, bytes]
