@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
-    HTTPError,  # of whichever HTTP library the hub library was built on
+    HTTPError,  # type: ignore[attr-defined]  # of whichever HTTP library the hub library was built on
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -126,11 +127,11 @@ def _number(ref: object) -> int:
     return int(getattr(ref, "ref").rpartition("/")[2])  # noqa: B009 (the library's class is not exported)
 
 
-def _bar(report: Report) -> type[tqdm]:
+def _bar(report: Report) -> Any:
     """A progress bar that draws nothing and tells `report` of bytes, which may raise to stop the download."""
 
     class Bar(tqdm):
-        def __init__(self, *given: object, **options: object) -> None:
+        def __init__(self, *given: Any, **options: Any) -> None:
             options.pop("name", None)
             super().__init__(*given, **{**options, "file": StringIO(), "disable": False})
 

@@ -11,7 +11,7 @@ line break inside a cell), and a file in which every cell with a quote is enclos
 import csv
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -101,11 +101,9 @@ def _width(text: TextFile, delimiter: str) -> int:
     if len(sample) == _SAMPLE_CHARACTERS:
         lines = lines[:-1] or lines  # the last one may be cut
     widths = set()
-    try:
+    with suppress(csv.Error):  # the reading itself says where quotes are unbalanced; the rows before are enough here
         for row in islice(_csv_reader(lines, delimiter), _SAMPLE_ROWS):
             widths |= {len(row)} - {0}
-    except csv.Error:
-        pass  # the reading itself says where the quotes are unbalanced; the rows before are enough here
     return widths.pop() if len(widths) == 1 else 0
 
 

@@ -98,7 +98,11 @@ def _decoded(content: str) -> object:
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:
-        pass  # Python's own decoder also takes NaN and Infinity, which pandas and others write
+        return _decoded_leniently(content)
+
+
+def _decoded_leniently(content: str) -> object:
+    """Python's own decoder also takes NaN and Infinity, which pandas and others write."""
     try:
         return json.loads(content)
     except json.JSONDecodeError:

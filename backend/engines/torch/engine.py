@@ -1,7 +1,6 @@
 """Owns TorchEngine: one model, trained and asked through PyTorch."""
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,7 +37,8 @@ class TorchEngine:
 
     def load(self, loading: Loading) -> Loaded:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
-        torch.set_num_threads(loading.threads or os.cpu_count() or 1)
+        if loading.threads is not None:  # else torch's own choice, which heeds OMP_NUM_THREADS and the cores it may use
+            torch.set_num_threads(loading.threads)
         self._device = torch.device(loading.device)
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)

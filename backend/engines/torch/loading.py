@@ -49,7 +49,7 @@ def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
         _enlarge(model, loading.vocabulary, seed, account)
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
-    model.to(torch.device(loading.device))
+    model.to(torch.device(loading.device))  # type: ignore[arg-type]
     _make_trainable(model, loading)
     return model, _loaded(model, account)
 
@@ -171,7 +171,8 @@ def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: Loading
     }
     if loading.head.head is not Head.SEQUENCE_CLASSIFICATION or not head:
         return set()
-    names = [str(stored.id2label.get(index, "")).casefold().removeprefix("label_") for index in range(len(labels))]
+    stored_labels: dict[int, str] = stored.id2label or {}  # type: ignore[assignment]
+    names = [str(stored_labels.get(index, "")).casefold().removeprefix("label_") for index in range(len(labels))]
     if sorted(names) != sorted(labels) or len(set(names)) != len(names):
         return set(head)
     order = torch.tensor([names.index(label) for label in labels])

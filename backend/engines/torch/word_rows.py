@@ -34,7 +34,7 @@ class WordRows:
         self._rows = torch.empty(0, dtype=torch.int64)
         self._leaf: torch.Tensor | None = None
         module.weight.requires_grad_(False)
-        module.forward = self._look_up
+        module.forward = self._look_up  # type: ignore[method-assign]
 
     def begin(self, ids: list[np.ndarray]) -> None:
         """Take out the rows that this optimizer step will look up."""

@@ -1,0 +1,100 @@
+"""The real window, offscreen, clicked through a real training to a CSV on disk that is read back."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from end_to_end.burnish_process import small_csv
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
+
+from app.core import preferences
+from app.main_window import MainWindow
+from backend.contract.resources import resource
+from backend.contract.run_folder import RunFolder
+
+TRAINING_MS = 240_000
+ANSWER_MS = 60_000
+
+
+@pytest.fixture
+def window(qtbot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BURNISH_RUNS", str(tmp_path / "runs"))
+    chosen = preferences.load(tmp_path / "config" / "preferences.json")
+    chosen.set("runs_folder", str(tmp_path / "runs"))
+    main_window = MainWindow(chosen)
+    qtbot.addWidget(main_window)
+    main_window.resize(1280, 800)
+    with qtbot.waitSignal(main_window.first_painted, timeout=ANSWER_MS):
+        main_window.show()
+    main_window.open_services()
+    yield main_window
+    main_window.close()
+
+
+def click(qtbot, button) -> None:
+    qtbot.waitUntil(button.isEnabled, timeout=ANSWER_MS)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def write(qtbot, line: QLineEdit, text: str) -> None:
+    line.clear()
+    qtbot.keyClicks(line, text)
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+
+
+def save_as(path: Path) -> None:
+    """Answer the next file dialog as a person would: type a path, press Save."""
+
+    def answer() -> None:
+        dialog = QApplication.activeModalWidget()
+        if not isinstance(dialog, QFileDialog):
+            QTimer.singleShot(50, answer)
+            return
+        dialog.selectFile(str(path))
+        dialog.accept()
+
+    QTimer.singleShot(50, answer)
+
+
+def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
+    QApplication.setAttribute(Qt.ApplicationAttribute.AA_DontUseNativeDialogs)
+    small_csv(tmp_path / "train.csv", "train", 400)
+    small_csv(tmp_path / "validation.csv", "validation", 60)
+    page = window.show_page("new_run")
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
+
+    write(qtbot, page.data.train.line, str(tmp_path / "train.csv"))
+    page.data.validation_kind.setCurrentText("A file")
+    page.data.validation_kind.textActivated.emit("A file")
+    write(qtbot, page.data.validation.line, str(tmp_path / "validation.csv"))
+    qtbot.waitUntil(lambda: page.draft.get("data.columns.label") == "label", timeout=ANSWER_MS)
+    write(qtbot, page.model_card.name.lineEdit(), str(resource("demo", "bert-tiny")))
+    qtbot.waitUntil(lambda: "4" in page.model_card.facts["Parameters"].text(), timeout=ANSWER_MS)
+    for key, value in {"training.learning_rate": 3e-4, "training.batch_size": 16, "training.epochs": 2}.items():
+        page.change(key, value)
+    click(qtbot, page.cost.start)
+
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.show_page("run"), timeout=ANSWER_MS)
+    run_page = window.show_page("run")
+    qtbot.waitUntil(
+        lambda: run_page.watcher is not None and run_page.watcher.outcome.state == "finished", timeout=TRAINING_MS
+    )
+    [path] = (tmp_path / "runs").iterdir()
+    folder = RunFolder(path)
+    click(qtbot, run_page.buttons["predictions"])
+
+    table = window.show_page("predictions")
+    qtbot.waitUntil(lambda: table.export_button.isEnabled(), timeout=ANSWER_MS)
+    exported = tmp_path / "taken-home.csv"
+    save_as(exported)
+    click(qtbot, table.export_button)
+    qtbot.waitUntil(exported.exists, timeout=ANSWER_MS)
+
+    with exported.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (tmp_path / "validation.csv").open(encoding="utf-8", newline="") as file:
+        inputs = list(csv.DictReader(file))
+    assert [row["text"] for row in rows] == [row["text"] for row in inputs]
+    assert sum(row["prediction"] == row["label"] for row in rows) / len(rows) > 0.6
+    qtbot.waitUntil(lambda: folder.life() == "ended", timeout=ANSWER_MS)
