@@ -224,7 +224,7 @@ def _open(spec: RunSpec, report: Report = quiet) -> Session:
             "train it first, or choose a model that was",
             "model.name_or_path",
         )
-    return Session(spec, task, facts, dict(spec.data.columns), tokenizer, pad_token_id, engine)
+    return Session(spec, task, facts, {}, tokenizer, pad_token_id, engine)
 
 
 def _facts_of(spec: RunSpec, folder: Path) -> dict[str, Any]:

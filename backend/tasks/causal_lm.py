@@ -12,10 +12,9 @@ from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
+from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
-
-ADVANCED = {"advanced": True}
 
 
 class Settings(Section):
@@ -74,7 +73,7 @@ class CausalLm:
     }
     Settings: ClassVar[type[Section]] = Settings
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Any) -> None:
         self.settings = settings
 
     @property

@@ -13,10 +13,9 @@ from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
+from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
-
-ADVANCED = {"advanced": True}
 
 
 class Settings(Section):
@@ -80,7 +79,7 @@ class TextClassification:
     }
     Settings: ClassVar[type[Section]] = Settings
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Any) -> None:
         self.settings = settings
 
     @property
@@ -219,11 +218,16 @@ class TextClassification:
         scores = {"loss": total / count, "accuracy": float(metrics.accuracy_score(actual, predicted))}
         if len(labels) == 2:
             precision, recall, f1, _ = metrics.precision_recall_fscore_support(
-                actual, predicted, labels=labels, pos_label=labels[1], average="binary", zero_division=0
+                actual,
+                predicted,
+                labels=labels,
+                pos_label=labels[1],
+                average="binary",
+                zero_division=0,  # pyright: ignore[reportArgumentType]  scikit-learn's own annotation is too narrow
             )
             scores |= {"f1": float(f1), "precision": float(precision), "recall": float(recall)}
         for average in ("macro", "weighted"):
-            f1 = metrics.f1_score(actual, predicted, labels=labels, average=average, zero_division=0)
+            f1 = metrics.f1_score(actual, predicted, labels=labels, average=average, zero_division=0)  # pyright: ignore[reportArgumentType]
             scores[f"f1_{average}"] = float(f1)
         # The coefficient of a constant is undefined; scikit-learn's 0 for it comes with a warning.
         varies = len(set(actual) | set(predicted)) > 1
