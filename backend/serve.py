@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -118,7 +119,8 @@ class Helper:
                 worker.process.stdin.write(msgspec.json.encode(request) + b"\n")
                 worker.process.stdin.flush()
             except BrokenPipeError:
-                continue  # it has just died: the end of its pipe is on its way and becomes the answer
+                self._end(worker)  # it died while it waited, so the question goes to another
+                self._waiting.appendleft(request)
 
     def _worker_for(self, request: Request) -> Worker | None:
         free = [worker for worker in self._workers if worker.request is None]
@@ -210,7 +212,8 @@ class Helper:
             process.kill()
         process.wait()
         assert process.stdin
-        process.stdin.close()
+        with suppress(BrokenPipeError):  # a question that it never took is still in the buffer
+            process.stdin.close()
 
 
 def _warm(request: Request) -> str:

@@ -61,6 +61,20 @@ def test_killed_worker_costs_one_answer(helper, until) -> None:
     assert helper.answer("catalog")["tasks"]
 
 
+def test_worker_that_dies_idle_does_not_end_the_helper(helper, until) -> None:
+    helper.answer("catalog")
+    (worker,) = helper.workers()
+    # While the helper sleeps, the worker dies and a question comes, which may be handed to the dead one first.
+    os.kill(helper.process.pid, signal.SIGSTOP)
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: worker not in {process.pid for process in process_tree.processes()})
+    asked = helper.ask("demo_spec")
+    os.kill(helper.process.pid, signal.SIGCONT)
+
+    assert helper.reply(asked)
+    assert helper.answer("catalog")["tasks"]
+
+
 def test_same_tokenizer_is_asked_in_the_same_worker(helper, tokenizer: str) -> None:
     helper.answer("tokenize", tokenizer=tokenizer, text="one")
     before = helper.workers()
