@@ -54,10 +54,10 @@ class Panel(QWidget):
     def _build(self) -> None:
         self.header = PageHeader("New run", "Choose a task, your data and a model; see what it costs; start.")
         self.demo = IconButton("Try the demo", "bolt")
-        self.header.actions.addWidget(self.demo)
+        self.header.buttons.addWidget(self.demo)
         self.banner = Banner()
         self.retry = IconButton("Try again", "refresh")
-        self.banner.actions.addWidget(self.retry)
+        self.banner.buttons.addWidget(self.retry)
         self.task, self.data, self.model_card = TaskCard(), DataCard(), ModelCard()
         self.hardware, self.settings, self.cost = HardwareCard(), SettingsCard(), CostCard()
         self._cards = (self.task, self.data, self.model_card, self.hardware, self.settings)

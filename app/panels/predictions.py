@@ -20,9 +20,9 @@ from app.services.prediction_rows import PredictionRows, write_indices
 from app.widgets.card import Card
 from app.widgets.chips import chips
 from app.widgets.empty_state import EmptyState
-from app.widgets.field_editors import QuietComboBox
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.row_details import RowDetails
 from app.widgets.row_table import RowTable
 from backend.contract.queries import Exported, Mistake
@@ -54,7 +54,7 @@ class Panel(QWidget):
         self.header = PageHeader("Predictions")
         self.export_button = IconButton("Export CSV", "download")
         self.export_button.clicked.connect(self._choose_output)
-        self.header.actions.addWidget(self.export_button)
+        self.header.buttons.addWidget(self.export_button)
         self.empty = EmptyState("target", "", "", "Show runs")
         self.empty.asked.connect(self.runs_requested)
         self.stack = QStackedWidget()

@@ -47,7 +47,7 @@ class Panel(QWidget):
         self.search.setFixedWidth(300)
         self.search.setAccessibleName("Search runs")
         self.search.textChanged.connect(self._show_runs)
-        self.header.actions.addWidget(self.search)
+        self.header.buttons.addWidget(self.search)
         self.table = RunTable()
         self.table.run_chosen.connect(self._on_chosen)
         self.table.run_opened.connect(self.run_selected)

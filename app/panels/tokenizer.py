@@ -15,9 +15,9 @@ from app.services.context import AppContext
 from app.services.token_answer import tokens_of
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
-from app.widgets.field_editors import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.token_view import TokenView
 from backend.contract.queries import Mistake, Token, Tokens
 from backend.contract.resources import resource

@@ -18,13 +18,13 @@ class Banner(QFrame):
         super().__init__(parent)
         self._icon = IconLabel("info", "info", 18)
         self._text = label("", wrap=True, selectable=True)
-        self.actions = QHBoxLayout()
+        self.buttons = QHBoxLayout()
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 9, 12, 9)
         row.setSpacing(10)
         row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._text, 1)
-        row.addLayout(self.actions)
+        row.addLayout(self.buttons)
         self.hide()
 
     def text(self) -> str:

@@ -2,60 +2,18 @@
 
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from app import theme
+from app.widgets.field_editor import Editor
+from app.widgets.field_values import NotUsableError, mixed_text, mixed_value, number_text
 from app.widgets.icon_label import IconButton
+from app.widgets.number_line import NumberLine
+from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_field import FieldSchema, wanted
 from backend.contract.errors import InputError
 from backend.contract.spec.file import dump, parse
-
-
-class NotUsableError(ValueError):
-    """The text in an editor is no value; the message says what to enter."""
-
-
-class QuietComboBox(QComboBox):
-    """Turning the wheel over it scrolls the page unless it has the focus."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(6)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Only where a person meant it."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-
-class Editor(QObject):
-    """What all editors share: `widget` to place, `value()` (may raise NotUsableError), `set_value`, and `changed`."""
-
-    changed = Signal()
-
-    def __init__(self, field: FieldSchema, widget: QWidget, target: QWidget | None = None) -> None:
-        super().__init__(widget)
-        self.field = field
-        self.widget = widget
-        self.target = target or widget
-        """What has the focus and shows a mistake."""
-        self.target.setAccessibleName(field.title)
-        self.target.setAccessibleDescription(field.help)
-        self.target.setToolTip(field.help)
-
-    def value(self) -> Any:
-        """The value as the spec holds it."""
-        raise NotImplementedError
-
-    def set_value(self, value: Any) -> None:
-        """Show a value; emits nothing."""
-        raise NotImplementedError
 
 
 class BooleanEditor(Editor):
@@ -90,23 +48,6 @@ class EnumEditor(Editor):
     def set_value(self, value: Any) -> None:
         index = next((i for i in range(self._box.count()) if self._box.itemData(i) == value), -1)
         self._box.setCurrentIndex(index)
-
-
-class NumberLine(QLineEdit):
-    """A line for a number; the arrow keys count whole numbers up and down."""
-
-    def __init__(self, whole: bool) -> None:
-        super().__init__()
-        self._whole = whole
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Up and down change a whole number by one."""
-        step = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(event.key()))
-        if step and self._whole and self.text().strip().lstrip("-").isdigit():
-            self.setText(str(int(self.text()) + step))
-            self.textEdited.emit(self.text())
-            return
-        super().keyPressEvent(event)
 
 
 class NumberEditor(Editor):
@@ -255,43 +196,6 @@ class YamlEditor(Editor):
         self._text.blockSignals(True)
         self._text.setPlainText(dump(value).strip() if value else "")
         self._text.blockSignals(False)
-
-
-def number_text(value: Any) -> str:
-    """A number as people write it: 2e-05 stays short, 3.0 stays 3."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return str(value).replace("e-0", "e-") if isinstance(value, float) else str(value)
-
-
-def mixed_text(value: Any) -> str:
-    """Any value in one line."""
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return f"[{', '.join(map(str, value))}]"
-    return str(value) if isinstance(value, str) else number_text(value)
-
-
-def mixed_value(text: str, field: FieldSchema) -> Any:
-    """What a line means for a field: one of its words, a number or a list where it takes such, else text."""
-    text = text.strip()
-    if not text:
-        return None if field.nullable else ""
-    if text in field.choices:
-        return text
-    if "array" in field.kinds and text.startswith("["):
-        try:
-            return parse(text, field.title)
-        except InputError as error:
-            raise NotUsableError(f"{error}.") from None
-    if {"integer", "number"} & set(field.kinds):
-        try:
-            number = float(text)
-        except ValueError:
-            return text
-        return int(number) if number.is_integer() and "integer" in field.kinds else number
-    return text
 
 
 EDITORS: dict[str, type[Editor]] = {

@@ -7,14 +7,14 @@ from app.widgets.elided_label import ElidedLabel
 
 
 class PageHeader(QWidget):
-    """Put buttons and pills into `actions`."""
+    """Put buttons and pills into `buttons`."""
 
     def __init__(self, title: str, subtitle: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title = label(title, "title")
         self.subtitle = ElidedLabel(subtitle, "subtitle")
-        self.actions = QHBoxLayout()
-        self.actions.setSpacing(10)
+        self.buttons = QHBoxLayout()
+        self.buttons.setSpacing(10)
         texts = QVBoxLayout()
         texts.setSpacing(1)
         texts.addWidget(self.title)
@@ -23,7 +23,7 @@ class PageHeader(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(14)
         row.addLayout(texts, 1)
-        row.addLayout(self.actions)
+        row.addLayout(self.buttons)
 
     def set_title(self, title: str) -> None:
         """Change the title."""

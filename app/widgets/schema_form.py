@@ -8,7 +8,9 @@ from PySide6.QtWidgets import QGridLayout, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.widgets.card import label
-from app.widgets.field_editors import Editor, NotUsableError, editor_for
+from app.widgets.field_editor import Editor
+from app.widgets.field_editors import editor_for
+from app.widgets.field_values import NotUsableError
 from app.widgets.icon_label import IconToolButton
 from app.widgets.schema_field import FieldSchema, fields_of
 

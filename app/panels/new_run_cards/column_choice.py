@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
-from app.widgets.field_editors import QuietComboBox
+from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.catalog import Column
 from backend.contract.queries import DataPreview
 

@@ -15,7 +15,8 @@ from app.panels.new_run_cards.preview_rows import PreviewRows
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
-from app.widgets.field_editors import NumberLine, QuietComboBox
+from app.widgets.number_line import NumberLine
+from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.row_table import RowTable
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import SourceEntry, TaskEntry

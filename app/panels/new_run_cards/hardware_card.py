@@ -9,7 +9,7 @@ from app.core import wording
 from app.core.draft import Draft
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
-from app.widgets.field_editors import QuietComboBox
+from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.catalog import Device, EngineEntry
 from backend.contract.queries import DeviceList
 

@@ -14,10 +14,10 @@ from app.panels.new_run_cards.rows import Rows
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
-from app.widgets.field_editors import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.pill import Pill
 from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.queries import ModelDescription, Progress
 from backend.contract.resources import resource
 
@@ -43,8 +43,8 @@ class ModelCard(Card):
         self.convert.clicked.connect(self.conversion_agreed)
         self.trust = IconButton("I have read it, run its code", "warning", "danger")
         self.trust.clicked.connect(self.trust_agreed)
-        self.banner.actions.addWidget(self.convert)
-        self.banner.actions.addWidget(self.trust)
+        self.banner.buttons.addWidget(self.convert)
+        self.banner.buttons.addWidget(self.trust)
         self.bar = ThinProgressBar()
         self.facts = {name: ElidedLabel("–") for name in FACTS}
         self._facts = self._facts_grid()

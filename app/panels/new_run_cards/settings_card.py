@@ -10,7 +10,7 @@ from app.core import schema, wording
 from app.core.draft import Draft
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label, rule
-from app.widgets.field_editors import QuietComboBox
+from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import Catalog, TaskEntry
 

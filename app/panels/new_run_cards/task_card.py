@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from app.core.draft import Draft
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
-from app.widgets.field_editors import QuietComboBox
+from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.catalog import Preset, TaskEntry
 
 
