@@ -82,7 +82,7 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     )
     [path] = (tmp_path / "runs").iterdir()
     folder = RunFolder(path)
-    click(qtbot, run_page.buttons["predictions"])
+    click(qtbot, run_page.controls.buttons["predictions"])
 
     table = window.show_page("predictions")
     qtbot.waitUntil(lambda: table.export_button.isEnabled(), timeout=ANSWER_MS)

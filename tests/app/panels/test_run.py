@@ -48,36 +48,36 @@ def test_without_a_run_the_page_says_what_to_do(panel):
 
 def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
     panel = shown("sentiment-finished")
-    assert panel.pill.text() == "Finished"
+    assert panel.controls.pill.text() == "Finished"
     assert panel.header.title.text() == "sentiment"
     assert panel.header.subtitle.text().startswith("bert-tiny on train.csv")
     assert len(panel.plots.loss.series["loss"]) == 1000
     assert len(panel.plots.metrics.series["accuracy"]) == 8
     assert panel.tiles.tiles["step"].value().replace("\u202f", "") == "1000"
-    assert panel.bar.fraction() == 1.0
+    assert panel.progress.bar.fraction() == 1.0
 
 
 def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown):
     panel = shown("sentiment-finished")
-    assert not panel.buttons["stop"].isVisible()
-    assert not panel.buttons["resume"].isVisible()
+    assert not panel.controls.buttons["stop"].isVisible()
+    assert not panel.controls.buttons["resume"].isVisible()
     with qtbot.waitSignal(panel.predictions_requested) as asked:
-        panel.buttons["predictions"].click()
+        panel.controls.buttons["predictions"].click()
     assert asked.args == [str(panel.path)]
 
 
 def test_a_failed_run_says_why_and_what_helps(shown):
     panel = shown("sentiment-failed")
-    assert panel.pill.text() == "Failed"
+    assert panel.controls.pill.text() == "Failed"
     assert "ran out of memory at step 313" in panel.banner.text()
     assert "hardware.micro_batch_size" in panel.banner.text()
-    assert panel.buttons["resume"].isVisible()
+    assert panel.controls.buttons["resume"].isVisible()
 
 
 def test_a_lost_run_can_be_resumed(shown):
     panel = shown("sentiment-lost")
-    assert panel.pill.text() == "Lost"
-    assert panel.buttons["resume"].isVisible()
+    assert panel.controls.pill.text() == "Lost"
+    assert panel.controls.buttons["resume"].isVisible()
     assert "Resume" in panel.banner.text()
 
 
@@ -99,7 +99,7 @@ def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
 
 def test_a_run_of_an_older_version_opens(shown):
     panel = shown("old-run")
-    assert panel.pill.text() == "Finished"
+    assert panel.controls.pill.text() == "Finished"
     assert len(panel.plots.loss.series["loss"]) == 60
     assert panel.watcher.state.contract_version == "0.9"
     assert len(panel.plots.others["Gradients"].series["gradient_norm"]) == 0
@@ -126,21 +126,23 @@ def test_another_run_replaces_everything(shown):
 @pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
 def test_a_living_run_can_be_asked(qtbot, shown, alive, kind: str):
     panel = shown("sentiment-lost")
-    assert panel.pill.text() == "Training"
-    panel.buttons[kind].click()
+    assert panel.controls.pill.text() == "Training"
+    panel.controls.buttons[kind].click()
     assert (alive.path / kind).exists()
-    assert not panel.buttons[kind].isEnabled()
+    assert not panel.controls.buttons[kind].isEnabled()
 
 
 def test_a_checkpoint_may_be_asked_for_again_after_the_answer(qtbot, shown, alive):
     panel = shown("sentiment-lost")
-    panel.buttons["checkpoint"].click()
-    alive.clear_request("checkpoint")
+    panel.controls.buttons["checkpoint"].click()
+    alive.clear_request("checkpoint")  # gone before the window has read the answer
+    panel._show_state()
     with qtbot.waitSignal(panel.message) as said, alive.events.open("ab") as file:
         file.write(events.encode(events.CheckpointSaved(time=2e9, step=430, folder="checkpoints/step-000430")))
+        file.write(events.encode(events.RequestAnswered(time=2e9, request="checkpoint", step=430)))
         file.flush()
-    assert said.args == ["success", "Checkpoint saved at step 430"]
-    qtbot.waitUntil(panel.buttons["checkpoint"].isEnabled)
+    assert said.args == ["success", "Checkpoint saved at step 430."]
+    qtbot.waitUntil(panel.controls.buttons["checkpoint"].isEnabled)
 
 
 def test_a_folder_that_is_deleted_is_said(qtbot, shown):
@@ -148,7 +150,7 @@ def test_a_folder_that_is_deleted_is_said(qtbot, shown):
     with qtbot.waitSignal(panel.message) as said:
         shutil.rmtree(panel.path)
     assert "is gone" in said.args[1]
-    assert panel.pill.text() == "Gone"
+    assert panel.controls.pill.text() == "Gone"
 
 
 def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):

@@ -1,0 +1,85 @@
+"""Owns the buttons of the Run page: which of them are of use now, and what was asked and not yet answered."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.core.outcome import Outcome
+from app.widgets.icon_label import IconButton
+from app.widgets.pill import Pill
+
+PILLS = {
+    "starting": "info",
+    "running": "accent",
+    "finished": "success",
+    "stopped": "neutral",
+    "paused": "warning",
+    "failed": "danger",
+    "lost": "danger",
+}
+REQUESTS = {
+    "checkpoint": ("Checkpoint now", "Saving…", "save"),
+    "pause": ("Pause", "Pausing…", "pause"),
+    "stop": ("Stop", "Stopping…", "stop"),
+}
+"""Kind → words, words while it waits for the answer, icon."""
+
+
+class RunButtons(QWidget):
+    """How the run stands, and what can be asked of it."""
+
+    requested = Signal(str)
+    """A key of REQUESTS."""
+    resume_asked = Signal()
+    predictions_asked = Signal()
+    duplicate_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.pill = Pill()
+        self.waiting: dict[str, int] = {}
+        """Kind of a request that was not answered yet → how many answers of its kind there were before."""
+        self.resuming = False
+        self.buttons = {
+            "duplicate": IconButton("Duplicate", "copy"),
+            "predictions": IconButton("Predictions", "target"),
+        }
+        for kind, (words, _, icon) in REQUESTS.items():
+            self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
+            self.buttons[kind].clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
+        self.buttons["resume"] = IconButton("Resume", "play", "primary")
+        self.buttons["resume"].clicked.connect(self.resume_asked)
+        self.buttons["predictions"].clicked.connect(self.predictions_asked)
+        self.buttons["duplicate"].clicked.connect(self.duplicate_asked)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(self.pill)
+        for button in self.buttons.values():
+            row.addWidget(button)
+
+    def forget(self) -> None:
+        """Another run, or another life of it."""
+        self.waiting, self.resuming = {}, False
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        """The state as a word."""
+        self.pill.set(outcome.title, PILLS.get(outcome.state, "neutral"))
+
+    def show_gone(self) -> None:
+        """The run's folder is no more."""
+        self.pill.set("Gone", "danger")
+        for button in self.buttons.values():
+            button.setVisible(False)
+
+    def show_usable(self, outcome: Outcome, is_caught_up: bool, has_predictions: bool) -> None:
+        """Offer what can be done now."""
+        for kind, (words, doing, _) in REQUESTS.items():
+            button = self.buttons[kind]
+            button.setVisible(outcome.alive)
+            button.setEnabled(kind not in self.waiting and "stop" not in self.waiting)
+            button.setText(doing if kind in self.waiting else words)
+        self.buttons["resume"].setVisible(outcome.resumable and is_caught_up)
+        self.buttons["resume"].setEnabled(not self.resuming)
+        self.buttons["resume"].setText("Resuming…" if self.resuming else "Resume")
+        self.buttons["duplicate"].setVisible(not outcome.alive)
+        self.buttons["predictions"].setVisible(has_predictions)
