@@ -1,18 +1,20 @@
 """Owns how the window starts a process of the backend: which Python, which arguments, which environment."""
 
-import sys
 from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment
 
+from backend.contract.processes import child_environment, python_command
+
 
 def backend_process(arguments: list[str], environment: Mapping[str, str], parent: QObject) -> QProcess:
-    """`python -P -m backend …`, not started yet. `-P`, as folders named `backend` are common in working folders."""
+    """`python -P -m backend …`, not started yet."""
+    program, *words = python_command("backend", *arguments)
     process = QProcess(parent)
-    process.setProgram(sys.executable)
-    process.setArguments(["-P", "-m", "backend", *arguments])
-    variables = QProcessEnvironment.systemEnvironment()
-    for name, value in environment.items():
+    process.setProgram(program)
+    process.setArguments(words)
+    variables = QProcessEnvironment()
+    for name, value in child_environment(environment).items():
         variables.insert(name, value)
     process.setProcessEnvironment(variables)
     return process
