@@ -1,15 +1,18 @@
 """Owns the log: a table of one column with rows of one height, the fastest list that Qt has."""
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from app import theme
 
 MOST_LINES = 100_000
 ROW_HEIGHT = 18
+ROOM = 24
+"""Pixels around a line: the cell's padding and some air before the edge."""
 
 
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -56,11 +59,12 @@ class LogView(QTableView):
         super().__init__(parent)
         theme.role(self, "log")
         self._model = _Lines(self)
-        self._widest = 0
+        self._widest = 0.0
         self.setModel(self._model)
         self.setFont(theme.mono_font(12))
         self.setShowGrid(False)
         self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideNone)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -88,7 +92,8 @@ class LogView(QTableView):
         if not lines:
             return
         self._model.append(lines)
-        self._widen(max(map(len, lines)))
+        # Letters are of one width, but for a few from other fonts: the longest line is as good as the widest.
+        self._widen(max(lines, key=len))
 
     def _on_scrolled(self, value: int) -> None:
         self._follows = value >= self.verticalScrollBar().maximum() - ROW_HEIGHT
@@ -101,14 +106,21 @@ class LogView(QTableView):
         """Forget all lines."""
         self._model.clear()
         self._follows = True
-        self._widest = 0
-        self._widen(1)
+        self._widest = 0.0
+        self._fit()
 
-    def _widen(self, characters: int) -> None:
-        if characters > self._widest:
-            self._widest = characters
-            advance = QFontMetrics(theme.mono_font(12)).horizontalAdvance("0")
-            self.setColumnWidth(0, max(200, min(characters, 2000) * advance + 24))
+    def _widen(self, line: str) -> None:
+        self._widest = max(self._widest, QFontMetricsF(theme.mono_font(12)).horizontalAdvance(line))
+        self._fit()
+
+    def _fit(self) -> None:
+        # No line is cut: what is wider than the view is scrolled to.
+        self.setColumnWidth(0, max(self.viewport().width(), math.ceil(self._widest) + ROOM))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A selected line is marked over the whole width."""
+        super().resizeEvent(event)
+        self._fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl+C copies whole lines."""

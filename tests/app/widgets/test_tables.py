@@ -122,3 +122,18 @@ def test_copying_the_log_gives_the_selected_lines(qtbot, log: LogView):
     log.selectRow(1)
     qtbot.keyClick(log, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == "two"
+
+
+@pytest.mark.parametrize("letter", ["x", "W", "ü", "→"])
+def test_a_long_line_is_not_cut(log: LogView, letter: str):
+    log.append_lines(["short", letter * 3000])
+    assert log.columnWidth(0) >= log.fontMetrics().horizontalAdvance(letter * 3000)
+    log.grab()
+    assert log.horizontalScrollBar().maximum() > 0
+    assert log.textElideMode() == Qt.TextElideMode.ElideNone
+
+
+def test_a_short_log_needs_no_scroll_bar(log: LogView):
+    log.append_lines(["short"])
+    log.grab()
+    assert log.horizontalScrollBar().maximum() == 0
