@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 PROBABILITY = "probability_"
 CONFIDENCE = "confidence"
+NARROWEST = 84
 _COMPARED_ROWS = 20
 
 
@@ -26,7 +27,8 @@ class PredictionRows:
         names = self.pages.columns
         self.probabilities = [name for name in names if name.startswith(PROBABILITY)]
         self.has_actual = "actual" in names
-        self.columns = [*names, *([CONFIDENCE] if self.probabilities else [])]
+        self.has_confidence = bool(self.probabilities) and CONFIDENCE not in names
+        self.columns = [*names, *([CONFIDENCE] if self.has_confidence else [])]
         self._places = {name: number for number, name in enumerate(names)}
 
     def close(self) -> None:
@@ -57,10 +59,10 @@ class PredictionRows:
 
     def shown_columns(self) -> list[str]:
         """Inputs first, then actual, prediction and confidence; without what only repeats the actual value."""
-        own = {"prediction", "actual", CONFIDENCE, *self.probabilities}
+        own = {"prediction", "actual", *self.probabilities}
         inputs = [name for name in self.pages.columns if name not in own and not self._repeats_actual(name)]
-        rest = [name for name in ("actual", "prediction", CONFIDENCE) if name in self.columns]
-        return [*inputs, *rest]
+        rest = [name for name in ("actual", "prediction") if name in self.columns]
+        return [*inputs, *rest, *([CONFIDENCE] if self.has_confidence else [])]
 
     def widths(self) -> tuple[dict[str, int], str]:
         """Sensible column widths in pixels from the first rows, and the column with the longest texts."""
@@ -71,7 +73,11 @@ class PredictionRows:
         }
         inputs = [name for name in letters if name not in ("prediction", "actual", CONFIDENCE)]
         longest = max(inputs, key=lambda name: letters[name], default="")
-        widths = {name: min(220, max(104, 24 + 8 * most)) for name, most in letters.items() if name != CONFIDENCE}
+        widths = {
+            name: min(220, max(NARROWEST, 26 + 8 * max(most, len(name))))
+            for name, most in letters.items()
+            if name != CONFIDENCE
+        }
         return {**widths, CONFIDENCE: 104}, longest
 
     def _repeats_actual(self, name: str) -> bool:
@@ -87,7 +93,7 @@ class PredictionRows:
 
     def filter(self, right: bool | None, text: str, sort_by: str, descending: bool) -> "np.ndarray":
         """Row numbers in order, for small files."""
-        if sort_by != CONFIDENCE:
+        if sort_by != CONFIDENCE or not self.has_confidence:
             return self.pages.filter(right, text, sort_by or None, descending)
         import numpy as np
         import pyarrow.parquet as parquet

@@ -115,11 +115,14 @@ def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
 
 def _contains(table: "pa.Table", text: str) -> "np.ndarray":
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as compute
 
     options = compute.MatchSubstringOptions(text, ignore_case=True)
     found = np.zeros(table.num_rows, dtype=bool)
     for column in table.columns:
+        if pa.types.is_nested(column.type):
+            continue
         hits = compute.call_function("match_substring", [compute.cast(column, "string")], options)
         found |= compute.fill_null(hits, False).to_numpy().astype(bool)
     return found

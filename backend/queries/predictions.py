@@ -17,6 +17,9 @@ EXPORT_ROWS = 20_000
 """Rows that are written between two looks at the progress."""
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet runs a cell that begins so (https://owasp.org/www-community/attacks/CSV_Injection)."""
+PROBABILITY = "probability_"
+CONFIDENCE = "confidence"
+"""No column of the file: the largest probability of a row, by which people sort."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -27,6 +30,8 @@ def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
     table = _read(arguments)
     keep = _kept(table, arguments)
     sort_by = arguments.get("sort_by")
+    if sort_by == CONFIDENCE:
+        table = _with_confidence(table)
     if sort_by:
         if sort_by not in table.column_names:
             raise InputError(f"{sort_by!r} is no column of this file; there are {', '.join(table.column_names)}")
@@ -37,6 +42,16 @@ def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
         rows = compute.call_function("indices_nonzero", [keep])
     rows = compute.cast(rows, pa.int64())
     return PredictionRows(arrow=_written(pa.table({"row": rows})), count=len(rows))
+
+
+def _with_confidence(table: "pa.Table") -> "pa.Table":
+    """The table with the largest probability of each row, where it has probabilities and no such column."""
+    import pyarrow.compute as compute
+
+    names = [name for name in table.column_names if name.startswith(PROBABILITY)]
+    if not names or CONFIDENCE in table.column_names:
+        return table
+    return table.append_column(CONFIDENCE, compute.max_element_wise(*[table[name] for name in names]))
 
 
 def _kept(table: "pa.Table", arguments: Arguments) -> Any:

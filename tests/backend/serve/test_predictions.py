@@ -57,6 +57,13 @@ def test_rows_are_sorted_and_filtered_together(file: str) -> None:
     assert rows(parquet=file, sort_by="stars", descending=True) == [1, 3, 0, 2]
 
 
+def test_confidence_is_the_largest_probability(tmp_path: Path) -> None:
+    path = tmp_path / "sure.parquet"
+    parquet.write_table(pa.table({"probability_a": [0.4, 0.9, 0.2], "probability_b": [0.6, 0.1, 0.8]}), path)
+    assert rows(parquet=str(path), sort_by="confidence") == [0, 2, 1]
+    assert rows(parquet=str(path), sort_by="confidence", descending=True) == [1, 2, 0]
+
+
 def test_unknown_column_is_named(file: str) -> None:
     with pytest.raises(InputError, match=r"'beauty' is no column.*stars"):
         rows(parquet=file, sort_by="beauty")
