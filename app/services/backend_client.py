@@ -21,6 +21,7 @@ ANSWERS: dict[str, type] = {
     "preview_data": queries.DataPreview,
     "describe_model": queries.ModelDescription,
     "convert_model": queries.ModelDescription,
+    "cached_models": queries.CachedModels,
     "devices": queries.DeviceList,
     "plan": queries.RunPlan,
     "tokenize": queries.Tokens,

@@ -93,6 +93,19 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     """Why the model cannot be used for the task, with the way out; empty where it can."""
 
 
+class CachedModel(msgspec.Struct, frozen=True):
+    """A model that lies in the hub library's cache."""
+
+    name: str
+    size_mb: float
+
+
+class CachedModels(msgspec.Struct, frozen=True):
+    """Answer of `cached_models {}`: what needs no download, last used first."""
+
+    models: list[CachedModel]
+
+
 class Token(msgspec.Struct, frozen=True, array_like=True):
     """One token of `tokenize`."""
 

@@ -1,8 +1,10 @@
-"""Owns `describe_model` and `convert_model`: what a model folder or hub id holds, and its one-time conversion."""
+"""Owns `describe_model`, `convert_model` and `cached_models`: what a model holds, its conversion, what is here already."""
+
+from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
-from backend.contract.queries import ModelDescription
+from backend.contract.queries import CachedModel, CachedModels, ModelDescription
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
 
@@ -33,9 +35,30 @@ def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
     return _describe(arguments, tell)
 
 
+def _cached(arguments: Arguments, tell: Tell) -> CachedModels:
+    from huggingface_hub import CacheNotFound, scan_cache_dir
+
+    try:
+        repositories = scan_cache_dir().repos
+    except CacheNotFound:
+        return CachedModels([])
+    models = [one for one in repositories if one.repo_type == "model" and _holds_model(one)]
+    models.sort(key=lambda one: (-(one.last_accessed or 0), one.repo_id))
+    return CachedModels([CachedModel(one.repo_id, one.size_on_disk / 1e6) for one in models])
+
+
+def _holds_model(repository: Any) -> bool:
+    names = {file.file_name for revision in repository.revisions for file in revision.files}
+    return "config.json" in names and any(name.endswith((".safetensors", ".bin")) for name in names)
+
+
 def _task_name(task: object) -> str:
     """The task's name, whether the question gives it or the whole section of a spec."""
     return str(task.get("type", "") if isinstance(task, dict) else task or "")
 
 
-QUERIES = (Query("describe_model", _describe), Query("convert_model", _convert))
+QUERIES = (
+    Query("describe_model", _describe),
+    Query("convert_model", _convert),
+    Query("cached_models", _cached),
+)
