@@ -210,7 +210,9 @@ class TextClassification:
         """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second."""
         from sklearn import metrics  # heavy; the catalog reads this module without it
 
-        known = predictions.table.filter(pc.is_valid(predictions.table["actual"]))
+        # A label that training did not know can be in new rows only; there is no loss for it either.
+        labels = pa.array(facts["labels"], pa.string())
+        known = predictions.table.filter(pc.is_in(predictions.table["actual"], labels))
         if known.num_rows == 0:
             return {}
         labels, actual, predicted = facts["labels"], known["actual"].to_pylist(), known["prediction"].to_pylist()

@@ -102,3 +102,9 @@ def test_without_labels_there_are_predictions_and_no_scores():
     predictions, scores = decoded([[0, 1], [1, 0]], ["", ""])
     assert predictions.table["prediction"].to_pylist() == ["yes", "no"]
     assert scores == {}
+
+
+@pytest.mark.parametrize("labels", [["maybe", "maybe"], ["yes", "maybe"]])
+def test_labels_that_training_did_not_know_are_left_out_of_the_scores(labels: list[str]):
+    _, scores = decoded([[0, 1], [0, 1]], labels)
+    assert scores.get("accuracy") == (1.0 if "yes" in labels else None)
