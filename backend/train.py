@@ -128,7 +128,7 @@ class Training:
 
     def train(self) -> str | None:
         """Every step that is left; returns the request that ended it early, if one did."""
-        if self._attempt.step == 0 and self._spec.evaluation.at_start:
+        if self._owes_evaluation():
             self._evaluate()
         self._attempt.stages.start("training", self._total, "steps")
         self._waiting.resume_clock()
@@ -169,6 +169,12 @@ class Training:
         )
         self._waiting.add(event, result)
 
+    def _owes_evaluation(self) -> bool:
+        """Before the first step if asked for; else where the last attempt ended between a step and its evaluation."""
+        if self._attempt.step == 0:
+            return self._spec.evaluation.at_start
+        return self._is_due(self._spec.evaluation.every) and not self._opened.is_evaluated
+
     def _is_due(self, often: str | int) -> bool:
         if often == "never":
             return False
@@ -181,7 +187,7 @@ class Training:
             return
         self._waiting.read()
         is_best = [self._evaluate_split(split) for split in self._opened.evaluated]
-        if any(is_best) and self._best.keeps_checkpoint and self._attempt.step > 0:
+        if any(is_best) and self._best.keeps_checkpoint:
             self.checkpoint()
         if self._attempt.step < self._total:
             self._attempt.stages.start("training", self._total, "steps")

@@ -44,6 +44,8 @@ class Opened:
     plan: PlanMade
     best: Best
     from_step: int
+    is_evaluated: bool
+    """Whether an earlier attempt has measured `from_step`."""
     evaluation_batch_size: int
     model_folder: Path
     device: str
@@ -101,6 +103,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         plan=plan,
         best=_best_so_far(spec, earlier, from_step),
         from_step=from_step,
+        is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
         evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size),
         model_folder=model.folder,
         device=choice.name,
@@ -243,14 +246,14 @@ def _evaluated(
         chosen = np.sort(np.random.default_rng(spec.training.seed).permutation(len(rows))[:count])
         some = rows.take(chosen, f"{rows.fingerprint}-{count}-{spec.training.seed}")
         found[split] = some, session.features(some, stages.report)
-    return found if "validation" in material.rows or spec.evaluation.train_rows else {}
+    return found
 
 
 def _best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> Best:
     """Early stopping and the best checkpoint are facts of evaluations, so a resumed run decides the same."""
     best = Best(spec)
     for one in evaluations(earlier):
-        if one.step <= from_step:
+        if 0 < from_step and one.step <= from_step:  # from the very beginning everything is measured again
             best.apply(one.metrics, one.step)
     return best
 
