@@ -20,6 +20,11 @@ LONG = ("--set", "training.epochs=500", "--set", "training.checkpoint_every=5", 
 ENDLESS = (*LONG, "--set", "evaluation.best_metric=null")
 
 
+def _hear_interrupts() -> None:
+    """Where the tests themselves run in the background of a shell, they and their children would ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """`burnish` in the foreground of a terminal: a process that can be interrupted."""
 
@@ -32,6 +37,7 @@ class Terminal:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=_hear_interrupts,
         )
 
     def wait_for(self, words: str) -> None:
