@@ -232,7 +232,7 @@ class Training:
                 is_best=step == self.best_step(),
             )
         )
-        for old in self._checkpoints.remove_older(self._spec.training.keep_checkpoints, self.best_step()):
+        for old in self._checkpoints.remove_older(step, self._spec.training.keep_checkpoints, self.best_step()):
             removed = str(folder.checkpoint(old).relative_to(folder.path))
             self._log.write(CheckpointRemoved(time=time.time(), step=old, folder=removed))
         self._waiting.resume_clock()

@@ -50,12 +50,15 @@ class Checkpoints:
         """The highest step whose checkpoint verifies, or None."""
         return next((step for step in reversed(self.steps()) if verify(self._folder.checkpoint(step))), None)
 
-    def remove_older(self, keep: int, best_step: int | None) -> list[int]:
-        """Keep the newest `keep` and the best one; returns the steps that were removed."""
-        steps = self.steps()
-        removed = [step for step in steps[:-keep] if step != best_step]
-        for step in removed:
-            shutil.rmtree(self._folder.checkpoint(step))
+    def remove_older(self, step: int, keep: int, best_step: int | None) -> list[int]:
+        """Of the checkpoints up to `step` keep the newest `keep` and the best one; returns the steps that were removed.
+
+        A later one is damaged, else the run had gone on from it; it takes nobody's place.
+        """
+        steps = [each for each in self.steps() if each <= step]
+        removed = [each for each in steps[:-keep] if each != best_step]
+        for each in removed:
+            shutil.rmtree(self._folder.checkpoint(each))
         return removed
 
     def clear_leftovers(self) -> None:
@@ -69,7 +72,7 @@ def verify(folder: Path) -> bool:
     try:
         files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return all(_digest(folder / name) == known for name, known in files.items())
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # gone, or JSON of another shape
         return False
 
 

@@ -253,7 +253,7 @@ def _best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> Best
     """Early stopping and the best checkpoint are facts of evaluations, so a resumed run decides the same."""
     best = Best(spec)
     for one in evaluations(earlier):
-        if 0 < from_step and one.step <= from_step:  # from the very beginning everything is measured again
+        if from_step > 0 and one.step <= from_step:  # from the very beginning everything is measured again
             best.apply(one.metrics, one.step)
     return best
 
