@@ -49,7 +49,8 @@ class RedactedStream(io.TextIOBase):
 
 def _say_why_nothing_began(folder: RunFolder) -> None:
     """An incomplete installation ends an attempt before its first event; people still get their sentence."""
-    from backend.contract.events import RunFinished, encode
+    from backend.contract.events import RunFinished
+    from backend.run.event_log import EventLog  # needs none of those libraries
 
     error = sys.exc_info()[1]
     sys.stderr.write(traceback.format_exc())
@@ -62,8 +63,9 @@ def _say_why_nothing_began(folder: RunFolder) -> None:
         code="import",
         hint="burnish doctor says what to install.",
     )
-    with folder.events.open("ab") as file:
-        file.write(encode(event))
+    log = EventLog(folder.events)
+    log.write(event)
+    log.close()
 
 
 COMMANDS = (Command("_run", "", _arguments, _run),)

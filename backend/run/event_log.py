@@ -3,7 +3,6 @@
 import os
 import time
 from pathlib import Path
-from typing import IO
 
 from backend.contract.events import AnyEvent, Event, decode_all, encode
 
@@ -13,7 +12,7 @@ class EventLog:
 
     def __init__(self, path: Path, interval: float = 0.25) -> None:
         cut_torn_line(path)
-        self._file: IO[bytes] = path.open("ab", buffering=0)
+        self._file = path.open("ab", buffering=0)
         self._waiting: list[bytes] = []
         self._interval = interval
         self._written = time.monotonic()
@@ -30,10 +29,9 @@ class EventLog:
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything that waits to the system, in one write."""
-        if self._waiting:
-            self._file.write(b"".join(self._waiting))
-            self._waiting.clear()
+        """Hand everything that waits to the system, in one write unless the disk takes only a part of it."""
+        while rest := b"".join(self._waiting):
+            self._waiting = [rest[self._file.write(rest) :]]
         self._written = time.monotonic()
 
     def close(self) -> None:
