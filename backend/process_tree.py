@@ -70,8 +70,8 @@ def kill(pid: int) -> None:
         return
     try:
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # it ended between the look and the blow
+    except (ProcessLookupError, PermissionError):
+        return  # it ended between the look and the blow, or has become another user's
 
 
 def _reap() -> None:

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from backend import process_tree
 from backend.contract.processes import child_environment, python_command
@@ -27,8 +27,6 @@ from backend.contract.run_folder import (
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-LOCK_SECONDS = 0.2
-"""Whoever only looks whether a run is alive holds its lock for an instant; that is no refusal."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def supervise(folder: RunFolder, command: Sequence[str], patience: Patience = Pa
     if not folder.exists():
         return _refuse(f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
     try:
-        lock = _take_lock(folder.lock)
+        lock = take_lock(folder.lock)
     except RunLocked:
         return _refuse(f"{folder.name}: this run is already running{_holder(folder)}")
     try:
@@ -135,8 +133,10 @@ class _Stopping:
         return self._patience.polite
 
     def _terminate(self) -> float:
-        if self.engine:
-            self.engine.send_signal(signal.SIGTERM)
+        if self.engine and self.engine.returncode is None:
+            # Not `Popen.send_signal`, which may bury the engine while `_wait` waits for it.
+            with suppress(ProcessLookupError):
+                os.kill(self.engine.pid, signal.SIGTERM)
         return self._patience.firm
 
     def _kill(self) -> float:
@@ -185,17 +185,6 @@ def _tree(folder: RunFolder, session: int) -> set[int]:
 def _sweep_leftovers(folder: RunFolder) -> None:
     """A killed supervisor may have left workers behind; they would write into the files of the new attempt."""
     process_tree.end_all(lambda: process_tree.of_run(str(folder.path)))
-
-
-def _take_lock(path: Path) -> int:
-    deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            return take_lock(path)
-        except RunLocked:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _holder(folder: RunFolder) -> str:

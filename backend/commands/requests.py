@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 
 from backend import process_tree
 from backend.commands.command import Command
@@ -58,11 +59,13 @@ def _end_now(folder: RunFolder) -> None:
         process_tree.kill(record.engine_pid)
         return
     # Told once, the supervisor asks the engine to stop; told again, it ends it, and what it started.
-    os.kill(record.supervisor_pid, signal.SIGTERM)
-    deadline = time.monotonic() + 2
-    while folder.requested() != "stop" and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(record.supervisor_pid, signal.SIGTERM)
+    with suppress(ProcessLookupError):  # the run has ended meanwhile
+        os.kill(record.supervisor_pid, signal.SIGTERM)
+        deadline = time.monotonic() + 2
+        while folder.requested() != "stop" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if folder.life() == "alive":
+            os.kill(record.supervisor_pid, signal.SIGTERM)
 
 
 COMMANDS = (

@@ -17,6 +17,9 @@ REQUESTS = ("stop", "pause", "checkpoint")
 GROWTH_SECONDS = 60.0
 """On another host or boot a run whose events have not grown for this long is lost."""
 
+LOCK_TRIES = 40
+"""Whoever only looks whether a run is alive (`is_locked`) holds its lock for an instant; that is no refusal."""
+
 Life = Literal["new", "alive", "ended", "lost"]
 
 
@@ -131,13 +134,16 @@ class RunFolder:
         Derived, never guessed: on this host and boot from the kernel's lock and `exit.json`; elsewhere the lock says
         nothing, so there a run without an exit is lost once its events have not grown for `GROWTH_SECONDS`.
         """
+        # The lock is asked before the exit, which stands there before the lock is let go.
+        if is_locked(self.lock):
+            return "alive"
         process = self.process_record()
         if process is None:
-            return "alive" if is_locked(self.lock) else "new"
+            return "new"
         if self.exit_record():
-            return "alive" if is_locked(self.lock) else "ended"
+            return "ended"
         if (process.host, process.boot) == (host_id(), boot_id()):
-            return "alive" if is_locked(self.lock) else "lost"
+            return "alive" if is_locked(self.lock) else "lost"  # another attempt may just have begun
         return "alive" if (now or time.time()) - self._last_growth() < GROWTH_SECONDS else "lost"
 
     def _last_growth(self) -> float:
@@ -245,10 +251,10 @@ else:
 def take_lock(path: Path) -> int:
     """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    for _ in range(20):
+    for _ in range(LOCK_TRIES):
         if _try_lock(descriptor):
             return descriptor
-        time.sleep(0.01)  # someone may just be looking (`is_locked`), which takes microseconds
+        time.sleep(0.01)
     os.close(descriptor)
     raise RunLocked(str(path))
 

@@ -158,6 +158,17 @@ def test_run_has_ended_when_the_last_attempt_has_an_exit(run: RunFolder):
     assert run.next_attempt() == 2
 
 
+def test_run_that_ends_while_it_is_looked_at_has_ended(run: RunFolder, monkeypatch: pytest.MonkeyPatch):
+    run.write_process_record(record())
+
+    def ends_now(lock: Path) -> bool:
+        run.write_exit_record(ExitRecord(attempt=1, returncode=0, ended=time.time()))
+        return False
+
+    monkeypatch.setattr("backend.contract.run_folder.is_locked", ends_now)
+    assert run.life() == "ended"
+
+
 def test_exit_of_an_earlier_attempt_says_nothing(run: RunFolder):
     run.write_exit_record(ExitRecord(attempt=1, returncode=0, ended=time.time()))
     run.write_process_record(record(attempt=2))
