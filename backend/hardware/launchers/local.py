@@ -33,9 +33,15 @@ class LAUNCHER:
         with supervisor.stderr as words:
             # The supervisor lets go of this pipe when the attempt is on record, or by ending.
             said = words.read().decode(errors="replace").strip()
-        if said:
+        if said and not _has_started(folder, supervisor.pid):
             _raise(said, supervisor.wait())
         return supervisor
+
+
+def _has_started(folder: RunFolder, supervisor: int) -> bool:
+    # The interpreter or the loader may have words of their own (an unknown PYTHONWARNINGS, an LD_PRELOAD gone).
+    record = folder.process_record()
+    return record is not None and record.supervisor_pid == supervisor and record.engine_pid != 0
 
 
 def _raise(said: str, returncode: int) -> None:

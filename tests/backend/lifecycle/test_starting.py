@@ -43,6 +43,14 @@ def test_start_of_a_running_run_is_refused_in_one_sentence(folder: RunFolder, su
     assert folder.log.read_bytes() == log
 
 
+def test_words_of_the_interpreter_are_no_refusal(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONWARNINGS", "nonsense")  # said on stderr by every interpreter that starts
+
+    LAUNCHER().start(folder).wait()
+
+    assert folder.exit_record()
+
+
 def test_resume_of_a_running_run_exits_with_two(folder: RunFolder, supervise, until) -> None:
     supervise(WAITS)
     until((folder.path / "ready").exists)
