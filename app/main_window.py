@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
@@ -166,18 +165,9 @@ class MainWindow(QMainWindow):
         self.show_page("runs")
 
     def _on_duplicate_requested(self, path: str) -> None:
-        # Reading a spec needs pydantic and a YAML reader, which the first paint must not wait for.
-        from backend.contract.errors import InputError
-        from backend.contract.spec.file import read
-
-        try:
-            spec = read(Path(path) / "spec.yaml")
-        except InputError as error:
-            self.show_message("error", f"{error}. Choose another run.")
-            return
         panel = self.show_page("new_run")
         if panel is not None:
-            panel.load_spec(spec)  # type: ignore[attr-defined]
+            panel.load_run(path)  # type: ignore[attr-defined]
 
     def _on_predictions_requested(self, path: str) -> None:
         panel = self.show_page("predictions")

@@ -1,6 +1,8 @@
 """Owns `make screenshots`: every page in both themes, from a real demo run, as PNG files under `docs/screenshots`."""
 
+import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,27 +13,51 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "docs" / "screenshots"
-SIZE = (1280, 800)
+LOOKS = ("light", "dark")
 SECONDS = 60.0
+SETTLE_SECONDS = 2.5
 SENTENCE = "Burnish tokenises unbelievably well: naïve cafés, 42 numbers & some emoji 🙂 – all at once."
 
 
 def main() -> int:
-    """Train the demo in a folder of its own, then draw."""
-    with tempfile.TemporaryDirectory() as home:
+    """Train the demo in a folder of its own unless a run is given, then draw."""
+    options = _parser().parse_args()
+    # A path that everybody may read on the pictures: the home folder of whoever draws them is nobody's business.
+    with tempfile.TemporaryDirectory(prefix="burnish-") as home:
         for name in ("RUNS", "CACHE", "CONFIG"):
             os.environ[f"BURNISH_{name}"] = str(Path(home) / name.lower())
         os.environ["HF_HUB_OFFLINE"] = "1"
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "backend", "demo", "--headless"], check=True, stdout=subprocess.PIPE, text=True
-        )
-        run = Path(done.stdout.strip().splitlines()[-1]).parent
-        draw(run)
+        run = _taken(options.run, Path(home)) if options.run else _trained()
+        options.output.mkdir(parents=True, exist_ok=True)
+        draw(run, options)
     return 0
 
 
-def draw(run: Path) -> None:
-    """Open the window on a finished run and keep a picture of every page in both themes."""
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--run", type=Path, help="draw this finished run instead of training the demo")
+    parser.add_argument("--size", default="1280x800", help="width x height of the window")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="where the pictures go")
+    parser.add_argument("--look", choices=LOOKS, nargs="*", default=LOOKS)
+    parser.add_argument("--page", nargs="*", help="only these pages")
+    return parser
+
+
+def _trained() -> Path:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "backend", "demo", "--headless"], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return Path(done.stdout.strip().splitlines()[-1]).parent
+
+
+def _taken(run: Path, home: Path) -> Path:
+    """The run and its neighbours, copied, so that drawing changes nothing."""
+    shutil.copytree(run.absolute().parent, home / "runs")
+    return home / "runs" / run.name
+
+
+def draw(run: Path, options: argparse.Namespace) -> None:
+    """Open the window on a finished run and keep a picture of every page in each theme."""
     from PySide6.QtWidgets import QApplication  # after the platform is chosen
 
     from app import theme
@@ -40,19 +66,19 @@ def draw(run: Path) -> None:
 
     application = QApplication(sys.argv[:1])
     chosen = preferences.load()
-    for look in ("light", "dark"):
+    for look in options.look:
         chosen.set("theme", look)
         theme.apply(application, look)
         window = MainWindow(chosen)
-        window.resize(*SIZE)
+        window.resize(*(int(part) for part in options.size.split("x")))
         window.show()
         until(lambda window=window: window.isVisible(), 1)
         window.open_services()
         window.show_run(str(run))
         for _, _, name in PANELS:
-            panel = window.show_page(name)
-            prepare(name, panel, run)
-            keep(window, f"{name.replace('_', '-')}-{look}")
+            if not options.page or name in options.page:
+                prepare(name, window.show_page(name), run)
+                keep(window, options.output / f"{name.replace('_', '-')}-{look}.png")
         window.close()
         window.deleteLater()
 
@@ -62,14 +88,22 @@ def prepare(name: str, panel: object, run: Path) -> None:
     if name == "new_run":
         until(lambda: panel.catalog is not None)
         panel.fill_demo()
-        until(lambda: panel.cost.start.isEnabled())
+        until(lambda: panel.cards.cost.start.isEnabled())
     elif name == "run":
         until(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
+    elif name == "runs":
+        panel.table.choose(run)
     elif name == "predictions":
         panel.show_run(str(run))
+        until(lambda: panel.table.shown_count() > 0)
+        panel.table.selectRow(2)
     elif name == "tokenizer":
         panel.text.setPlainText(SENTENCE)
-    until(lambda: False, 2.5)  # plots, tables and answers settle
+        panel.decode_ids.setText("101, 7592, 2088, 102")
+        until(lambda: bool(panel.decoded.text()))
+    elif name == "settings":
+        until(panel.check_again.isEnabled)
+    until(lambda: False, SETTLE_SECONDS)  # plots, tables and answers settle
 
 
 def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
@@ -82,12 +116,10 @@ def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
         time.sleep(0.005)
 
 
-def keep(window: object, name: str) -> None:
+def keep(window: object, path: Path) -> None:
     """One PNG."""
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    path = OUTPUT / f"{name}.png"
     window.grab().save(str(path))
-    print(path.relative_to(ROOT))
+    print(path)
 
 
 if __name__ == "__main__":

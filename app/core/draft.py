@@ -30,6 +30,10 @@ class Draft:
             found = _at(self.defaults, key)
         return default if found is _ABSENT else found
 
+    def has(self, key: str) -> bool:
+        """Whether the draft itself holds a value there."""
+        return _at(self._values, key) is not _ABSENT
+
     def set(self, key: str, value: Any) -> bool:
         """Change one value; says whether anything changed."""
         names = key.split(".")
@@ -53,9 +57,15 @@ class Draft:
                 return
         inner.pop(names[-1], None)
 
+    def use_task(self, name: str, defaults: Values) -> None:
+        """Another task: its columns are others, and the settings of the one before mean nothing to it."""
+        self.set("task", {"type": name})
+        self.set("data.columns", {})
+        self.merge(defaults)
+
     def merge(self, fragment: Values) -> None:
         """Lay a fragment of a spec (a preset, a task's defaults) over the draft."""
-        for key, value in _flat(fragment):
+        for key, value in flat(fragment):
             self.set(key, value)
 
     def replace(self, values: Values, file: Path | None = None) -> None:
@@ -72,11 +82,11 @@ class Draft:
 
     def differing(self) -> dict[str, Any]:
         """Key → value of everything that is set and is not the default."""
-        return {key: value for key, value in _flat(self._values) if _at(self.defaults, key) != value}
+        return {key: value for key, value in flat(self._values) if _at(self.defaults, key) != value}
 
     def changed(self) -> dict[str, Any]:
         """Key → value of what differs from the spec that the draft began with."""
-        return {key: value for key, value in _flat(self._values) if not _same(_at(self._origin, key), value)}
+        return {key: value for key, value in flat(self._values) if not _same(_at(self._origin, key), value)}
 
     def command(self) -> str:
         """The shell command that starts the same run.
@@ -144,11 +154,12 @@ def _at(values: Any, key: str) -> Any:
     return values
 
 
-def _flat(values: Values, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Values, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted key and value of everything in a fragment of a spec."""
     for name, value in values.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and value:
-            yield from _flat(value, f"{key}.")
+            yield from flat(value, f"{key}.")
         else:
             yield key, value
 

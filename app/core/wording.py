@@ -107,6 +107,17 @@ def name_of_path(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
 
 
+def short_path(path: str, parts: int = 2) -> str:
+    """A hub id as it is, of a path on this computer the last folders: `…/demo/bert-tiny`."""
+    names = path.replace("\\", "/").rstrip("/").split("/")
+    return path if len(names) <= parts else f"…/{'/'.join(names[-parts:])}"
+
+
+def dtype(name: str) -> str:
+    """A safetensors type in everybody's words: `F16` is `float16`."""
+    return {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}.get(name, name)
+
+
 def step_line(event: events.StepFinished) -> str:
     """One journal line about a step."""
     tokens = event.tokens / event.seconds if event.seconds > 0 else None

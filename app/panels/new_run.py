@@ -6,24 +6,22 @@ from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.core import schema, wording
 from app.core.draft import Draft, read_draft
-from app.panels.new_run_cards.cost_card import CostCard
-from app.panels.new_run_cards.data_card import DataCard
+from app.core.overlay import Overlay
+from app.panels.new_run_cards import missing
+from app.panels.new_run_cards.cards import Cards
 from app.panels.new_run_cards.findings import Findings
-from app.panels.new_run_cards.hardware_card import HardwareCard
-from app.panels.new_run_cards.model_card import ModelCard
-from app.panels.new_run_cards.settings_card import SettingsCard
-from app.panels.new_run_cards.task_card import TaskCard
+from app.panels.new_run_cards.starting import Starting
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
-from backend.contract.catalog import Catalog, Preset, TaskEntry
+from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
 from backend.contract.errors import InputError
-from backend.contract.queries import DataPreview, DeviceList, Mistake, ModelDescription
+from backend.contract.queries import CachedModel, CachedModels, Mistake
 from backend.contract.version import same_major
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
@@ -42,7 +40,8 @@ class Panel(QWidget):
         self.catalog: Catalog | None = None
         self.draft = Draft(NEW)
         self.findings = Findings(context.client, context.preferences, self.draft, self)
-        self._starting = False
+        self.starting = Starting(context, self.draft, self.findings, self)
+        self._preset = Overlay(self.draft)
         self._named = False
         self._build()
         self._connect()
@@ -58,55 +57,31 @@ class Panel(QWidget):
         self.banner = Banner()
         self.retry = IconButton("Try again", "refresh")
         self.banner.buttons.addWidget(self.retry)
-        self.task, self.data, self.model_card = TaskCard(), DataCard(), ModelCard()
-        self.hardware, self.settings, self.cost = HardwareCard(), SettingsCard(), CostCard()
-        self._cards = (self.task, self.data, self.model_card, self.hardware, self.settings)
-        self.model_card.set_recent(self._context.preferences.recent_models)
+        self.cards = Cards(self.draft, self.findings)
         page = page_layout(self)
         page.addWidget(self.header)
         page.addWidget(self.banner)
-        page.addWidget(self._scrolled(), 1)
-        page.addWidget(self.cost)
-
-    def _scrolled(self) -> QScrollArea:
-        inside = QWidget()
-        inside.setObjectName("scrolled")
-        columns = QHBoxLayout(inside)
-        columns.setContentsMargins(0, 0, 0, 0)
-        columns.setSpacing(14)
-        for stretch, cards in ((5, self._cards[:2]), (4, self._cards[2:])):
-            column = QVBoxLayout()
-            column.setSpacing(14)
-            for card in cards:
-                column.addWidget(card)
-            column.addStretch(1)
-            columns.addLayout(column, stretch)
-        self.scroll_area = QScrollArea(widgetResizable=True)
-        self.scroll_area.setWidget(inside)
-        return self.scroll_area
+        page.addWidget(self.cards, 1)
+        self._cached: list[CachedModel] = []
+        self._offer_models()
 
     def _connect(self) -> None:
         self.demo.clicked.connect(self.fill_demo)
         self.retry.clicked.connect(self._ask_catalog)
-        self.task.chosen.connect(self._on_task_chosen)
-        self.task.renamed.connect(self._on_renamed)
-        self.task.preset_chosen.connect(self._on_preset)
-        for card in (self.data, self.model_card, self.hardware, self.settings):
+        self.cards.task.chosen.connect(self._on_task_chosen)
+        self.cards.task.renamed.connect(self._on_renamed)
+        self.cards.task.preset_chosen.connect(self._on_preset)
+        for card in (self.cards.data, self.cards.model, self.cards.hardware, self.cards.settings):
             card.changed.connect(self.change)
-        self.settings.mistakes_changed.connect(self._show_reason)
-        self.model_card.conversion_agreed.connect(self.findings.convert)
-        self.model_card.trust_agreed.connect(self._on_trust)
-        self.cost.start_asked.connect(self.start)
-        self.cost.copy_asked.connect(self.copy_command)
-        found = self.findings
-        found.asking.connect(self._on_asking)
-        found.emptied.connect(self._on_emptied)
-        found.previewed.connect(self._on_preview)
-        found.described.connect(self._on_model)
-        found.planned.connect(self.cost.show_plan)
-        found.devices_found.connect(self._on_devices)
-        found.refused.connect(self._on_refusal)
-        found.changed.connect(self._show_reason)
+        self.cards.settings.mistakes_changed.connect(self._show_reason)
+        self.cards.model.conversion_agreed.connect(self.findings.convert)
+        self.cards.model.trust_agreed.connect(self._on_trust)
+        self.cards.cost.start_asked.connect(self.start)
+        self.starting.changed.connect(self._on_starting)
+        self.starting.started.connect(self._on_started)
+        self.starting.refused.connect(self._on_refused)
+        self.cards.cost.copy_asked.connect(self.copy_command)
+        self.findings.changed.connect(self._show_reason)
 
     # The catalog
 
@@ -125,17 +100,37 @@ class Panel(QWidget):
         self.draft.defaults = {
             name: schema.defaults(schema.section(catalog.spec, name)) for name in catalog.spec.get("properties", {})
         }
-        self.task.set_tasks(catalog.tasks)
-        self.task.set_presets(catalog.presets)
-        self.data.set_sources(catalog.sources)
-        self.hardware.set_engines(catalog.engines)
+        self.cards.offer(catalog)
         if self._entry() is None and catalog.tasks:
             self._use_task(next((task for task in catalog.tasks if task.name == FIRST_TASK), catalog.tasks[0]))
         self._show_other_spec()
+        self._ask_cached_models()
 
     def _on_no_catalog(self, mistake: Mistake) -> None:
         self.banner.show_message("error", mistake.message)
         self._show_reason()
+
+    def shown(self) -> None:
+        """A download or a run may have brought models since the page was last seen."""
+        if self.catalog is not None:
+            self._ask_cached_models()
+
+    def _ask_cached_models(self) -> None:
+        self._context.client.ask("cached_models", {}, self._on_cached_models, self._on_no_cached_models)
+
+    def _on_cached_models(self, found: CachedModels) -> None:
+        self._cached = found.models
+        self._offer_models()
+
+    def _on_no_cached_models(self, mistake: Mistake) -> None:
+        self.message.emit("warning", f"The models that are here already could not be listed: {mistake.message}")
+
+    def _offer_models(self) -> None:
+        self.cards.model.set_offers(self._context.preferences.recent_models, self._cached)
+
+    def _source(self) -> SourceEntry | None:
+        name = self.draft.get("data.source", "files")
+        return next((source for source in self.catalog.sources if source.name == name), None) if self.catalog else None
 
     def _entry(self) -> TaskEntry | None:
         return self._task_named(self.draft.get("task.type"))
@@ -149,25 +144,33 @@ class Panel(QWidget):
         """Take over what a person changed, and ask again about what depends on it."""
         if not self.draft.set(key, value):
             return
-        self.settings.clear_marks()
+        self.cards.settings.clear_marks()
         section = key.split(".")[0]
         if section == "data":
             self._on_data_changed(key, value)
         elif section == "model":
-            self.model_card.show_draft(self.draft)
+            if key == "model.name_or_path":
+                self._forget_model()
+            self.cards.model.show_draft(self.draft)
             self.findings.model_changed()
         elif key == "hardware.engine":
             self.findings.engine_changed()
         else:
             self.findings.something_changed()
 
+    def _forget_model(self) -> None:
+        # Consent and the commit that was agreed to belong to the model before.
+        for key in ("model.revision", "model.trust_remote_code"):
+            self.draft.unset(key)
+        self.cards.settings.show_draft(self.draft)
+
     def _on_data_changed(self, key: str, value: Any) -> None:
         if key in ("data.train", "data.source"):
             self.draft.set("data.columns", {})
         if key == "data.train" and isinstance(value, str) and not self._named:
             self.draft.set("name", Path(value).stem or "run")
-            self.task.show_name(str(self.draft.get("name")))
-        self.data.show_draft(self.draft)
+            self.cards.task.show_name(str(self.draft.get("name")))
+        self.cards.data.show_draft(self.draft)
         self.findings.data_changed()
 
     def _on_renamed(self, name: str) -> None:
@@ -177,31 +180,38 @@ class Panel(QWidget):
     def _on_task_chosen(self, name: str) -> None:
         entry = self._task_named(name)
         if entry is not None and name != self.draft.get("task.type"):
+            self._preset.take_off()
+            self.cards.task.show_preset(None)
             self._use_task(entry)
             self._show_other_spec()
 
     def _use_task(self, entry: TaskEntry) -> None:
-        self.draft.set("task", {"type": entry.name})
-        self.draft.set("data.columns", {})
-        self.draft.merge(entry.defaults)
+        self.draft.use_task(entry.name, entry.defaults)
 
-    def _on_preset(self, preset: Preset) -> None:
-        self.draft.merge(preset.spec)
+    def _on_preset(self, preset: Preset | None) -> None:
+        self._preset.take_off()
+        if preset is not None:
+            entry = self._task_named(preset.spec.get("task", {}).get("type"))
+            if entry is not None and entry.name != self.draft.get("task.type"):
+                self._use_task(entry)
+            self._preset.lay(preset.spec)
         self._show_other_spec()
 
     def load_spec(self, values: Mapping[str, Any]) -> None:
         """Fill the page with a whole spec."""
         self.draft.replace(dict(values))
+        self._preset.forget()
+        self.cards.task.show_preset(None)
         self._named = True
         self._show_other_spec()
-        self.scroll_area.verticalScrollBar().setValue(0)
+        self.cards.scroll_to_top()
 
     def load_run(self, path: str) -> None:
         """Fill the page with the spec of a run."""
         try:
             self.load_spec(read_draft(Path(path) / "spec.yaml").values())
         except InputError as error:
-            self.message.emit("error", str(error))
+            self.message.emit("error", f"{error}. Choose another run.")
 
     def fill_demo(self) -> None:
         """Fill the page with the embedded demo."""
@@ -219,55 +229,11 @@ class Panel(QWidget):
     def _show_other_spec(self) -> None:
         entry = self._entry()
         if entry is not None and self.catalog is not None:
-            self.data.set_task(entry)
-            self.settings.set_task(entry, self.catalog)
-        for card in self._cards:
-            card.show_draft(self.draft)
+            self.cards.data.set_task(entry)
+            self.cards.settings.set_task(entry, self.catalog)
+        self.cards.show_draft()
         self._show_reason()
         self.findings.everything_changed()
-
-    # What was found out
-
-    def _on_asking(self, topic: str, progress: Any) -> None:
-        if topic == "data":
-            self.data.show_reading()
-        elif topic == "model":
-            self.model_card.show_reading(progress)
-        elif topic == "plan":
-            self.cost.clear("Working out what this will cost…")
-
-    def _on_emptied(self, topic: str) -> None:
-        if topic == "data":
-            self.data.show_nothing()
-        elif topic == "model":
-            self.model_card.show_nothing()
-        elif topic == "plan":
-            self.cost.clear("")
-
-    def _on_preview(self, preview: DataPreview) -> None:
-        self.data.show_preview(preview, self.draft.get("data.columns") or {})
-
-    def _on_model(self, model: ModelDescription) -> None:
-        self.model_card.show_description(model, self.findings.trusts_model())
-
-    def _on_devices(self, found: DeviceList) -> None:
-        self.hardware.set_devices(found)
-        self.hardware.show_draft(self.draft)
-
-    def _on_refusal(self, topic: str, mistake: Mistake) -> None:
-        if topic == "data":
-            self.data.show_problem(mistake.message)
-        elif topic == "model":
-            self.model_card.show_problem(mistake.message)
-        elif topic == "devices":
-            self.hardware.set_devices(DeviceList([], mistake.message))
-        elif topic == "plan":
-            self.cost.clear("")
-            self._mark(mistake.field or "", mistake.message)
-
-    def _mark(self, field: str, sentence: str) -> None:
-        if field:
-            any(card.mark(field, sentence) for card in (self.data, self.model_card, self.settings))
 
     def _on_trust(self) -> None:
         model = self.findings.model
@@ -285,56 +251,47 @@ class Panel(QWidget):
         entry = self._entry()
         if entry is None:
             return "Choose a task." if self.catalog else "The backend has not answered yet."
-        if not self.draft.get("data.train") and self.draft.get("data.source", "files") == "files":
-            return "Choose the training data, or try the demo."
+        if said := missing.in_data(self.draft, self._source()):
+            return said
         if not self.draft.get("model.name_or_path"):
             return "Choose a model."
-        if self.findings.preview is None:
-            return ""
-        without = [part for part in entry.columns if part.required and not self.draft.get(f"data.columns.{part.name}")]
-        return f"Choose the column for: {without[0].title.lower()}." if without else ""
+        return missing.in_columns(self.draft, entry, self.findings.preview)
+
+    def _mistaken(self) -> str:
+        return self.findings.blocking() or next(iter(self.cards.settings.mistakes()), "")
 
     def reason(self) -> str:
         """Why the run cannot be started now; empty where it can."""
-        return self._missing() or self.findings.blocking() or next(iter(self.settings.mistakes()), "")
+        return self._missing() or self._mistaken() or self.findings.waiting()
 
     def _show_reason(self) -> None:
-        missing = self._missing()
-        self.findings.plannable = not missing and not self.settings.mistakes()
-        if not self._starting:
-            self.cost.show_reason(self.reason(), is_problem=not missing)
+        lacking = self._missing()
+        self.findings.readable = self.catalog is not None and not missing.in_data(self.draft, self._source())
+        self.findings.plannable = not lacking and not self.cards.settings.mistakes()
+        if not self.starting.busy:
+            self.cards.cost.show_reason(self.reason(), is_problem=not lacking and bool(self._mistaken()))
 
     def start(self) -> None:
         """Start the run; the command line's one sentence is shown where it is refused."""
-        if self.reason() or self._starting:
-            return
-        self._starting = True
-        self.cost.show_starting(True)
-        trusts = bool(self.draft.get("model.trust_remote_code")) and self.findings.trusts_model()
-        self._context.jobs.start(self.draft.values(), self._on_started, self._on_refused, trusts)
+        if not self.reason():
+            self.starting.start()
+
+    def _on_starting(self, busy: bool) -> None:
+        self.cards.cost.show_starting(busy)
+        self._show_reason()
 
     def _on_started(self, path: str) -> None:
-        self._starting = False
-        self.cost.show_starting(False)
-        self._show_reason()
-        self._context.preferences.remember_model(str(self.draft.get("model.name_or_path")))
-        if isinstance(self.draft.get("data.train"), str):
-            self._context.preferences.remember_data(self.draft.get("data.train"))
-        self.model_card.set_recent(self._context.preferences.recent_models)
-        self._context.library_watcher.look_now()
+        self._offer_models()
         self.run_started.emit(path)
 
     def _on_refused(self, sentence: str) -> None:
-        self._starting = False
-        self.cost.show_starting(False)
         field = sentence.partition(":")[0]
-        self._mark(field if field.replace(".", "").replace("_", "").isalpha() else "", sentence)
+        self.cards.mark(field if field.replace(".", "").replace("_", "").isalpha() else "", sentence)
         self.findings.refuse(sentence)
         self.message.emit("error", sentence)
 
     def copy_command(self) -> None:
         """Put the command that starts the same run on the clipboard."""
         QGuiApplication.clipboard().setText(self.draft.command())
-        self.message.emit(
-            "info", f"Copied: the command that starts {wording.name_of_path(str(self.draft.get('name')))}."
-        )
+        name = wording.name_of_path(str(self.draft.get("name")))
+        self.message.emit("info", f"Copied: the command that starts {name}.")

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,22 @@ from backend.contract.run_folder import REQUESTS, RunFolder
 OnStarted = Callable[[str], None]
 OnError = Callable[[str], None]
 CLOSE_MS = 5000
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What this user has agreed to for one model; a spec alone is no consent."""
+
+    remote_code: bool = False
+    convert_weights: bool = False
+
+    def options(self) -> list[str]:
+        """As the command line says it."""
+        said = {"--trust-remote-code": self.remote_code, "--convert-weights": self.convert_weights}
+        return [option for option, agreed in said.items() if agreed]
+
+
+NO_CONSENT = Consent()
 
 
 class Jobs(QObject):
@@ -33,15 +50,11 @@ class Jobs(QObject):
         return bool(self._starting)
 
     def start(
-        self, spec: Mapping[str, Any], on_started: OnStarted, on_error: OnError, trust_remote_code: bool = False
+        self, spec: Mapping[str, Any], on_started: OnStarted, on_error: OnError, consent: Consent = NO_CONSENT
     ) -> None:
-        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print.
-
-        `trust_remote_code` says that this user has agreed to the model's own code; a spec alone is no consent.
-        """
+        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print."""
         path = _written(spec)
-        consent = ["--trust-remote-code"] if trust_remote_code else []
-        self._launch(["train", str(path), "--detach", "--json", *consent], on_started, on_error, path)
+        self._launch(["train", str(path), "--detach", "--json", *consent.options()], on_started, on_error, path)
 
     def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError) -> None:
         """Continue a run from its last checkpoint."""

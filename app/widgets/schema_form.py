@@ -206,9 +206,9 @@ class SchemaForm(QWidget):
         return True
 
     def clear_marks(self) -> None:
-        """Take all mistakes away."""
+        """Take away the mistakes that were said from outside; what cannot be read stays marked."""
         for row in self._rows.values():
-            row.mark("")
+            row.mark(row.read())
         self.mistakes_changed.emit()
 
     def _own(self, key: str) -> str:

@@ -64,16 +64,16 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     page = window.show_page("new_run")
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
 
-    write(qtbot, page.data.train.line, str(tmp_path / "train.csv"))
-    page.data.validation_kind.setCurrentText("A file")
-    page.data.validation_kind.textActivated.emit("A file")
-    write(qtbot, page.data.validation.line, str(tmp_path / "validation.csv"))
+    write(qtbot, page.cards.data.train.line, str(tmp_path / "train.csv"))
+    page.cards.data.validation_kind.setCurrentText("A file")
+    page.cards.data.validation_kind.textActivated.emit("A file")
+    write(qtbot, page.cards.data.validation.line, str(tmp_path / "validation.csv"))
     qtbot.waitUntil(lambda: page.draft.get("data.columns.label") == "label", timeout=ANSWER_MS)
-    write(qtbot, page.model_card.name.lineEdit(), str(resource("demo", "bert-tiny")))
-    qtbot.waitUntil(lambda: "4" in page.model_card.facts["Parameters"].text(), timeout=ANSWER_MS)
+    write(qtbot, page.cards.model.name.lineEdit(), str(resource("demo", "bert-tiny")))
+    qtbot.waitUntil(lambda: "4" in page.cards.model.facts["Parameters"].text(), timeout=ANSWER_MS)
     for key, value in {"training.learning_rate": 3e-4, "training.batch_size": 16, "training.epochs": 2}.items():
         page.change(key, value)
-    click(qtbot, page.cost.start)
+    click(qtbot, page.cards.cost.start)
 
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.show_page("run"), timeout=ANSWER_MS)
     run_page = window.show_page("run")

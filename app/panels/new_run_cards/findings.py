@@ -8,6 +8,7 @@ from app.core.draft import Draft
 from app.core.preferences import Preferences
 from app.panels.new_run_cards.inquiry import Inquiry, MakeArguments
 from app.services.backend_client import BackendClient, OnAnswer
+from app.services.job import Consent
 from backend.contract.queries import DataPreview, Mistake, ModelDescription, Progress, RunPlan
 
 CONVERSION = "The model's weights must be converted once; the card of the model says how."
@@ -40,6 +41,10 @@ class Findings(QObject):
         self.problems: dict[str, str] = {}
         self.ready = False
         """Whether the draft can be asked about: the catalog is here."""
+        self.readable = False
+        """Whether nothing is missing to read the data."""
+        self._conversions: set[str] = set()
+        """Models whose weights this user has agreed to convert."""
         self.plannable = True
         """Whether nothing is missing for a plan."""
         self._preview = self._inquiry("preview_data", "data", self._data_arguments, self._on_preview)
@@ -66,12 +71,16 @@ class Findings(QObject):
         self.changed.emit()
 
     def data_changed(self) -> None:
-        """Other files or columns."""
+        """Other files or columns: what was found in the old ones holds no more."""
+        self.preview = None
+        self.problems.pop("data", None)
         self._preview.ask_soon()
         self.something_changed()
 
     def model_changed(self) -> None:
         """Another model."""
+        self.model = None
+        self.problems.pop("model", None)
         self._description.ask_soon()
         self.something_changed()
 
@@ -89,11 +98,23 @@ class Findings(QObject):
 
     def convert(self) -> None:
         """The person has agreed to convert the model's weights once."""
+        self._conversions.add(str(self._draft.get("model.name_or_path")))
         self._conversion.ask_now()
 
     def trusts_model(self) -> bool:
         """Whether this user has agreed to the model's own code."""
         return self.model is not None and self._preferences.trusts(self.model.name, self.model.commit)
+
+    def consent(self) -> Consent:
+        """What this user has agreed to for the model of the draft."""
+        trusts = bool(self._draft.get("model.trust_remote_code")) and self.trusts_model()
+        return Consent(trusts, str(self._draft.get("model.name_or_path")) in self._conversions)
+
+    def waiting(self) -> str:
+        """What is still being looked into before the run can be started; empty where nothing is."""
+        if self.preview is None and "data" not in self.problems:
+            return "Reading the data…"
+        return "Looking at the model…" if self.model is None and "model" not in self.problems else ""
 
     def blocking(self) -> str:
         """The first problem, or nothing."""
@@ -112,7 +133,7 @@ class Findings(QObject):
     def _data_arguments(self) -> dict[str, Any] | None:
         self.preview = None
         self.problems.pop("data", None)
-        if not self.ready or not (self._draft.get("data.train") or self._draft.get("data.source") != "files"):
+        if not self.ready or not self.readable:
             self.emptied.emit("data")
             return None
         self.asking.emit("data", None)
@@ -162,6 +183,8 @@ class Findings(QObject):
             self.problems["model"] = CONVERSION
         elif model.needs_remote_code and not self.trusts_model():
             self.problems["model"] = CODE
+        elif model.needs_remote_code:
+            self._draft.set("model.trust_remote_code", True)
         self.described.emit(model)
         self.something_changed()
 

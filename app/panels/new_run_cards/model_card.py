@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QGridLayout, QHBoxLayout, QPushButton, QWidget
 
@@ -18,7 +18,7 @@ from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.pill import Pill
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.quiet_combo_box import QuietComboBox
-from backend.contract.queries import ModelDescription, Progress
+from backend.contract.queries import CachedModel, ModelDescription, Progress
 from backend.contract.resources import resource
 
 FACTS = ("Architecture", "Parameters", "On disk", "Licence", "Tokenizer", "Longest input")
@@ -63,7 +63,9 @@ class ModelCard(Card):
         assert line is not None
         line.setPlaceholderText("A model folder, or a hub id such as google/mt5-small")
         line.editingFinished.connect(self._on_edited)
-        self.name.textActivated.connect(lambda _: self._on_edited())
+        # What is offered says more than a name, so it must not complete what is typed.
+        self.name.setCompleter(None)  # type: ignore[arg-type]
+        self.name.activated.connect(self._on_offer_chosen)
         self.name.setAccessibleName("Model folder or hub id")
         browse = IconToolButton("folder", "Choose a model folder")
         browse.clicked.connect(self._on_browse)
@@ -100,12 +102,21 @@ class ModelCard(Card):
 
     # The choice
 
-    def set_recent(self, names: Sequence[str]) -> None:
-        """Offer models that were used before."""
+    def set_offers(self, recent: Sequence[str], cached: Sequence[CachedModel]) -> None:
+        """Offer the embedded model, those used before, and those in the hub library's cache."""
         text = self.name.currentText()
         self.name.clear()
-        self.name.addItems(list(names))
+        sizes = {model.name: f"in the cache, {wording.megabytes(model.size_mb)}" for model in cached}
+        self._offer(str(resource("demo", "bert-tiny")), "bert-tiny", "embedded")
+        for name in dict.fromkeys([*recent, *sizes]):
+            self._offer(name, wording.short_path(name), sizes.get(name, "used before"))
+        self.name.setCurrentIndex(-1)
         self.name.setCurrentText(text)
+
+    def _offer(self, name: str, title: str, where: str) -> None:
+        if self.name.findData(name) < 0:
+            self.name.addItem(f"{title} · {where}", name)
+            self.name.setItemData(self.name.count() - 1, name, Qt.ItemDataRole.ToolTipRole)
 
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""
@@ -120,6 +131,12 @@ class ModelCard(Card):
             self._chosen = name
             self.name.setCurrentText(name)
             self.changed.emit("model.name_or_path", name)
+
+    def _on_offer_chosen(self, number: int) -> None:
+        name = self.name.itemData(number)
+        self.name.setCurrentIndex(-1)
+        self.name.setCurrentText(name)
+        self.choose(name)
 
     def _on_edited(self) -> None:
         self.choose(self.name.currentText().strip())
@@ -185,7 +202,7 @@ class ModelCard(Card):
         values = {
             "Architecture": model.architecture or model.model_type or "unknown",
             "Parameters": wording.short_count(model.parameters) if model.parameters else "unknown",
-            "On disk": f"{wording.megabytes(model.size_mb)}{f' · {model.dtype}' if model.dtype else ''}",
+            "On disk": f"{wording.megabytes(model.size_mb)}{f' · {wording.dtype(model.dtype)}' if model.dtype else ''}",
             "Licence": model.licence or "not stated",
             "Tokenizer": model.tokenizer or "none",
             "Longest input": f"{wording.grouped(model.max_length)} tokens" if model.max_length else "not stated",

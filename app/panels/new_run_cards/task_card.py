@@ -18,7 +18,7 @@ class TaskCard(Card):
     chosen = Signal(str)
     renamed = Signal(str)
     preset_chosen = Signal(object)
-    """A Preset."""
+    """A Preset, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("1 · Task", parent)
@@ -71,6 +71,8 @@ class TaskCard(Card):
             self.name.setText(name)
 
     def _on_preset(self, number: int) -> None:
-        preset = self.presets.itemData(number)
-        if preset is not None:
-            self.preset_chosen.emit(preset)
+        self.preset_chosen.emit(self.presets.itemData(number))
+
+    def show_preset(self, preset: Preset | None) -> None:
+        """Show another preset as chosen."""
+        self.presets.setCurrentIndex(0 if preset is None else self.presets.findData(preset))

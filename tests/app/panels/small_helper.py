@@ -70,6 +70,8 @@ def described(name: str, converted: bool = False) -> queries.ModelDescription | 
         vocabulary=30522,
         tokenizer="WordPiece, 30,522 pieces; fits the model",
         needs_conversion=old,
+        needs_remote_code=name.endswith("own-code"),
+        commit="c0ffee" if name.endswith("own-code") else "",
         notes=["A new head with as many outputs as the data has labels will be drawn and trained."],
     )
 
@@ -115,6 +117,8 @@ def answered(request: queries.Request) -> object:
             return {"spec": DEMO}
         case "devices":
             return queries.DeviceList([Device("cpu", 0, "Processor, 2 cores", 8000.0, 6000.0, ["float32"])])
+        case "cached_models":
+            return queries.CachedModels([queries.CachedModel("google/mt5-small", 1200.0)])
         case "preview_data":
             return preview(arguments["data"])
         case "describe_model":

@@ -1,0 +1,119 @@
+"""Owns the cards of the New run page as one: their places, the draft they show, and what was found out about it."""
+
+from typing import Any
+
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from app.core.draft import Draft
+from app.panels.new_run_cards.cost_card import CostCard
+from app.panels.new_run_cards.data_card import DataCard
+from app.panels.new_run_cards.findings import Findings
+from app.panels.new_run_cards.hardware_card import HardwareCard
+from app.panels.new_run_cards.model_card import ModelCard
+from app.panels.new_run_cards.settings_card import SettingsCard
+from app.panels.new_run_cards.task_card import TaskCard
+from backend.contract.catalog import Catalog
+from backend.contract.queries import DataPreview, DeviceList, Mistake, ModelDescription
+
+
+class Cards(QWidget):
+    """Two columns that scroll, and what the run will cost at the foot."""
+
+    def __init__(self, draft: Draft, findings: Findings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._draft, self._findings = draft, findings
+        self.task, self.data, self.model = TaskCard(), DataCard(), ModelCard()
+        self.hardware, self.settings, self.cost = HardwareCard(), SettingsCard(), CostCard()
+        self._shown = (self.task, self.data, self.model, self.hardware, self.settings)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(14)
+        column.addWidget(self._scrolled(), 1)
+        column.addWidget(self.cost)
+        self._listen(findings)
+
+    def _scrolled(self) -> QScrollArea:
+        inside = QWidget()
+        inside.setObjectName("scrolled")
+        columns = QHBoxLayout(inside)
+        columns.setContentsMargins(0, 0, 0, 0)
+        columns.setSpacing(14)
+        for stretch, cards in ((5, self._shown[:2]), (4, self._shown[2:])):
+            column = QVBoxLayout()
+            column.setSpacing(14)
+            for card in cards:
+                column.addWidget(card)
+            column.addStretch(1)
+            columns.addLayout(column, stretch)
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setWidget(inside)
+        return self._area
+
+    def _listen(self, found: Findings) -> None:
+        found.asking.connect(self._on_asking)
+        found.emptied.connect(self._on_emptied)
+        found.previewed.connect(self._on_preview)
+        found.described.connect(self._on_model)
+        found.planned.connect(self.cost.show_plan)
+        found.devices_found.connect(self._on_devices)
+        found.refused.connect(self._on_refusal)
+
+    def offer(self, catalog: Catalog) -> None:
+        """Offer what the catalog has."""
+        self.task.set_tasks(catalog.tasks)
+        self.task.set_presets(catalog.presets)
+        self.data.set_sources(catalog.sources)
+        self.hardware.set_engines(catalog.engines)
+
+    def show_draft(self) -> None:
+        """Show what the draft says."""
+        for card in self._shown:
+            card.show_draft(self._draft)
+
+    def scroll_to_top(self) -> None:
+        """Another spec begins at its beginning."""
+        self._area.verticalScrollBar().setValue(0)
+
+    def mark(self, field: str, sentence: str) -> None:
+        """Show a mistake at the card, and where it can at the field, that it belongs to."""
+        if field:
+            any(card.mark(field, sentence) for card in (self.data, self.model, self.settings))
+
+    # What was found out
+
+    def _on_asking(self, topic: str, progress: Any) -> None:
+        if topic == "data":
+            self.data.show_reading()
+        elif topic == "model":
+            self.model.show_reading(progress)
+        elif topic == "plan":
+            self.cost.clear("Working out what this will cost…")
+
+    def _on_emptied(self, topic: str) -> None:
+        if topic == "data":
+            self.data.show_nothing()
+        elif topic == "model":
+            self.model.show_nothing()
+        elif topic == "plan":
+            self.cost.clear("")
+
+    def _on_preview(self, preview: DataPreview) -> None:
+        self.data.show_preview(preview, self._draft.get("data.columns") or {})
+
+    def _on_model(self, model: ModelDescription) -> None:
+        self.model.show_description(model, self._findings.trusts_model())
+
+    def _on_devices(self, found: DeviceList) -> None:
+        self.hardware.set_devices(found)
+        self.hardware.show_draft(self._draft)
+
+    def _on_refusal(self, topic: str, mistake: Mistake) -> None:
+        if topic == "data":
+            self.data.show_problem(mistake.message)
+        elif topic == "model":
+            self.model.show_problem(mistake.message)
+        elif topic == "devices":
+            self.hardware.set_devices(DeviceList([], mistake.message))
+        elif topic == "plan":
+            self.cost.clear("")
+            self.mark(mistake.field or "", mistake.message)

@@ -1,0 +1,23 @@
+"""Owns what a person has still to choose before a run can be started, as a sentence."""
+
+from app.core.draft import Draft
+from backend.contract.catalog import SourceEntry, TaskEntry
+from backend.contract.queries import DataPreview
+
+
+def in_data(draft: Draft, source: SourceEntry | None) -> str:
+    """What the choice of the data lacks; empty where it can be read."""
+    if draft.get("data.source", "files") == "files":
+        return "" if draft.get("data.train") else "Choose the training data, or try the demo."
+    settings = source.settings if source else {}
+    fields = settings.get("properties", {})
+    open_ones = [name for name in settings.get("required", []) if not draft.get(f"data.{name}")]
+    return f"Fill in the data's {fields[open_ones[0]].get('title', open_ones[0]).lower()}." if open_ones else ""
+
+
+def in_columns(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> str:
+    """Which part of the task has no column; empty also while the columns are not known."""
+    if preview is None:
+        return ""
+    without = [part for part in task.columns if part.required and not draft.get(f"data.columns.{part.name}")]
+    return f"Choose the column for: {without[0].title.lower()}." if without else ""

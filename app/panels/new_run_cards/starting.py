@@ -1,0 +1,46 @@
+"""Owns the press on Start: the run is started by the command line, which may refuse in one sentence."""
+
+from PySide6.QtCore import QObject, Signal
+
+from app.core.draft import Draft
+from app.panels.new_run_cards.findings import Findings
+from app.services.context import AppContext
+
+
+class Starting(QObject):
+    """One run at a time."""
+
+    changed = Signal(bool)
+    """Whether a run is being started."""
+    started = Signal(str)
+    refused = Signal(str)
+
+    def __init__(self, context: AppContext, draft: Draft, findings: Findings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context, self._draft, self._findings = context, draft, findings
+        self.busy = False
+
+    def start(self) -> None:
+        """Hand the spec over, with what this user has agreed to."""
+        if self.busy:
+            return
+        self._set_busy(True)
+        consent = self._findings.consent()
+        self._context.jobs.start(self._draft.values(), self._on_started, self._on_refused, consent)
+
+    def _set_busy(self, busy: bool) -> None:
+        self.busy = busy
+        self.changed.emit(busy)
+
+    def _on_started(self, path: str) -> None:
+        self._set_busy(False)
+        preferences = self._context.preferences
+        preferences.remember_model(str(self._draft.get("model.name_or_path")))
+        if isinstance(self._draft.get("data.train"), str):
+            preferences.remember_data(self._draft.get("data.train"))
+        self._context.library_watcher.look_now()
+        self.started.emit(path)
+
+    def _on_refused(self, sentence: str) -> None:
+        self._set_busy(False)
+        self.refused.emit(sentence)
