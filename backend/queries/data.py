@@ -12,6 +12,9 @@ from backend.queries.query import Arguments, Query, Tell, needed, reporting
 ROWS = 100
 LABELS = 200
 CELL_CHARACTERS = 2000
+LABEL_CHARACTERS = 200
+CHARACTERS = 200_000
+"""Of all cells together: however long and wide the rows are, the answer stays below the size of an Arrow file."""
 
 
 def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
@@ -28,7 +31,8 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
         raise InputError("data.train: name the training data, for example a CSV file", "data.train")
     columns, reasons = _guessed(arguments.get("task"), section.columns, rows.table.column_names)
     first = rows.table.slice(0, ROWS)
-    cells = [[_cell(value) for value in column.to_pylist()] for column in first.columns]
+    most = min(CELL_CHARACTERS, CHARACTERS // max(1, first.num_rows * first.num_columns))
+    cells = [[_cell(value, most) for value in column.to_pylist()] for column in first.columns]
     return DataPreview(
         columns=list(first.column_names),
         rows=[list(row) for row in zip(*cells, strict=True)],
@@ -67,6 +71,8 @@ def _guessed(task: Any, given: dict[str, str | None], there: list[str]) -> tuple
     columns: tuple[Column, ...] = registry.find("task", str(name), "task.type").columns
     for column in columns:
         wanted = given.get(column.name)
+        if wanted is None and column.name in given:
+            continue  # a person has said that no column plays this part
         found = wanted if wanted in there else preparation.guess_column(column.usual_names, there, set(chosen.values()))
         if found:
             chosen[column.name] = found
@@ -78,12 +84,12 @@ def _label_counts(table: Any, columns: dict[str, str]) -> dict[str, int]:
     column = columns.get("label")
     if column is None:
         return {}
-    return dict(Counter(_cell(value) for value in table[column].to_pylist()).most_common(LABELS))
+    return dict(Counter(_cell(value, LABEL_CHARACTERS) for value in table[column].to_pylist()).most_common(LABELS))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, most: int) -> str:
     text = "" if value is None else str(value)
-    return text if len(text) <= CELL_CHARACTERS else f"{text[:CELL_CHARACTERS]}…"
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 QUERIES = (Query("preview_data", _preview),)

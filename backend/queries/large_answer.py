@@ -10,8 +10,8 @@ FIELD, REST = b"field", b"answer"
 """Metadata of the table: the name of the answer's list, and the answer without it as JSON."""
 
 
-def written(answer: Any) -> str:
-    """Write the answer; the path of the file, which the reader deletes."""
+def written(answer: msgspec.Struct) -> str:
+    """Write an answer that has a list; the path of the file, which the reader deletes."""
     import pyarrow as pa
 
     values = msgspec.to_builtins(answer)

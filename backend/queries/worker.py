@@ -40,7 +40,7 @@ def answered(request: Request, channel: Channel) -> Reply:
     try:
         answer = QUERIES[request.query].answer(request.arguments, Teller(request.id, channel))
         encoded = msgspec.json.encode(answer)
-        if len(encoded) > LARGEST_ANSWER:
+        if len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
             return Reply(request.id, {"arrow": large_answer.written(answer)})
         return Reply(request.id, msgspec.Raw(encoded))
     except InputError as error:
