@@ -3,35 +3,28 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QFileDialog,
-    QHBoxLayout,
-    QLineEdit,
     QSplitter,
     QStackedWidget,
     QWidget,
 )
 
-from app.core.wording import count, number
+from app.core.wording import count, grouped, metric_title, number
+from app.panels.predictions_cards.filter_bar import SPLITS, FilterBar
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.services.prediction_rows import PredictionRows, write_indices
 from app.widgets.card import Card
-from app.widgets.chips import chips
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
-from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.row_details import RowDetails
 from app.widgets.row_table import RowTable
 from backend.contract.queries import Exported, Mistake
 from backend.contract.queries import PredictionRows as RowsAnswer
 from backend.contract.run_folder import RunFolder
-
-CALM_MS = 200
-SPLITS = (("Validation", "validation"), ("Test", "test"))
-RIGHTNESS: tuple[tuple[str, bool | None], ...] = (("All", None), ("Right", True), ("Wrong", False))
 
 
 class Panel(QWidget):
@@ -49,12 +42,14 @@ class Panel(QWidget):
         self._indices: Sequence[int] | None = None
         self._sort: tuple[str, bool] = ("", False)
         self._ticket: Ticket | None = None
-        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
-        self._calm.timeout.connect(self._filter)
         self.header = PageHeader("Predictions")
         self.export_button = IconButton("Export CSV", "download")
         self.export_button.clicked.connect(self._choose_output)
         self.header.buttons.addWidget(self.export_button)
+        self.filters = FilterBar()
+        self.filters.run_chosen.connect(self.show_run)
+        self.filters.split_chosen.connect(self._open)
+        self.filters.changed.connect(self._filter)
         self.empty = EmptyState("target", "", "", "Show runs")
         self.empty.asked.connect(self.runs_requested)
         self.stack = QStackedWidget()
@@ -62,37 +57,13 @@ class Panel(QWidget):
         self.stack.addWidget(self._content())
         column = page_layout(self)
         column.addWidget(self.header)
-        column.addWidget(self._toolbar())
+        column.addWidget(self.filters)
         column.addWidget(self.stack, 1)
         context.library_watcher.changed.connect(self._list_runs)
         self._list_runs()
         self._show_nothing()
 
     # Building
-
-    def _toolbar(self) -> QWidget:
-        self.toolbar = QWidget()
-        self.run_choice = QuietComboBox()
-        self.run_choice.setMinimumWidth(240)
-        self.run_choice.setAccessibleName("Run")
-        self.run_choice.activated.connect(lambda _: self.show_run(self.run_choice.currentData()))
-        self.split_group, splits = chips([title for title, _ in SPLITS])
-        self.right_group, rights = chips([title for title, _ in RIGHTNESS])
-        self.split_group.idClicked.connect(lambda _: self._open())
-        self.right_group.idClicked.connect(lambda _: self._filter())
-        self.search = QLineEdit(placeholderText="Find text in any column", clearButtonEnabled=True)
-        self.search.setAccessibleName("Find text in any column")
-        self.search.setMaximumWidth(320)
-        self.search.textChanged.connect(self._calm.start)
-        row = QHBoxLayout(self.toolbar)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(18)
-        row.addWidget(self.run_choice, 1)
-        row.addLayout(splits)
-        row.addLayout(rights)
-        row.addStretch(1)
-        row.addWidget(self.search, 2)
-        return self.toolbar
 
     def _content(self) -> QWidget:
         self.table = RowTable()
@@ -117,25 +88,13 @@ class Panel(QWidget):
     def shown(self) -> None:
         """The newest run with predictions, if none was chosen."""
         self._list_runs()
-        if self._run is None and self.run_choice.count():
-            self.show_run(self.run_choice.itemData(0))
+        if self._run is None and self.filters.run_choice.count():
+            self.show_run(self.filters.run_choice.itemData(0))
         elif self._run is not None and self._rows is None:
             self._open()
 
     def _list_runs(self) -> None:
-        runs = [run for run in self._context.library.runs if run.has_predictions]
-        known = [(f"{run.title} · {run.name}", str(run.path)) for run in runs]
-        if self._run is not None and str(self._run) not in [path for _, path in known]:
-            known.insert(0, (self._run.name, str(self._run)))
-        if known == [
-            (self.run_choice.itemText(i), self.run_choice.itemData(i)) for i in range(self.run_choice.count())
-        ]:
-            return
-        self.run_choice.clear()
-        for title, path in known:
-            self.run_choice.addItem(title, path)
-        if self._run is not None:
-            self.run_choice.setCurrentIndex(self.run_choice.findData(str(self._run)))
+        self.filters.list_runs(self._context.library.runs, self._run)
 
     # What is shown
 
@@ -145,18 +104,14 @@ class Panel(QWidget):
             return
         self._run = Path(path)
         self._list_runs()
-        self.run_choice.setCurrentIndex(self.run_choice.findData(str(self._run)))
         folder = RunFolder(self._run)
-        for place, (_, split) in enumerate(SPLITS):
-            self.split_group.button(place).setEnabled(folder.predictions(split, "parquet").is_file())
-        first = next((i for i in range(len(SPLITS)) if self.split_group.button(i).isEnabled()), 0)
-        self.split_group.button(first).setChecked(True)
+        splits = [split for _, split in SPLITS if folder.predictions(split, "parquet").is_file()]
+        self.filters.offer_splits(splits)
         self._open()
 
     def _open(self) -> None:
         assert self._run is not None
-        split = SPLITS[self.split_group.checkedId()][1]
-        path = RunFolder(self._run).predictions(split, "parquet")
+        path = RunFolder(self._run).predictions(self.filters.split, "parquet")
         self._close_rows()
         if not path.is_file():
             self._show_nothing()
@@ -184,23 +139,19 @@ class Panel(QWidget):
         self.empty.set_words(title, sentence)
         self.stack.setCurrentWidget(self.empty)
         self.header.set_subtitle("What a model answered, row by row")
-        self._enable(False)
+        self._enable(False, has_actual=False)
 
-    def _enable(self, on: bool) -> None:
-        for widget in (self.export_button, self.search, *self.right_group.buttons()):
-            widget.setEnabled(on)
+    def _enable(self, on: bool, has_actual: bool) -> None:
+        self.export_button.setEnabled(on)
         self.export_button.setVisible(on)
-        self.toolbar.setVisible(on or self.run_choice.count() > 0)
+        self.filters.offer_rows(on, has_actual)
+        self.filters.setVisible(on or self.filters.run_choice.count() > 0)
 
     def _show_rows(self, rows: PredictionRows) -> None:
         self.table.set_source(rows, rows.shown_columns())
         self.table.set_widths(*rows.widths())
         self.stack.setCurrentWidget(self.splitter)
-        self._enable(True)
-        for button in self.right_group.buttons()[1:]:
-            button.setEnabled(rows.has_actual)
-        if not rows.has_actual:
-            self.right_group.button(0).setChecked(True)
+        self._enable(True, rows.has_actual)
         self._write_subtitle()
         self._filter()
 
@@ -210,10 +161,10 @@ class Panel(QWidget):
         words = [count(self._rows.row_count, "row")]
         shown = self.table.shown_count()
         if shown != self._rows.row_count:
-            words.append(f"{shown:,} shown")
+            words.append(f"{grouped(shown)} shown")
         run = self._context.library.find(self._run)
-        if run is not None and run.metric and run.best is not None and self.split_group.checkedId() == 0:
-            words.append(f"{run.metric} {number(run.best)}")
+        if run is not None and run.metric and run.best is not None and self.filters.split == "validation":
+            words.append(f"{metric_title(run.metric).lower()} {number(run.best)}")
         words.append(run.title if run is not None else self._run.name)
         self.header.set_subtitle(" · ".join(words))
 
@@ -244,7 +195,7 @@ class Panel(QWidget):
     def _filter(self) -> None:
         if self._rows is None:
             return
-        right, text = RIGHTNESS[self.right_group.checkedId()][1], self.search.text().strip()
+        right, text = self.filters.right, self.filters.text
         if self._ticket is not None:
             self._ticket.cancel()
         if right is None and not text and not self._sort[0]:

@@ -65,7 +65,7 @@ def test_all_rows_are_shown_with_confidence_and_without_repetition(panel: Panel)
 
 @pytest.mark.parametrize(("chip", "rows"), [(1, ["good film", "dull book"]), (2, ["bad film"])])
 def test_right_and_wrong_rows_can_be_told_apart(panel: Panel, chip: int, rows: list[str]):
-    panel.right_group.button(chip).click()
+    panel.filters.right_group.button(chip).click()
     assert texts(panel) == rows
     assert f"{len(rows)} shown" in panel.header.subtitle.text()
 
@@ -76,7 +76,7 @@ def test_right_is_green_and_wrong_is_red(panel: Panel):
 
 
 def test_text_is_found_a_moment_after_typing(qtbot, panel: Panel):
-    qtbot.keyClicks(panel.search, "FILM")
+    qtbot.keyClicks(panel.filters.search, "FILM")
     qtbot.waitUntil(lambda: texts(panel) == ["good film", "bad film"])
 
 
@@ -91,7 +91,7 @@ def test_one_row_is_shown_whole(panel: Panel):
     panel.table.selectRow(1)
     assert not panel.details.isHidden()
     assert panel.details._values["text"] == "bad film"
-    panel.right_group.button(1).click()
+    panel.filters.right_group.button(1).click()
     assert panel.details.isHidden()
 
 
@@ -101,7 +101,7 @@ def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context,
     panel = Panel(context)
     qtbot.addWidget(panel)
     panel.show_run(str(run))
-    assert not panel.right_group.button(1).isEnabled()
+    assert not panel.filters.right_group.button(1).isEnabled()
     assert texts(panel) == ["a"]
 
 
@@ -115,10 +115,10 @@ def test_a_broken_file_is_told_and_breaks_nothing(qtbot, context, run: Path):
 
 
 def test_test_data_is_offered_only_where_there_is_some(panel: Panel, run: Path):
-    assert not panel.split_group.button(1).isEnabled()
+    assert not panel.filters.split_group.button(1).isEnabled()
     parquet.write_table(pa.Table.from_pylist(ROWS[:1]), run / "predictions_test.parquet")
     panel.show_run(str(run))
-    panel.split_group.button(1).click()
+    panel.filters.split_group.button(1).click()
     assert texts(panel) == ["good film"]
 
 
