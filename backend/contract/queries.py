@@ -68,7 +68,7 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     folder: str = ""
     found: str = ""
-    """`folder`, `cache` or `hub`."""
+    """`folder`, `cache`, `hub`, or `converted` for the safe copy of pickled weights."""
     architecture: str = ""
     model_type: str = ""
     parameters: int = 0

@@ -1,13 +1,12 @@
 """Owns the one-time conversion of pickled weights: a throwaway process reads them, a safetensors copy stays."""
 
 import hashlib
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-import backend
 from backend.contract.errors import InputError
+from backend.contract.processes import child_environment, python_command
+from backend.contract.redaction import TOKEN_VARIABLES
 from backend.data.sources.source import Report
 from backend.data.write_once import Damaged, open_or_write
 from backend.models.weights import BIN, BIN_INDEX, read_weights
@@ -31,6 +30,11 @@ def converted_folder(folder: Path, cache: Path) -> Path:
     return cache / "converted" / digest.hexdigest()
 
 
+def any_in(cache: Path) -> bool:
+    """Whether anything was ever converted; to know which it is takes reading the weights."""
+    return (cache / "converted").is_dir()
+
+
 def is_converted(folder: Path) -> bool:
     """Whether a converted copy is complete."""
     return folder.is_dir() and read_weights(folder).format == "safetensors"
@@ -48,11 +52,10 @@ def _content(path: Path) -> bytes:
 
 
 def _run(folder: Path, target: Path) -> None:
-    # The process has no other task, so whatever a file from elsewhere does to it ends with it.
-    root = str(Path(backend.__file__).parent.parent)
-    environment = {**os.environ, "PYTHONPATH": root, "HF_HUB_OFFLINE": "1"}
+    # The process has no other task, so whatever a file from elsewhere does to it ends with it; it gets no hub token.
+    environment = child_environment({"HF_HUB_OFFLINE": "1", **dict.fromkeys(TOKEN_VARIABLES, "")})
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", _CONVERTER, str(folder), str(target)],
+        python_command(_CONVERTER, str(folder), str(target)),
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -19,9 +19,11 @@ FIELD = "model.name_or_path"
 _LICENCE = re.compile(r"^license:\s*[\"']?([^\"'\n#]+)", re.MULTILINE)
 
 
-def describe(name_or_path: str, revision: str = "main", task: str = "", *, offline: bool = False) -> ModelDescription:
-    """What a model folder or hub id holds; nothing but small files is downloaded. Raises InputError."""
-    found = location.look(name_or_path, revision, offline=offline)
+def describe(
+    name_or_path: str, revision: str = "main", task: str = "", *, cache: Path | None = None, offline: bool = False
+) -> ModelDescription:
+    """What a model folder or hub id holds, or its safe copy in `cache`; downloads small files only. Raises InputError."""
+    found = location.look(name_or_path, revision, cache=cache, offline=offline)
     head = find("task", task, "task.type").head if task else None
     return describe_folder(found, head)
 

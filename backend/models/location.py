@@ -60,9 +60,16 @@ def locate(
     return _converted(here, cache, report, consent_to_convert)
 
 
-def look(name_or_path: str, revision: str = "main", *, offline: bool = False) -> ModelLocation:
-    """The folder, or for a hub model its small files alone, to describe it. Raises InputError."""
+def look(
+    name_or_path: str, revision: str = "main", *, cache: Path | None = None, offline: bool = False
+) -> ModelLocation:
+    """The folder, or for a hub model its small files alone, to describe it. Raises InputError.
+
+    Where `cache` holds a safe copy of pickled weights it is that copy, which is what `locate` would take.
+    """
     here = _local(name_or_path, revision)
+    if cache is not None and (copy := _safe_copy(here, name_or_path, revision, cache)):
+        return copy
     if here is not None and (here.found == "folder" or offline or read_weights(here.folder).format != "none"):
         return here
     if offline:
@@ -140,6 +147,16 @@ def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) 
             raise InputError(f"{_FIELD}: {must_be_converted(here.name)}", _FIELD)
         conversion.convert(here.folder, cache, report)
     return ModelLocation(ready, "converted", here.commit, here.name)
+
+
+def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path) -> ModelLocation | None:
+    if here is None or here.found != "folder":
+        if pinned := _Pin(cache, name, here.commit if here else revision).location():
+            return pinned
+    if here is None or read_weights(here.folder).format != "bin" or not conversion.any_in(cache):
+        return None
+    ready = conversion.converted_folder(here.folder, cache)
+    return ModelLocation(ready, "converted", here.commit, here.name) if conversion.is_converted(ready) else None
 
 
 def _not_here(name: str) -> InputError:

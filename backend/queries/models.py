@@ -15,6 +15,7 @@ def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
         needed(arguments, "name_or_path"),
         str(arguments.get("revision") or "main"),
         _task_name(arguments.get("task")),
+        cache=cache_folder() / "weights",
         offline=is_offline(),
     )
 
