@@ -150,9 +150,9 @@ def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) 
 
 
 def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path) -> ModelLocation | None:
-    if here is None or here.found != "folder":
-        if pinned := _Pin(cache, name, here.commit if here else revision).location():
-            return pinned
+    is_folder = here is not None and here.found == "folder"
+    if not is_folder and (pinned := _Pin(cache, name, here.commit if here else revision).location()):
+        return pinned
     if here is None or read_weights(here.folder).format != "bin" or not conversion.any_in(cache):
         return None
     ready = conversion.converted_folder(here.folder, cache)
