@@ -9,7 +9,7 @@ from typing import Any
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.places import runs_folder
+from backend.contract.places import is_offline, runs_folder
 from backend.contract.run_folder import find_run
 from backend.contract.spec import RunSpec
 from backend.contract.spec import file as spec_file
@@ -22,7 +22,6 @@ from backend.run import predictions_file
 from backend.run.model_folder import read_note
 from backend.run.preparation import (
     choose_columns,
-    is_offline,
     locate_model,
     make_source,
     make_task,

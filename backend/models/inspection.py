@@ -30,7 +30,7 @@ def describe(
 
 def describe_folder(found: "location.ModelLocation", head: Head | None = None) -> ModelDescription:
     """What a folder holds. A hub model whose weights are not here yet is described from what the hub says of them."""
-    folder, config = found.folder, _read_json(found.folder / "config.json")
+    folder, config = found.folder, read_config(found.folder)
     weights, tokenizer = read_weights(folder), read_tokenizer(folder)
     remote = found.remote
     sentence, fits = _tokenizer_sentence(tokenizer, _rows(config))
@@ -69,7 +69,7 @@ def check(
     needs_tokenizer: bool = True,
 ) -> None:
     """Raises InputError where the folder's model cannot be used for the head, with the way out."""
-    config = _read_json(folder / "config.json")
+    config = read_config(folder)
     weights = None if from_config else read_weights(folder)
     tokenizer = read_tokenizer(folder) if needs_tokenizer else None
     problem = _problem(folder, config, weights, tokenizer, head)
@@ -89,11 +89,6 @@ def check(
 def count_parameters(folder: Path) -> int | None:
     """Parameters in the folder's safetensors, from the headers; None where there are none to count."""
     return read_weights(folder).parameters or None
-
-
-def max_length(config: dict[str, Any]) -> int | None:
-    """The longest sequence that a configuration's positions take, or None without a limit."""
-    return longest_sequence(config)
 
 
 def labels(config: dict[str, Any]) -> list[str]:
@@ -170,9 +165,10 @@ def _rows(config: dict[str, Any]) -> int:
     return rows if isinstance(rows, int) else 0
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_config(folder: Path) -> dict[str, Any]:
+    """The folder's configuration; empty where there is none that can be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -3,13 +3,15 @@
 import numpy as np
 
 from backend.contract.catalog import Device
+from backend.contract.places import is_offline
 from backend.contract.queries import RunPlan
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.hardware import devices, planner
 from backend.run import throughput
-from backend.run.preparation import Material, is_offline, locate_model, make_task, quiet, read_material
+from backend.run.preparation import Material, locate_model, make_task, quiet, read_material
+from backend.run.schedule import total_steps
 from backend.tokenizers.loading import open_tokenizer
 
 SAMPLE_ROWS = 2000
@@ -32,14 +34,14 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     memory = planner.memory(spec, model.folder, task.head, micro, longest, parameters)
     needed = planner.total(memory)
     steps_per_epoch = -(-features // spec.training.batch_size)
-    total_steps = spec.training.max_steps or max(1, round(spec.training.epochs * steps_per_epoch))
+    total = total_steps(spec.training, steps_per_epoch)
     tokens_per_epoch = int(lengths.mean() * features)
     speed = throughput.expected(spec, model.folder, choice.name, choice.precision)
     return RunPlan(
         rows=rows,
         features=features,
         steps_per_epoch=steps_per_epoch,
-        total_steps=total_steps,
+        total_steps=total,
         batch_size=batch_size,
         micro_batch_size=micro,
         accumulation=-(-batch_size // micro),
@@ -53,7 +55,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         memory_mb=needed,
         available_mb=available,
         fits=needed <= available,
-        seconds=total_steps / steps_per_epoch * tokens_per_epoch / speed if speed else None,
+        seconds=total / steps_per_epoch * tokens_per_epoch / speed if speed else None,
         notes=_notes(spec, material, rows, micro, batch_size),
         problems=_problems(needed, available, micro),
     )

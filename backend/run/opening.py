@@ -11,6 +11,7 @@ import numpy as np
 
 from backend import registry
 from backend.contract.events import AnyEvent, ModelLoaded, PlanMade, RunResumed, RunStarted
+from backend.contract.places import is_offline
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.contract.version import CONTRACT_VERSION
@@ -22,7 +23,8 @@ from backend.hardware import devices, planner
 from backend.models.location import ModelLocation
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
-from backend.run.preparation import Material, is_offline, locate_model, make_task, read_material, read_spec
+from backend.run.preparation import Material, locate_model, make_task, read_material, read_spec
+from backend.run.schedule import total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations, greater_is_better
@@ -208,7 +210,7 @@ def _load(
 
 def _plan(spec: RunSpec, order: Order, micro_batch_size: int, rows: int, stages: Stages) -> PlanMade:
     training = spec.training
-    total = training.max_steps or max(1, round(training.epochs * order.steps_per_epoch))
+    total = total_steps(training, order.steps_per_epoch)
     batch_size = min(training.batch_size, rows)
     if training.batch_size > rows:
         stages.warn(

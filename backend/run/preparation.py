@@ -1,14 +1,12 @@
 """Owns the way from a spec's text to checked settings, rows and labels, before any framework is loaded."""
 
-import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.places import cache_folder
+from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import RunSpec, run_spec, validated
 from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows
@@ -16,6 +14,7 @@ from backend.data.sources.source import Reading, Report, Source
 from backend.data.split import split_off
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
+from backend.models.positions import longest_sequence
 from backend.tasks.task import Columns, Facts, Task
 
 SPLITS = ("train", "validation", "test")
@@ -109,11 +108,6 @@ def make_source(spec: RunSpec) -> Source:
 def reading(report: Report = quiet) -> Reading:
     """How sources read here: the user's cache, and the network unless it is forbidden."""
     return Reading(cache_folder() / "tables", report, offline=is_offline())
-
-
-def is_offline() -> bool:
-    """Whether the hub library was told to stay offline."""
-    return os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}
 
 
 @dataclass(frozen=True)
@@ -215,21 +209,14 @@ def _is_labelled(task: Task, rows: Rows, columns: Columns) -> bool:
 
 def model_labels(folder: Path | None) -> tuple[str, ...]:
     """The labels that a checkpoint names, in id order; none where they are the nameless LABEL_0, LABEL_1 …"""
-    names = _config(folder).get("id2label") or {}
-    labels = [str(names[key]) for key in sorted(names, key=int)]
-    return () if all(label == f"LABEL_{index}" for index, label in enumerate(labels)) else tuple(labels)
+    return tuple(inspection.labels(inspection.read_config(folder))) if folder else ()
 
 
 def with_max_length(task: Task, facts: Facts, folder: Path | None) -> Facts:
     """Facts with `max_length`: what the task's settings say, else the model's limit, at most 100,000."""
     own = getattr(task.settings, "max_length", None)
-    return {**facts, "max_length": own or (inspection.max_length(_config(folder)) or 100_000)}
-
-
-def _config(folder: Path | None) -> dict[str, Any]:
-    if folder is None or not (folder / "config.json").is_file():
-        return {}
-    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = inspection.read_config(folder) if folder else {}
+    return {**facts, "max_length": own or longest_sequence(config) or 100_000}
 
 
 def locate_model(

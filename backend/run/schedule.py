@@ -5,6 +5,11 @@ import math
 from backend.contract.spec import TrainingSection
 
 
+def total_steps(training: TrainingSection, steps_per_epoch: int) -> int:
+    """Optimizer steps of the whole training, at least one."""
+    return training.max_steps or max(1, round(training.epochs * steps_per_epoch))
+
+
 def warmup_steps(training: TrainingSection, total_steps: int) -> int:
     """`warmup` below 1 is a fraction of all steps (rounded up), from 1 on it is a number of steps."""
     return math.ceil(training.warmup * total_steps) if training.warmup < 1 else int(training.warmup)
