@@ -41,6 +41,8 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     hardware = validated(engine.Settings, spec.hardware.model_extra or {}, "hardware")
     if spec.adapter is not None:
         raise InputError("adapter: there are no adapters yet; leave it out to train every weight", "adapter")
+    if spec.hardware.processes > 1:
+        raise InputError("hardware.processes: this Burnish trains in one process; leave it at 1", "hardware.processes")
     _check_metric(spec, task)
     return spec.model_copy(
         update={
