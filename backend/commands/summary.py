@@ -1,5 +1,6 @@
 """Owns one run in a line: its state and last numbers, read from both ends of its events alone."""
 
+import math
 from typing import TypeVar
 
 import msgspec
@@ -78,9 +79,14 @@ def _step(found: list[events.AnyEvent]) -> int:
 
 
 def _metrics(found: list[events.AnyEvent]) -> dict[str, float | None]:
+    from_step = math.inf  # what is later than the step of a resume that follows it is void
     for event in reversed(found):
-        if isinstance(event, events.RunFinished | events.EvaluationFinished) and event.metrics:
-            return event.metrics
+        match event:
+            case events.RunResumed():
+                from_step = min(from_step, event.from_step)
+            case events.RunFinished() | events.EvaluationFinished(split="validation"):
+                if event.metrics and event.step <= from_step:
+                    return event.metrics
     return {}
 
 

@@ -86,6 +86,18 @@ def test_last_attempt_decides(folder: RunFolder) -> None:
     assert (found.state, found.step) == ("lost", 5)
 
 
+def test_metrics_are_the_last_of_the_validation_data_that_still_count(folder: RunFolder) -> None:
+    def evaluated(at: int, accuracy: float, split: str = "validation") -> events.EvaluationFinished:
+        return events.EvaluationFinished(
+            time=3, step=at, epoch=1, metrics={"accuracy": accuracy}, rows=1, seconds=1, split=split
+        )
+
+    write(folder, STARTED, PLAN, evaluated(5, 0.5), evaluated(5, 0.9, "train"), evaluated(10, 0.6))
+    write(folder, events.RunResumed(time=5, attempt=2, from_step=5))
+
+    assert summary(folder).metrics == {"accuracy": 0.5}
+
+
 def test_long_run_is_read_from_both_ends(folder: RunFolder) -> None:
     count = (HEAD_BYTES + TAIL_BYTES) // len(events.encode(step(1))) + 500
     write(folder, STARTED, PLAN, *map(step, range(1, count + 1)))
