@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
@@ -16,11 +17,15 @@ def redacted(text: str) -> str:
     return _LOOKS_LIKE_TOKEN.sub(HIDDEN, text)
 
 
+def token_file() -> Path:
+    """Where the hub library keeps the token of who has logged in."""
+    return Path(os.environ.get("HF_TOKEN_PATH") or _hub_home() / "token").expanduser()
+
+
 def _tokens() -> list[str]:
-    stored = Path(os.environ.get("HF_TOKEN_PATH") or _hub_home() / "token").expanduser()
     words = [os.environ.get(name, "") for name in TOKEN_VARIABLES]
-    if stored.is_file():
-        words.append(stored.read_text(encoding="utf-8", errors="replace"))
+    with suppress(OSError):  # nobody has logged in, or the file is another user's
+        words.append(token_file().read_text(encoding="utf-8", errors="replace"))
     return [word.strip() for word in words if len(word.strip()) >= 8]
 
 

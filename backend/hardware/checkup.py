@@ -14,7 +14,7 @@ import msgspec
 import psutil
 
 from backend.contract.places import cache_folder, runs_folder
-from backend.contract.redaction import TOKEN_VARIABLES
+from backend.contract.redaction import TOKEN_VARIABLES, token_file
 from backend.hardware import devices, qt_libraries
 
 State = Literal["fine", "note", "missing"]
@@ -142,8 +142,7 @@ def hub_cache() -> tuple[Path, str]:
 def _login() -> Finding:
     # Only whether there is one: the token itself is never read into a message.
     by_variable = next((name for name in TOKEN_VARIABLES if os.environ.get(name)), "")
-    home = Path(os.environ.get("HF_HOME") or hub_cache()[0].parent).expanduser()
-    stored = Path(os.environ.get("HF_TOKEN_PATH") or home / "token").expanduser()
+    stored = token_file()
     if by_variable:
         return Finding("fine", f"there is a hub token in {by_variable}")
     if stored.is_file():

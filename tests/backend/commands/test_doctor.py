@@ -58,3 +58,13 @@ def test_runs_folder_that_cannot_be_written_is_missing(burnish, tmp_path: Path) 
 
     assert done.returncode == 1
     assert "BURNISH_RUNS" in done.stdout
+
+
+def test_login_is_looked_for_where_the_hub_library_keeps_it(burnish, tmp_path: Path) -> None:
+    stored = tmp_path / "huggingface" / "token"
+    stored.parent.mkdir()
+    stored.write_text("hf_abcdefghijklmnopqrstuvwxyz012345")
+
+    done = burnish("doctor", HF_HOME="", XDG_CACHE_HOME=str(tmp_path), HF_HUB_CACHE=str(tmp_path / "elsewhere" / "hub"))
+
+    assert f"you are logged in to the hub ({stored})" in done.stdout
