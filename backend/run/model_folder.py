@@ -15,7 +15,8 @@ NOTE = "burnish.json"
 def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> None:
     """Let `fill` write the model beside, add the note, and put it in place whole; an older one is replaced."""
     beside = folder.with_name(f".{folder.name}.{os.getpid()}")
-    shutil.rmtree(beside, ignore_errors=True)
+    for leftover in folder.parent.glob(f".{folder.name}.*"):  # of a process that was killed while it wrote
+        shutil.rmtree(leftover, ignore_errors=True)
     try:
         beside.mkdir(parents=True)
         fill(beside)

@@ -1,6 +1,7 @@
 """Owns the speeds that earlier runs reached here, from which a plan estimates time; nothing comparable, no estimate."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from backend.contract.places import cache_folder
@@ -12,8 +13,9 @@ from backend.hardware.planner import Shape, read_config
 def remember(spec: RunSpec, folder: Path, device: str, precision: str, tokens_per_second: float) -> None:
     """Keep the speed of a run that took at least a few seconds."""
     path = _path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {**_read(path), _key(spec, folder, device, precision): round(tokens_per_second, 1)})
+    with suppress(OSError):  # the next plan has no estimate, which is no reason to end a run
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, {**_read(path), _key(spec, folder, device, precision): round(tokens_per_second, 1)})
 
 
 def expected(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
