@@ -105,13 +105,12 @@ def predict(
 def generate(
     target: str,
     prompt: str,
-    settings: GenerationSettings | None = None,
     changes: list[str] | None = None,
     seed: int | None = None,
 ) -> Iterator[str]:
-    """Continue `prompt`, piece by piece of text as it is made; without `settings` as the task says, `seed` apart.
+    """Continue `prompt` as the task's settings say, piece by piece of text as it is made.
 
-    Raises InputError where the model continues no text.
+    `seed` repeats a sample; without it the spec's is taken. Raises InputError where the model continues no text.
     """
     spec = _spec_of(target, None, changes or [], generates=True)
     task = make_task(spec)
@@ -119,7 +118,7 @@ def generate(
         raise InputError(f"{target}: a model for {spec.task['type']} continues no text; choose a language model")
     session = _open(spec)
     own = task.settings
-    chosen = settings or GenerationSettings(
+    chosen = GenerationSettings(
         max_new_tokens=own.max_new_tokens, sample=own.sample, temperature=own.temperature, top_k=own.top_k,
         top_p=own.top_p, repetition_penalty=own.repetition_penalty,
         seed=spec.training.seed if seed is None else seed,

@@ -15,9 +15,3 @@ def named_run(name_or_path: str) -> RunFolder:
     names = [folder.name for folder in run_folders(runs_folder())[:SHOWN]]
     there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
     raise InputError(f"{name_or_path}: there is no such run; {there}")
-
-
-def run_or_model(target: str) -> str:
-    """A run's absolute path where `target` names one, else `target` itself: a model folder or a hub id."""
-    found = find_run(target, runs_folder())
-    return str(found.path) if found else target

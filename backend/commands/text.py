@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from backend.commands.command import Command, add_changes, add_json
-from backend.commands.named_run import run_or_model
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
+from backend.contract.places import is_offline, runs_folder
+from backend.contract.run_folder import find_run
 
 DECODING = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty")
 
@@ -54,7 +54,7 @@ def _tokenize(arguments: Namespace) -> int:
     text = _text(arguments)
     from backend.tokenizers import inspect, loading  # loads transformers
 
-    tokenizer = loading.open_tokenizer(_tokenizer_of(arguments.tokenizer), arguments.revision)
+    tokenizer = loading.open_tokenizer(_tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
     tokens = inspect.tokenize(tokenizer, text, not arguments.no_special_tokens)
     if arguments.json:
         print(json.dumps(inspect.as_json(tokens), ensure_ascii=False))
@@ -68,9 +68,12 @@ def _tokenize(arguments: Namespace) -> int:
 
 
 def _tokenizer_of(target: str) -> str:
-    found = run_or_model(target)
-    model = RunFolder(found).model
-    return str(model) if model.is_dir() else found
+    run = find_run(target, runs_folder())
+    if run is None:
+        return target
+    if not run.model.is_dir():
+        raise InputError(f"{target}: this run has no model yet; let it finish, or stop it, first")
+    return str(run.model)
 
 
 def _text(arguments: Namespace) -> str:

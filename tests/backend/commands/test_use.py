@@ -72,6 +72,26 @@ def test_classifier_continues_no_text(burnish, run: Path) -> None:
     assert "language model" in done.stderr
 
 
+def test_same_seed_continues_a_text_alike(burnish, writer: Path) -> None:
+    from backend import predict  # loads the framework
+
+    done = burnish("generate", writer, "--prompt", "the film", "--sample", "--seed", "3", "--max-new-tokens", "12")
+
+    here, other = (
+        "".join(predict.generate(str(writer), "the film", ["task.sample=true", "task.max_new_tokens=12"], seed))
+        for seed in (3, 4)
+    )
+    assert done.stdout == f"{here}\n", done.stderr
+    assert here != other
+
+
+def test_decoding_setting_that_cannot_be_is_refused_by_its_name(burnish, writer: Path) -> None:
+    done = burnish("generate", writer, "--prompt", "the film", "--top-k", "many")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("task.top_k: 'many'")
+
+
 def test_plan_states_what_it_will_cost(burnish) -> None:
     found = json.loads(burnish("plan", resource("demo", "sentiment.yaml"), "--json").stdout)
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from backend.contract.resources import resource
 from backend.run import preparation
@@ -16,20 +15,6 @@ def demo_spec(**training: Any) -> dict[str, Any]:
     values = preparation.read_spec(resource("demo", "sentiment.yaml")).model_dump(mode="json")
     values["training"] |= training
     return values
-
-
-@pytest.fixture(scope="module")
-def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A language model with the demo's vocabulary that has learnt nothing."""
-    folder = tmp_path_factory.mktemp("writer")
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_file=str(resource("demo", "bert-tiny", "tokenizer.json")), eos_token="[SEP]", unk_token="[UNK]"
-    )
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=1, n_positions=64)
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    return folder
 
 
 def test_plan_says_what_a_spec_will_cost(helper) -> None:
