@@ -3,29 +3,19 @@
 import importlib.util
 import os
 import subprocess
-import sys
 from argparse import ArgumentParser, Namespace
 
 from backend.commands.command import Command
 from backend.contract.errors import RunFailed
 from backend.contract.processes import child_environment, python_command
+from backend.hardware.display import has_display
 
-NO_SCREEN_PLATFORMS = ("offscreen", "minimal", "vnc")
 MISSING = "the window needs PySide6 and pyqtgraph; install them with: pip install 'burnish[window]'"
 
 
 def can_show() -> bool:
     """Whether there is a display and what the window needs."""
     return has_display() and is_installed()
-
-
-def has_display() -> bool:
-    """Whether a window could be seen here."""
-    if os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] in NO_SCREEN_PLATFORMS:
-        return False
-    if sys.platform != "linux":
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def is_installed() -> bool:

@@ -16,6 +16,7 @@ import psutil
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.redaction import TOKEN_VARIABLES, token_file
 from backend.hardware import devices, qt_libraries
+from backend.hardware.display import has_display
 
 State = Literal["fine", "note", "missing"]
 OLDEST_PYTHON = (3, 11)
@@ -53,11 +54,6 @@ def check_up(ask_devices: bool = True) -> Iterator[Finding]:
     yield from _room()
     if ask_devices:
         yield from _devices()
-
-
-def has_display() -> bool:
-    """Whether a window could be seen here."""
-    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def _python() -> Finding:
