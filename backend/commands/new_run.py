@@ -36,7 +36,7 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
     from backend.contract.spec import file as spec_file
 
     text = spec_file.dump(spec.model_dump(mode="json"))
-    folder = _made(path) if path else new_run_folder(runs_folder(), spec.name)
+    folder = _made(path) if path else _made_by_date(spec.name)
     beside = folder.path / ".spec.yaml"
     beside.write_text(text, encoding="utf-8")
     beside.replace(folder.spec)  # a folder is a run from the moment its spec stands there, whole
@@ -58,6 +58,15 @@ def require_consent(wanted: bool, given: bool) -> None:
             "read that code, then add --trust-remote-code",
             "model.trust_remote_code",
         )
+
+
+def _made_by_date(name: str) -> RunFolder:
+    try:
+        return new_run_folder(runs_folder(), name)
+    except OSError as error:
+        raise InputError(
+            f"{runs_folder()}: no run can be kept there: {error.strerror}; set BURNISH_RUNS to a folder that you may write to"
+        ) from None
 
 
 def _refuse_existing(path: Path) -> None:

@@ -1,6 +1,5 @@
 """Owns `burnish evaluate` and `burnish predict`: a trained model on new rows."""
 
-import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ def _evaluate(arguments: Namespace) -> int:
     finally:
         screen.close()
     if arguments.json:
-        print(json.dumps({"metrics": result.metrics, "rows": result.rows, "timing": _timing(result)}))
+        _print_json({"metrics": result.metrics, "rows": result.rows, "timing": _timing(result)})
         return 0
     _print_metrics(result)
     print(_in_words(result))
@@ -67,12 +66,18 @@ def _predict(arguments: Namespace) -> int:
             "metrics": result.metrics,
             "timing": _timing(result),
         }
-        print(json.dumps(values, ensure_ascii=False))
+        _print_json(values)
         return 0
     _print_metrics(result)
     print(_in_words(result))
     print(result.output)
     return 0
+
+
+def _print_json(values: dict[str, Any]) -> None:
+    import msgspec  # writes null for a metric that is not a number, where the standard library writes NaN
+
+    print(msgspec.json.encode(values).decode())
 
 
 def _timing(result: "EvaluationResult | PredictionResult") -> dict[str, Any]:

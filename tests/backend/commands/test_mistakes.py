@@ -130,3 +130,11 @@ def test_no_display_says_what_works_without_one(burnish, monkeypatch: pytest.Mon
 
     assert done.returncode == 1
     assert "burnish train" in done.stderr
+
+
+def test_runs_folder_that_cannot_be_made_is_named(burnish, spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    said = sentence(burnish("train", spec, BURNISH_RUNS=str(tmp_path / "file" / "runs")))
+
+    assert "set BURNISH_RUNS" in said
