@@ -53,13 +53,10 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     finished, life = _finished(found), folder.life()
     if life == "alive":
         return ("running" if _last(found, events.PlanMade) else "starting"), ""
-    record = folder.exit_record()
-    if record and record.returncode != 0 and not (finished and finished.state == "failed"):
-        return "failed", record.message
     if finished:
         return finished.state, finished.message
-    if record:
-        return "failed", "the run ended without saying how"
+    if record := folder.exit_record():
+        return "failed", record.message or "the run ended without saying how"
     return "lost", "nobody has started it" if life == "new" else "its process was killed or the computer went down"
 
 

@@ -75,6 +75,13 @@ def test_killed_engine_makes_a_failed_run_with_the_reason(folder: RunFolder) -> 
     assert (found.state, found.message) == ("failed", "the engine process was killed")
 
 
+def test_run_whose_process_broke_down_after_its_last_word_has_ended_as_it_said(folder: RunFolder) -> None:
+    write(folder, STARTED, PLAN, step(40), events.RunFinished(time=9, state="finished", step=40))
+    folder.write_exit_record(ExitRecord(1, -11, 9.0, "the engine process was ended by SIGSEGV"))
+
+    assert summary(folder).state == "finished"
+
+
 def test_last_attempt_decides(folder: RunFolder) -> None:
     paused = events.RunFinished(time=4, state="paused", step=7)
     write(folder, STARTED, PLAN, step(7), paused, events.RunResumed(time=5, attempt=2, from_step=5))
