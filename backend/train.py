@@ -36,7 +36,7 @@ def run(folder: RunFolder) -> int:
         return 0
     except Exception as error:
         traceback.print_exc()  # into process.log, for whoever mends it
-        log.write(failed(error, attempt.step))
+        log.write(failed(requests.cause(error), attempt.step))
         return 1
     finally:
         log.close()

@@ -29,7 +29,8 @@ class Checkpoints:
             return final
         beside = final.with_name(f".{final.name}.{os.getpid()}")
         try:
-            beside.mkdir(parents=True)
+            final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
+            beside.mkdir()
             write(beside)
             _flush_to_disk(beside)
             write_json(beside / MANIFEST, {"step": step, "files": _digests(beside)})

@@ -18,7 +18,7 @@ def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> N
     for leftover in folder.parent.glob(f".{folder.name}.*"):  # of a process that was killed while it wrote
         shutil.rmtree(leftover, ignore_errors=True)
     try:
-        beside.mkdir(parents=True)
+        beside.mkdir()
         fill(beside)
         write_json(beside / NOTE, note)
         if folder.exists():

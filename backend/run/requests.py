@@ -29,12 +29,19 @@ class Requests:
             return None
         self._looked = now
         if not self._folder.exists():
-            raise RunFailed(
-                f"the run folder {self._folder.path} was deleted or moved while the run was going on; "
-                "nothing more can be saved there",
-                code="folder_gone",
-            )
+            raise self._gone()
         return self._folder.requested()
+
+    def cause(self, error: Exception) -> Exception:
+        """What ended the run: whatever fails in a folder that is gone fails because it is gone."""
+        return error if self._folder.exists() else self._gone()
+
+    def _gone(self) -> RunFailed:
+        return RunFailed(
+            f"the run folder {self._folder.path} was deleted or moved while the run was going on; "
+            "nothing more can be saved there",
+            code="folder_gone",
+        )
 
     def interrupt(self) -> None:
         """Raises Interrupted where a stop or a pause is asked for; called from within long stages."""
