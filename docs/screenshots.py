@@ -16,20 +16,22 @@ OUTPUT = ROOT / "docs" / "screenshots"
 LOOKS = ("light", "dark")
 SECONDS = 60.0
 SETTLE_SECONDS = 2.5
-SENTENCE = "Burnish tokenises unbelievably well: naïve cafés, 42 numbers & some emoji 🙂 – all at once."
+SENTENCE = (
+    "Burnish tokenises unbelievably well: naïve cafés, 42 numbers & façades – all at once.\n"
+    "Colours mark where a token begins; grey ones are special."
+)
 
 
 def main() -> int:
     """Train the demo in a folder of its own unless a run is given, then draw."""
     options = _parser().parse_args()
-    # A path that everybody may read on the pictures: the home folder of whoever draws them is nobody's business.
     with tempfile.TemporaryDirectory(prefix="burnish-") as home:
         for name in ("RUNS", "CACHE", "CONFIG"):
             os.environ[f"BURNISH_{name}"] = str(Path(home) / name.lower())
         os.environ["HF_HUB_OFFLINE"] = "1"
         run = _taken(options.run, Path(home)) if options.run else _trained()
         options.output.mkdir(parents=True, exist_ok=True)
-        draw(run, options)
+        draw(run, Path(home), options)
     return 0
 
 
@@ -56,7 +58,7 @@ def _taken(run: Path, home: Path) -> Path:
     return home / "runs" / run.name
 
 
-def draw(run: Path, options: argparse.Namespace) -> None:
+def draw(run: Path, home: Path, options: argparse.Namespace) -> None:
     """Open the window on a finished run and keep a picture of every page in each theme."""
     from PySide6.QtWidgets import QApplication  # after the platform is chosen
 
@@ -78,7 +80,7 @@ def draw(run: Path, options: argparse.Namespace) -> None:
         for _, _, name in PANELS:
             if not options.page or name in options.page:
                 prepare(name, window.show_page(name), run)
-                keep(window, options.output / f"{name.replace('_', '-')}-{look}.png")
+                keep(window, options.output / f"{name.replace('_', '-')}-{look}.png", home)
         window.close()
         window.deleteLater()
 
@@ -88,7 +90,7 @@ def prepare(name: str, panel: object, run: Path) -> None:
     if name == "new_run":
         until(lambda: panel.catalog is not None)
         panel.fill_demo()
-        until(lambda: panel.cards.cost.start.isEnabled())
+        until(lambda: panel.findings.plan is not None and not panel.reason())
     elif name == "run":
         until(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
     elif name == "runs":
@@ -116,8 +118,22 @@ def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
         time.sleep(0.005)
 
 
-def keep(window: object, path: Path) -> None:
-    """One PNG."""
+def keep(window: object, path: Path, home: Path) -> None:
+    """One PNG; what belongs to the computer that drew it is written as anybody's."""
+    from PySide6.QtWidgets import QLabel, QLineEdit
+
+    places = {
+        str(home): "/home/you/.local/share/burnish",
+        str(ROOT): "/home/you/burnish",
+        str(Path.home()): "/home/you",
+    }
+    for shown in [*window.findChildren(QLabel), *window.findChildren(QLineEdit)]:
+        text = shown.text()
+        for place, public in places.items():
+            text = text.replace(place, public)
+        if text != shown.text():
+            shown.blockSignals(True)
+            shown.setText(text)
     window.grab().save(str(path))
     print(path)
 

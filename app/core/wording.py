@@ -113,6 +113,13 @@ def short_path(path: str, parts: int = 2) -> str:
     return path if len(names) <= parts else f"…/{'/'.join(names[-parts:])}"
 
 
+def sentence(text: str, field: str | None = None) -> str:
+    """What the backend says, without the key of the field beside which it is shown, and begun like a sentence."""
+    rest = text.removeprefix(f"{field}: ") if field else text
+    first = rest.split(maxsplit=1)[0] if rest.split() else ""
+    return rest[:1].upper() + rest[1:] if first.isalpha() else rest
+
+
 def dtype(name: str) -> str:
     """A safetensors type in everybody's words: `F16` is `float16`."""
     return {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}.get(name, name)

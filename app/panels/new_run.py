@@ -285,10 +285,12 @@ class Panel(QWidget):
         self.run_started.emit(path)
 
     def _on_refused(self, sentence: str) -> None:
-        field = sentence.partition(":")[0]
-        self.cards.mark(field if field.replace(".", "").replace("_", "").isalpha() else "", sentence)
-        self.findings.refuse(sentence)
-        self.message.emit("error", sentence)
+        key = sentence.partition(":")[0]
+        field = key if key.replace(".", "").replace("_", "").isalpha() else ""
+        said = wording.sentence(sentence, field)
+        self.cards.mark(field, said)
+        self.findings.refuse(said)
+        self.message.emit("error", said)
 
     def copy_command(self) -> None:
         """Put the command that starts the same run on the clipboard."""

@@ -82,7 +82,7 @@ class Panel(QWidget):
         self.splitter.addWidget(card)
         self.splitter.addWidget(self.details)
         self.splitter.setStretchFactor(0, 1)
-        self.splitter.setSizes([700, 320])
+        self.splitter.setSizes([740, 280])
         return self.splitter
 
     def shown(self) -> None:

@@ -78,8 +78,8 @@ class Panel(QWidget):
         split.addWidget(self.journal)
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 1)
-        split.setSizes([420, 170])
-        self.journal.setMinimumHeight(120)
+        split.setSizes([400, 200])
+        self.journal.setMinimumHeight(150)
         layout.addWidget(split, 1)
         return body
 

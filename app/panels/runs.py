@@ -87,8 +87,10 @@ class Panel(QWidget):
         column.addWidget(card, 1)
         column.addWidget(self.detail)
         self._pages = QStackedWidget()
-        self._pages.addWidget(self.empty)
-        self._pages.addWidget(listed)
+        self.nothing = EmptyState("runs", "No run fits the search", "Search for other words.", "Clear the search")
+        self.nothing.asked.connect(self.search.clear)
+        for part in (self.empty, listed, self.nothing):
+            self._pages.addWidget(part)
         page = page_layout(self)
         page.addWidget(self.header)
         page.addWidget(self._pages, 1)
@@ -104,7 +106,7 @@ class Panel(QWidget):
         wanted = self.search.text().casefold().split()
         found = [run for run in every if all(word in _searched(run) for word in wanted)]
         self.table.set_runs(found)
-        self._pages.setCurrentIndex(1 if every else 0)
+        self._pages.setCurrentIndex(1 if found else 2 if every else 0)
         self.search.setVisible(bool(every))
         self.header.set_subtitle(_counts(every, found) if every else str(self._context.library.root))
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.core import wording
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
@@ -24,6 +25,7 @@ from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.path_line import PathLine
 from backend.contract import places
 from backend.contract.queries import Mistake
 from backend.contract.version import CONTRACT_VERSION
@@ -86,7 +88,7 @@ class Panel(QWidget):
         return card
 
     def _folder(self, card: Card, title: str, name: str, path: str) -> QLineEdit:
-        line = QLineEdit(path, readOnly=True)
+        line = PathLine(path, readOnly=True)
         line.setAccessibleName(f"{title} folder")
         line.setToolTip(path)
         line.setCursorPosition(0)
@@ -235,7 +237,7 @@ class FindingLine(QWidget):
         mark.setAccessibleName(str(finding["state"]))
         texts = QVBoxLayout()
         texts.setSpacing(1)
-        texts.addWidget(label(finding["text"], "strong" if finding["state"] == "missing" else "", wrap=True))
+        texts.addWidget(label(_sentence(finding["text"]), "strong" if finding["state"] == "missing" else "", wrap=True))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
@@ -248,6 +250,13 @@ class FindingLine(QWidget):
             button.clicked.connect(lambda: copy(finding["mend"]))
             command.addWidget(button)
             texts.addLayout(command)
+
+
+def _sentence(text: str) -> str:
+    """Begun with a capital, unless it begins with the name of a library or device."""
+    words = text.split()
+    is_named = "not installed" in text or len(words) < 4 or any(letter.isdigit() for letter in words[1])
+    return text if is_named else wording.sentence(text)
 
 
 def _clear(column: QVBoxLayout) -> None:

@@ -216,12 +216,16 @@ class Panel(QWidget):
         self._open[query] = self._context.client.ask(query, question, on_answer, self._on_mistake)
 
     def _on_mistake(self, mistake: Mistake) -> None:
+        """Tokens of another tokenizer would only mislead."""
+        self._show_tokens(Tokens(tokens=[], characters=0, words=0, unknown=0))
+        self.counts.setText("")
+        self.decoded.setText("")
         self.banner.show_message("error", mistake.message)
-        if not self._tokens:
-            self.counts.setText("")
 
     def _on_tokens(self, answer: Any) -> None:
-        tokens: Tokens = tokens_of(answer)
+        self._show_tokens(tokens_of(answer))
+
+    def _show_tokens(self, tokens: Tokens) -> None:
         self.banner.show_message("info", tokens.stored_truncation)
         self._tokens = tokens.tokens
         self.view.set_tokens(
@@ -267,6 +271,6 @@ def counts_of(tokens: Tokens) -> str:
     """`408 tokens · 1 862 characters · 4.56 characters per token · 0 unknown`."""
     amount = len(tokens.tokens)
     words = [count(amount, "token"), count(tokens.characters, "character"), count(tokens.words, "word")]
-    if amount:
+    if amount and tokens.characters:
         words.append(f"{tokens.characters / amount:.2f} characters per token")
     return " · ".join([*words, f"{tokens.unknown} unknown"])

@@ -5,6 +5,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app import theme
 
+HEADING_HEIGHT = 22
+"""Room for a heading, so that headings side by side stand on one line whatever is in their corners."""
+
 
 class Card(QFrame):
     """Put content into `body` (a vertical layout) and small controls into `corner` (right of the heading)."""
@@ -14,6 +17,7 @@ class Card(QFrame):
         theme.role(self, "card")
         self.heading = QLabel(title.upper())
         theme.role(self.heading, "heading")
+        self.heading.setMinimumHeight(HEADING_HEIGHT)
         self.corner = QHBoxLayout()
         self.corner.setSpacing(8)
         self.body = QVBoxLayout()
@@ -23,8 +27,8 @@ class Card(QFrame):
         top.addStretch(1)
         top.addLayout(self.corner)
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(16, 14, 16, 16)
-        outer.setSpacing(10)
+        outer.setContentsMargins(16, 12, 16, 16)
+        outer.setSpacing(8)
         outer.addLayout(top)
         outer.addLayout(self.body, 1)
         self.heading.setVisible(bool(title))

@@ -18,8 +18,8 @@ class KpiTile(QFrame):
         self._value = ElidedLabel(value, "value")
         self._sub = ElidedLabel(sub, "faint")
         column = QVBoxLayout(self)
-        column.setContentsMargins(14, 12, 14, 12)
-        column.setSpacing(2)
+        column.setContentsMargins(14, 8, 14, 8)
+        column.setSpacing(0)
         for part in (self._caption, self._value, self._sub):
             column.addWidget(part)
         column.addStretch(1)

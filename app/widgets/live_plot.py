@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app import theme
-from app.widgets.card import Card
+from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.min_max_pyramid import Floats
 from app.widgets.plot_series import PlotSeries, SeriesStyle
@@ -16,6 +16,8 @@ from app.widgets.redraw_turns import redraw_turns
 
 __all__ = ["LivePlot", "SeriesStyle"]
 HEADROOM = 0.03
+MARK_LINES = 5
+"""Heights at which the words of marks stand."""
 
 
 class _View(pg.ViewBox):
@@ -37,12 +39,14 @@ class _View(pg.ViewBox):
         self.rbScaleBox.setBrush(accent)
 
 
-class _StepAxis(pg.AxisItem):
-    """Whole numbers with thousands apart."""
+class _Axis(pg.AxisItem):
+    """Large numbers with thousands apart."""
 
     def tickStrings(self, values, scale, spacing) -> list[str]:
-        """`20,000` where there is room, and nothing at fractions of a step."""
-        return [f"{value:,.0f}" if spacing >= 1 or float(value).is_integer() else f"{value:g}" for value in values]
+        """`20,000`; a logarithmic axis and small numbers as pyqtgraph writes them."""
+        if self.logMode or spacing < 1:
+            return super().tickStrings(values, scale, spacing)
+        return [f"{value:,.0f}" for value in values]
 
 
 class LivePlot(Card):
@@ -64,15 +68,19 @@ class LivePlot(Card):
         self.corner.addWidget(self._legend)
         self.corner.addWidget(self._log)
         self._view = _View()
-        axes = {"bottom": _StepAxis("bottom")}
+        axes = {side: _Axis(side) for side in ("bottom", "left")}
         self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=axes)
         self._plot: pg.PlotItem = self._widget.getPlotItem()  # type: ignore[assignment]
         # The axis' own grid costs half of every paint; a few lines of our own cost nothing.
         self._grid = pg.PlotCurveItem(connect="pairs")
         self._grid.setZValue(-10)
         self._plot.addItem(self._grid, ignoreBounds=True)
+        self._nothing = label("Nothing to draw yet", "faint")
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._arrange()
-        self.series = {style.key: PlotSeries(style, self._plot) for style in series}
+        # Made from the last to the first: what is added later lies above, and the first curve matters most.
+        made = {style.key: PlotSeries(style, self._plot) for style in reversed(series)}
+        self.series = {style.key: made[style.key] for style in series}
         self._cross = pg.InfiniteLine(angle=90, movable=False)
         self._cross.hide()
         self._plot.addItem(self._cross, ignoreBounds=True)
@@ -83,6 +91,7 @@ class LivePlot(Card):
 
     def _arrange(self) -> None:
         self._plot.hideButtons()
+        self._plot.layout.setContentsMargins(0, 8, 8, 0)  # half a label stands out at the ends of an axis
         self._plot.setMenuEnabled(False)
         self._view.disableAutoRange()
         self._widget.setFrameShape(self._widget.Shape.NoFrame)
@@ -90,11 +99,12 @@ class LivePlot(Card):
         self._widget.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         for side in ("left", "bottom"):
-            self._plot.getAxis(side).setStyle(tickLength=-4, tickTextOffset=6, tickFont=theme.font(11))
+            self._plot.getAxis(side).setStyle(tickLength=-4, tickTextOffset=6, tickFont=theme.font(11), maxTickLevel=1)
             self._plot.getAxis(side).enableAutoSIPrefix(False)
         self._plot.getAxis("left").setWidth(46)
         self._plot.getAxis("bottom").setHeight(22)
         self.body.addWidget(self._widget, 1)
+        self.body.addWidget(self._nothing, 1)
         self.body.setContentsMargins(0, 0, 0, 0)
 
     def apply_theme(self) -> None:
@@ -140,11 +150,16 @@ class LivePlot(Card):
         self._marks = list(marks)
         for item in self._mark_items:
             self._plot.removeItem(item)
-        self._mark_items = [self._mark_item(*mark) for mark in self._marks]
+        self._mark_items = [self._mark_item(place, *mark) for place, mark in enumerate(self._marks)]
 
-    def _mark_item(self, x: float, text: str, token: str) -> pg.InfiniteLine:
+    def _mark_item(self, place: int, x: float, text: str, token: str) -> pg.InfiniteLine:
         pen = pg.mkPen(theme.color(token), width=1, style=Qt.PenStyle.DashLine)
-        options = {"position": 0.94, "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
+        # One below the other: marks may be close together.
+        options = {
+            "position": 0.96 - 0.08 * (place % MARK_LINES),
+            "color": theme.color(token),
+            "anchors": [(0, 0), (1, 0)],
+        }
         line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=text or None, labelOpts=options)
         self._plot.addItem(line, ignoreBounds=True)
         return line
@@ -169,6 +184,10 @@ class LivePlot(Card):
     # Drawing
 
     def _ask(self) -> None:
+        is_empty = not any(len(series) for series in self.series.values())
+        for widget in (self._widget, self._log):
+            widget.setVisible(not is_empty)
+        self._nothing.setVisible(is_empty)
         if self.isVisible():
             redraw_turns().ask(self)
 
@@ -213,7 +232,7 @@ class LivePlot(Card):
             return False
         room_x, room_y = span.width() * HEADROOM, span.height() * 0.06
         self._view.setRange(
-            xRange=(left - room_x / 3, left + span.width() + room_x),
+            xRange=(left - room_x, left + span.width() + room_x),
             yRange=(low - room_y, low + span.height() + room_y),
             padding=0,
         )

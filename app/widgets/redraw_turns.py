@@ -7,6 +7,7 @@ import time
 import weakref
 from typing import Protocol
 
+import shiboken6
 from PySide6.QtCore import QObject, QTimer
 
 TURN_MS = 40
@@ -47,7 +48,8 @@ class RedrawTurns(QObject):
         self._pace()
         key = next(iter(self._waiting))
         plot = self._waiting.pop(key)()
-        if plot is not None:
+        # Qt may have deleted a plot that Python still knows, for example the metrics of another run.
+        if plot is not None and shiboken6.isValid(plot):
             plot.redraw()
 
     def _pace(self) -> None:

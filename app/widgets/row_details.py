@@ -27,7 +27,7 @@ class RowDetails(Card):
         self._area = QScrollArea(widgetResizable=True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.add(self._area, 1)
-        self.setMinimumWidth(260)
+        self.setMinimumWidth(250)
 
     def show_values(self, values: Mapping[str, Any], tokens: Mapping[str, str] | None = None) -> None:
         """Show a row; `tokens` colours values by column name."""

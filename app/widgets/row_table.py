@@ -109,7 +109,8 @@ def cell_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
     text = str(value)
-    return (text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…").replace("\n", " ⏎ ")
+    line = (text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…").replace("\n", " ⏎ ")
+    return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 class _KeepsColor(QStyledItemDelegate):
@@ -176,7 +177,7 @@ class RowTable(QTableView):
 
     def set_widths(self, widths: dict[str, int], stretched: str = "") -> None:
         """Widths by column name; `stretched` takes what is left."""
-        self.setColumnWidth(0, 64)
+        self.setColumnWidth(0, 60)
         for section, name in enumerate(self._model.shown, start=1):
             mode = QHeaderView.ResizeMode.Stretch if name == stretched else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)

@@ -1,14 +1,33 @@
 """Widgets are tested in the window's own style, so that sizes and colours are those that people see."""
 
 import pytest
-from PySide6.QtWidgets import QApplication
+import shiboken6
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
+
+_kept: list[QWidget] = []
 
 
 @pytest.fixture(scope="session")
 def qapp_args() -> list[str]:
     return ["burnish"]
+
+
+@pytest.fixture(autouse=True)
+def keep_widgets(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold every widget of a test until Qt has deleted it, as the window holds its pages.
+
+    pytest-qt holds them weakly, and a tree of widgets that Python's collector takes apart in an event crashes.
+    """
+    _kept[:] = [widget for widget in _kept if shiboken6.isValid(widget)]
+    add = qtbot.addWidget
+
+    def add_and_keep(widget: QWidget, **options: object) -> None:
+        _kept.append(widget)
+        add(widget, **options)
+
+    monkeypatch.setattr(qtbot, "addWidget", add_and_keep)
 
 
 @pytest.fixture

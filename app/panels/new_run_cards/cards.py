@@ -4,6 +4,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from app.core import wording
 from app.core.draft import Draft
 from app.panels.new_run_cards.cost_card import CostCard
 from app.panels.new_run_cards.data_card import DataCard
@@ -108,12 +109,13 @@ class Cards(QWidget):
         self.hardware.show_draft(self._draft)
 
     def _on_refusal(self, topic: str, mistake: Mistake) -> None:
+        said = wording.sentence(mistake.message, mistake.field)
         if topic == "data":
-            self.data.show_problem(mistake.message)
+            self.data.show_problem(said)
         elif topic == "model":
-            self.model.show_problem(mistake.message)
+            self.model.show_problem(said)
         elif topic == "devices":
-            self.hardware.set_devices(DeviceList([], mistake.message))
+            self.hardware.set_devices(DeviceList([], said))
         elif topic == "plan":
             self.cost.clear("")
-            self.mark(mistake.field or "", mistake.message)
+            self.mark(mistake.field or "", said)

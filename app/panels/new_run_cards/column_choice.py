@@ -9,6 +9,9 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.catalog import Column
 from backend.contract.queries import DataPreview
 
+CHOSEN = "as chosen"
+"""The backend's reason where nothing was guessed; the drop-down says as much."""
+
 
 class ColumnChoice(QWidget):
     """One drop-down per part, with the reason of the guess beside it."""
@@ -61,4 +64,5 @@ class ColumnChoice(QWidget):
                 box.addItem(f"{chosen} (not in the data)", chosen)
             box.setCurrentIndex(max(0, box.findData(chosen)))
             guessed = preview.guessed_columns.get(part) == chosen and chosen is not None
-            self._reasons[part].setText(preview.guess_reasons.get(part, "") if guessed else "")
+            reason = preview.guess_reasons.get(part, "") if guessed else ""
+            self._reasons[part].setText("" if reason == CHOSEN else reason)

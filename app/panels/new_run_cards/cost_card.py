@@ -10,7 +10,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
 from backend.contract.queries import RunPlan
 
-FACTS = ("Steps", "Tokens", "Trains", "Time", "Memory")
+FACTS = ("Steps", "Tokens", "Trainable", "Time", "Memory")
 
 
 class CostCard(Card):
@@ -101,7 +101,7 @@ class CostCard(Card):
                 f"{wording.grouped(plan.steps_per_epoch)} per epoch of {wording.count(plan.rows, 'row')}",
             ),
             "Tokens": (wording.short_count(plan.tokens_per_epoch), f"per epoch, {plan.batch_size} rows a step{micro}"),
-            "Trains": (wording.short_count(plan.trainable), f"of {wording.short_count(plan.parameters)} parameters"),
+            "Trainable": (wording.short_count(plan.trainable), f"of {wording.short_count(plan.parameters)} parameters"),
             "Time": (
                 f"about {wording.duration(plan.seconds)}" if plan.seconds else "not known",
                 f"{plan.device}, {plan.precision}",
@@ -116,4 +116,4 @@ class CostCard(Card):
         self.values["Memory"].setToolTip(parts)
         self.bar.set_fraction(share, "accent" if plan.fits else "danger")
         self.bar.setToolTip(parts)
-        self.show_notes([note for note in (plan.precision_reason, *plan.notes) if note])
+        self.show_notes([wording.sentence(note) for note in (plan.precision_reason, *plan.notes) if note])

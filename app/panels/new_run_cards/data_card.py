@@ -55,7 +55,7 @@ class DataCard(Card):
     def _build_files(self) -> None:
         self.source = QuietComboBox()
         self.source.activated.connect(lambda number: self.changed.emit("data.source", self.source.itemData(number)))
-        hint = "CSV, TSV, JSON, Parquet, text … or drop a file here"
+        hint = "CSV, JSON, Parquet or text; or drop it here"
         self.train = PathField("Training data", hint)
         self.validation_kind = QuietComboBox()
         self.validation_kind.addItems([FRACTION, FILE, NONE])
@@ -131,6 +131,8 @@ class DataCard(Card):
             self._form.set_values(self._draft.get("data", {}))
             return
         if self._form is not None:
+            self._form.hide()
+            self._form_place.removeWidget(self._form)
             self._form.deleteLater()
             self._form = None
         fields = schema.resolved(entry.settings) if entry else {}
@@ -204,7 +206,10 @@ class DataCard(Card):
         self.columns.show()
         self.table.set_source(PreviewRows(preview))
         used = [column for column in columns.values() if column in preview.columns]
-        self.table.set_widths({}, stretched=str(used[0]) if used else preview.columns[0] if preview.columns else "")
+        self.table.set_widths(
+            dict.fromkeys(preview.columns, 92),
+            stretched=str(used[0]) if used else preview.columns[0] if preview.columns else "",
+        )
         self.table.show()
         self.labels.setText(_label_words(preview.label_counts))
         self.labels.setVisible(bool(preview.label_counts))

@@ -4,6 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.core import wording
 from app.core.draft import Draft
 from app.core.preferences import Preferences
 from app.panels.new_run_cards.inquiry import Inquiry, MakeArguments
@@ -178,7 +179,7 @@ class Findings(QObject):
     def _on_model(self, model: ModelDescription) -> None:
         self.model = model
         if model.problem:
-            self.problems["model"] = model.problem
+            self.problems["model"] = wording.sentence(model.problem)
         elif model.needs_conversion:
             self.problems["model"] = CONVERSION
         elif model.needs_remote_code and not self.trusts_model():
@@ -191,12 +192,12 @@ class Findings(QObject):
     def _on_plan(self, plan: RunPlan) -> None:
         self.plan = plan
         if plan.problems:
-            self.problems["plan"] = plan.problems[0]
+            self.problems["plan"] = wording.sentence(plan.problems[0])
         self.planned.emit(plan)
         self.changed.emit()
 
     def _on_mistake(self, topic: str, mistake: Mistake) -> None:
         if topic in TOPICS:
-            self.problems[topic] = mistake.message
+            self.problems[topic] = wording.sentence(mistake.message, mistake.field)
         self.refused.emit(topic, mistake)
         self.changed.emit()

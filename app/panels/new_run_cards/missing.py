@@ -12,7 +12,7 @@ def in_data(draft: Draft, source: SourceEntry | None) -> str:
     settings = source.settings if source else {}
     fields = settings.get("properties", {})
     open_ones = [name for name in settings.get("required", []) if not draft.get(f"data.{name}")]
-    return f"Fill in the data's {fields[open_ones[0]].get('title', open_ones[0]).lower()}." if open_ones else ""
+    return f"Fill in “{fields[open_ones[0]].get('title', open_ones[0])}” under Data." if open_ones else ""
 
 
 def in_columns(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> str:

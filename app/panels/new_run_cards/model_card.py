@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app import theme
 from app.core import wording
@@ -15,12 +15,14 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton, IconToolButton
+from app.widgets.path_line import PathLine
 from app.widgets.pill import Pill
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.queries import CachedModel, ModelDescription, Progress
 from backend.contract.resources import resource
 
+HINT = "A model folder, or a hub id such as google/mt5-small"
 FACTS = ("Architecture", "Parameters", "On disk", "Licence", "Tokenizer", "Longest input")
 
 
@@ -46,7 +48,8 @@ class ModelCard(Card):
         self.banner.buttons.addWidget(self.convert)
         self.banner.buttons.addWidget(self.trust)
         self.bar = ThinProgressBar()
-        self.facts = {name: ElidedLabel("–") for name in FACTS}
+        self.facts: dict[str, QLabel] = {name: ElidedLabel("–") for name in FACTS}
+        self.facts["Tokenizer"] = label("–", wrap=True)
         self._facts = self._facts_grid()
         self.notes = label("", "muted", wrap=True)
         for widget in (self.banner, self.bar, self._facts, self.notes):
@@ -59,9 +62,9 @@ class ModelCard(Card):
         self.name.setEditable(True)
         self.name.setInsertPolicy(QuietComboBox.InsertPolicy.NoInsert)
         self.name.setMinimumContentsLength(20)
-        line = self.name.lineEdit()
-        assert line is not None
-        line.setPlaceholderText("A model folder, or a hub id such as google/mt5-small")
+        line = PathLine(placeholderText="Folder or hub id")
+        self.name.setLineEdit(line)
+        self.name.setToolTip(HINT)
         line.editingFinished.connect(self._on_edited)
         # What is offered says more than a name, so it must not complete what is typed.
         self.name.setCompleter(None)  # type: ignore[arg-type]
@@ -94,7 +97,7 @@ class ModelCard(Card):
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(5)
         for number, (name, value) in enumerate(self.facts.items()):
-            grid.addWidget(label(name, "muted"), number, 0)
+            grid.addWidget(label(name, "muted"), number, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(value, number, 1)
         grid.setColumnMinimumWidth(0, 104)
         grid.setColumnStretch(1, 1)
@@ -123,7 +126,7 @@ class ModelCard(Card):
         self._chosen = str(draft.get("model.name_or_path") or "")
         if self.name.currentText() != self._chosen:
             self.name.setCurrentText(self._chosen)
-        self.name.setToolTip(self._chosen)
+        self.name.setToolTip(self._chosen or HINT)
 
     def choose(self, name: str) -> None:
         """As if a person had chosen it."""
@@ -195,7 +198,7 @@ class ModelCard(Card):
             self._say("warning", "This model runs Python code of its own. Read that code before you agree to run it.")
             self.trust.show()
         else:
-            self._say("error" if model.problem else "", model.problem)
+            self._say("error" if model.problem else "", wording.sentence(model.problem))
 
     def _show_facts(self, model: ModelDescription) -> None:
         self._facts.show()

@@ -2,9 +2,10 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.widgets.icon_label import IconToolButton
+from app.widgets.path_line import PathLine
 
 Paths = str | list[str] | None
 
@@ -19,7 +20,7 @@ class PathField(QWidget):
         super().__init__(parent)
         self._value: Paths = None
         self._name = name
-        self.line = QLineEdit(placeholderText=hint)
+        self.line = PathLine(placeholderText=hint)
         self.line.setAccessibleName(name)
         self.line.editingFinished.connect(self._on_edited)
         self.file_button = IconToolButton("table", f"Choose a file: {name.lower()}")

@@ -136,12 +136,18 @@ class SettingsCard(Card):
     def mistakes(self) -> list[str]:
         """The sentences of all marked fields."""
         found = [form.mistakes() for form in (*self.forms.values(), *self.others.values())]
-        return [f"{name.replace('_', ' ').capitalize()}: {text}" for one in found for name, text in one.items()]
+        return [
+            f"{name.replace('_', ' ').capitalize()}: {_lowered(text)}" for one in found for name, text in one.items()
+        ]
 
     def apply_theme(self) -> None:
         """The fold's arrow in the present colour."""
         name = "chevron-down" if self._more.isChecked() else "chevron-right"
         self._more.setIcon(theme.icon(name, "muted", 14))
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _remove(layout: QVBoxLayout, forms: dict[str, SchemaForm]) -> None:

@@ -49,8 +49,9 @@ class Tiles(QWidget):
         tokens = f"{wording.rate(_recent(state, 'tokens_per_second'))} tokens / s"
         self.tiles["speed"].set_value(wording.rate(_recent(state, "rows_per_second")), tokens)
         rate = state.series.get("learning_rate")
-        where = " · ".join(filter(None, [state.device, state.precision]))
-        self.tiles["learning_rate"].set_value(wording.scientific(rate.last if rate else None), where or "\u00a0")
+        norm = state.series.get("gradient_norm")
+        steepness = f"gradient norm {wording.number(norm.last, 2)}" if norm else "\u00a0"
+        self.tiles["learning_rate"].set_value(wording.scientific(rate.last if rate else None), steepness)
         self._show_memory(state)
         self._show_time(state, outcome)
 
@@ -73,15 +74,16 @@ class Tiles(QWidget):
         tile.set_value(wording.number(state.last_metric(name)), sub)
 
     def _show_memory(self, state: RunState) -> None:
-        memory = state.memory
+        memory, where = state.memory, " · ".join(filter(None, [state.device, state.precision])) or "\u00a0"
         if memory is None:
-            self.tiles["memory"].set_value("–", "\u00a0")
+            self.tiles["memory"].set_value("–", where)
         elif memory.device_memory_mb is not None:
             self.tiles["memory"].set_value(
-                wording.megabytes(memory.device_memory_mb), f"{wording.megabytes(memory.memory_mb)} in the process"
+                wording.megabytes(memory.device_memory_mb),
+                f"{where} · {wording.megabytes(memory.memory_mb)} in main memory",
             )
         else:
-            self.tiles["memory"].set_value(wording.megabytes(memory.memory_mb), "of the processes")
+            self.tiles["memory"].set_value(wording.megabytes(memory.memory_mb), where)
 
     def _show_time(self, state: RunState, outcome: Outcome) -> None:
         tile = self.tiles["eta"]

@@ -118,7 +118,7 @@ def test_what_the_models_folder_holds_is_shown(qtbot, panel):
 
 def test_a_model_that_is_not_there_is_said(qtbot, panel):
     panel.cards.model.choose("/some/nowhere")
-    qtbot.waitUntil(lambda: "there is no model" in panel.cards.model.banner.text())
+    qtbot.waitUntil(lambda: "There is no model" in panel.cards.model.banner.text())
 
 
 def test_old_weights_are_converted_only_after_consent(qtbot, panel):
@@ -236,7 +236,7 @@ def test_a_source_says_what_it_needs_before_it_is_asked(qtbot, panel):
     place = box.findData("hub")
     box.setCurrentIndex(place)
     box.activated.emit(place)
-    assert panel.reason().startswith("Fill in the data's ")
+    assert panel.reason() == "Fill in “Data set” under Data."
     assert panel.cards.data.banner.text() == ""
 
 

@@ -139,3 +139,24 @@ def test_running_mean_leaves_out_what_is_no_number():
     mean = RunningMean()
     mean.append(np.array([1.0, np.nan, 3.0]))
     assert list(mean.at(np.array([1]), 3)) == [2.0]
+
+
+def test_a_plot_without_points_says_so(plot: LivePlot):
+    assert plot._nothing.isVisible()
+    assert not plot._widget.isVisible()
+    plot.append("loss", [1, 2], [0.5, 0.4])
+    assert plot._widget.isVisible()
+    assert not plot._nothing.isVisible()
+
+
+def test_the_words_of_marks_stand_below_each_other(plot: LivePlot):
+    plot.set_marks([(80, "resumed", "muted"), (90, "resumed", "muted"), (100, "best", "success")])
+    heights = [item.label.orthoPos for item in plot._mark_items]
+    assert len(set(heights)) == 3
+
+
+def test_the_first_curve_lies_above_the_others(qtbot, styled):
+    made = LivePlot("Metrics", [SeriesStyle("a", "a", "markers"), SeriesStyle("b", "b", "markers")])
+    qtbot.addWidget(made)
+    items = made._plot.items
+    assert items.index(made.series["a"]._strong) > items.index(made.series["b"]._strong)

@@ -10,6 +10,7 @@ from app.widgets.banner import Banner
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.kpi import KpiTile
+from app.widgets.path_line import PathLine
 from app.widgets.pill import KINDS, Pill
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.toast import MOST, ToastOverlay
@@ -137,3 +138,13 @@ def test_progress_is_bounded_and_told(qtbot, styled):
     assert bar.fraction() == 1.0
     bar.set_fraction(0.25)
     assert bar.accessibleDescription() == "25%"
+
+
+def test_a_long_path_shows_its_end(qtbot, styled):
+    pictures = []
+    for start in ("/home/one/", "/mnt/quite/other/"):
+        line = PathLine(start + "folder/" * 30 + "train.csv")
+        qtbot.addWidget(line)
+        line.resize(220, 32)
+        pictures.append(line.grab().toImage())
+    assert pictures[0] == pictures[1]
