@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import small_csv
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 
 from app.core import preferences
 from app.main_window import MainWindow
@@ -51,7 +51,9 @@ def save_as(path: Path) -> None:
         if not isinstance(dialog, QFileDialog):
             QTimer.singleShot(50, answer)
             return
-        dialog.selectFile(str(path))
+        name = dialog.findChild(QLineEdit, "fileNameEdit")
+        assert name is not None
+        name.setText(str(path))  # `selectFile` leaves the line alone while it has the focus
         dialog.accept()
 
     QTimer.singleShot(50, answer)
@@ -64,6 +66,9 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     page = window.show_page("new_run")
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
 
+    write(qtbot, page.cards.data.train.line, str(tmp_path / "nowhere.csv"))
+    qtbot.waitUntil(lambda: "no such file" in page.cards.data.banner.text(), timeout=ANSWER_MS)
+    assert not page.cards.cost.start.isEnabled()
     write(qtbot, page.cards.data.train.line, str(tmp_path / "train.csv"))
     page.cards.data.validation_kind.setCurrentText("A file")
     page.cards.data.validation_kind.textActivated.emit("A file")
@@ -86,6 +91,9 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
 
     table = window.show_page("predictions")
     qtbot.waitUntil(lambda: table.export_button.isEnabled(), timeout=ANSWER_MS)
+    qtbot.mouseClick(table.filters.right_group.button(2), Qt.MouseButton.LeftButton)
+    assert 0 < table.table.shown_count() < 60
+    qtbot.mouseClick(table.filters.right_group.button(0), Qt.MouseButton.LeftButton)
     exported = tmp_path / "taken-home.csv"
     save_as(exported)
     click(qtbot, table.export_button)
@@ -98,3 +106,40 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     assert [row["text"] for row in rows] == [row["text"] for row in inputs]
     assert sum(row["prediction"] == row["label"] for row in rows) / len(rows) > 0.6
     qtbot.waitUntil(lambda: folder.life() == "ended", timeout=ANSWER_MS)
+
+
+def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
+    page = window.show_page("new_run")
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
+    click(qtbot, page.demo)
+    qtbot.waitUntil(lambda: page.findings.plan is not None and not page.reason(), timeout=ANSWER_MS)
+    box = page.cards.task.presets
+    for place in [*range(1, box.count()), *range(box.count() - 1, -1, -1)]:
+        box.setCurrentIndex(place)
+        box.activated.emit(place)
+        if page.draft.get("task.type") == "text_classification":
+            qtbot.waitUntil(lambda: page.findings.plan is not None and not page.reason(), timeout=ANSWER_MS)
+        else:
+            qtbot.waitUntil(lambda: "decoder" in page.reason(), timeout=ANSWER_MS)
+    assert page.draft.get("task.type") == "text_classification"
+    assert not [said for said in window.toasts.messages() if "could not" in said]
+
+
+def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, window: MainWindow):
+    page = window.show_page("tokenizer")
+    qtbot.waitUntil(lambda: "tokens" in page.counts.text(), timeout=ANSWER_MS)
+    page.decode_ids.setText("7592, 99999999")
+    qtbot.waitUntil(lambda: page.decoded.text() == "hello⟨no token 99999999⟩", timeout=ANSWER_MS)
+    write(qtbot, page.choice.lineEdit(), "/no/such/tokenizer")
+    qtbot.waitUntil(lambda: "no such folder" in page.banner.text(), timeout=ANSWER_MS)
+    assert page.counts.text() == ""
+    assert page.ids.toPlainText() == ""
+
+
+def test_the_settings_page_reads_what_the_doctor_says(qtbot, window: MainWindow):
+    page = window.show_page("settings")
+    qtbot.waitUntil(lambda: page.doctor_lines.count() > 10, timeout=ANSWER_MS)
+    assert page.doctor_banner.text() == ""
+    assert page.check_again.isEnabled()
+    words = [line.text() for line in page.findChildren(QLabel)]
+    assert any(word.startswith("torch ") for word in words)
