@@ -91,7 +91,8 @@ class LivePlot(Card):
 
     def _arrange(self) -> None:
         self._plot.hideButtons()
-        self._plot.layout.setContentsMargins(0, 8, 8, 0)  # half a label stands out at the ends of an axis
+        # Half a label stands out at the ends of an axis.
+        self._plot.layout.setContentsMargins(0, 8, 8, 0)  # type: ignore[attr-defined]
         self._plot.setMenuEnabled(False)
         self._view.disableAutoRange()
         self._widget.setFrameShape(self._widget.Shape.NoFrame)
