@@ -2,14 +2,13 @@
 
 import hashlib
 import os
-import platform
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import msgspec
 
 from backend.contract.catalog import Catalog, Device
+from backend.contract.packages import installed_versions
 from backend.contract.places import cache_folder
 from backend.contract.resources import resource
 
@@ -26,7 +25,7 @@ def catalog(devices: list[Device] | None = None) -> Catalog:
 
     Making it imports every task and source, which takes half a second; reading it again takes none.
     """
-    here = versions()
+    here = installed_versions(PACKAGES)
     kept = cache_folder() / f"catalog-{_key(here)}.json"
     found = _read(kept)
     if found is None:
@@ -35,17 +34,6 @@ def catalog(devices: list[Device] | None = None) -> Catalog:
         found = catalogue_building.built(here)
         _keep(found, kept)
     return msgspec.structs.replace(found, devices=devices)
-
-
-def versions() -> dict[str, str]:
-    """What is installed, from package metadata."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue  # an extra that is not installed has no version
-    return found
 
 
 def _key(here: dict[str, str]) -> str:

@@ -116,7 +116,7 @@ class StepFinished(Event, frozen=True, tag=True):
 
 
 class MemoryMeasured(Event, frozen=True, tag=True):
-    """Resident memory of the process tree and memory taken on the accelerator, in megabytes (10^6 bytes)."""
+    """Resident memory of the training process and memory taken on the accelerator, in megabytes (10^6 bytes)."""
 
     step: int
     memory_mb: float

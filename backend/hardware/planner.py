@@ -1,6 +1,7 @@
 """Owns what a run will cost: memory by parts, the rows of a forward pass that fit, steps, tokens, time."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ LIBRARIES_MB = 450.0
 """Resident memory of Python with PyTorch and transformers before a model is loaded (measured on Linux)."""
 SHARE = 0.9
 """Part of the free memory that a plan may fill; the rest is for what it cannot foresee."""
+
+_VOCABULARY_HEADS = (Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM)
 
 
 class Shape:
@@ -40,38 +43,50 @@ def _first(config: dict[str, Any], *names: str, default: int) -> int:
     return next((int(config[name]) for name in names if isinstance(config.get(name), int)), default)
 
 
-def memory(spec: RunSpec, folder: Path, head: Head, rows: int, length: int, parameters: int) -> list[PlanPart]:
-    """What training takes with `rows` sequences of `length` tokens in one forward pass, in megabytes.
+@dataclass(frozen=True)
+class Work:
+    """What decides the memory of a training: the model, the longest sequence, and how it is computed."""
 
-    Weights, gradients and the two moments of AdamW are float32. Activations follow Korthikanti et al. 2022 (about 34
-    values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count thrice
-    (logits, log-probabilities, gradient).
-    """
-    shape = Shape(read_config(folder, spec))
-    width = 2 if spec.hardware.precision in ("bfloat16", "float16") else 4
-    tokens = rows * length
-    per_layer = (
-        tokens * shape.hidden * (2 if spec.training.gradient_checkpointing else 17 + 2 * shape.inner / shape.hidden)
-    )
-    attention = 0 if spec.training.gradient_checkpointing else 2.5 * rows * shape.heads * length**2
-    logits = tokens * shape.vocabulary * 3 * 4 if head in (Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM) else 0
-    return [
-        PlanPart("Weights", 4 * parameters / MB),
-        PlanPart("Gradients", 4 * parameters / MB),
-        PlanPart("Optimizer", 8 * parameters / MB),
-        PlanPart("Activations", shape.layers * (per_layer + attention) * width / MB + logits / MB),
-        PlanPart("Libraries", LIBRARIES_MB),
-    ]
+    spec: RunSpec
+    folder: Path
+    head: Head
+    length: int
+    """Tokens of the longest sequence."""
+    parameters: int
+    precision: str
 
+    def memory(self, rows: int) -> list[PlanPart]:
+        """What `rows` sequences in one forward pass take, in megabytes.
 
-def micro_batch_size(spec: RunSpec, folder: Path, available_mb: float, length: int, head: Head, parameters: int) -> int:
-    """Rows of one forward pass: as asked for, else the batch halved until it fits into the free memory."""
-    if spec.hardware.micro_batch_size is not None:
-        return min(spec.hardware.micro_batch_size, spec.training.batch_size)
-    rows = spec.training.batch_size
-    while rows > 1 and total(memory(spec, folder, head, rows, length, parameters)) > available_mb * SHARE:
-        rows = -(-rows // 2)
-    return rows
+        Weights, gradients and the two moments of AdamW are float32. Activations follow Korthikanti et al. 2022 (about
+        34 values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count
+        thrice (logits, log-probabilities, gradient).
+        """
+        return [
+            PlanPart("Weights", 4 * self.parameters / MB),
+            PlanPart("Gradients", 4 * self.parameters / MB),
+            PlanPart("Optimizer", 8 * self.parameters / MB),
+            PlanPart("Activations", self._activations_mb(rows)),
+            PlanPart("Libraries", LIBRARIES_MB),
+        ]
+
+    def _activations_mb(self, rows: int) -> float:
+        shape, tokens = Shape(read_config(self.folder, self.spec)), rows * self.length
+        recomputed = self.spec.training.gradient_checkpointing
+        per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
+        attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
+        logits = tokens * shape.vocabulary * 3 * 4 if self.head in _VOCABULARY_HEADS else 0
+        width = 4 if self.precision == "float32" else 2
+        return (shape.layers * (per_layer + attention) * width + logits) / MB
+
+    def micro_batch_size(self, available_mb: float) -> int:
+        """Rows of one forward pass: as asked for, else the batch halved until it fits into the free memory."""
+        rows = self.spec.training.batch_size
+        if self.spec.hardware.micro_batch_size is not None:
+            return min(self.spec.hardware.micro_batch_size, rows)
+        while rows > 1 and total(self.memory(rows)) > available_mb * SHARE:
+            rows = -(-rows // 2)
+        return rows
 
 
 def total(parts: list[PlanPart]) -> float:

@@ -32,7 +32,7 @@ class Checkpoints:
             final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
             beside.mkdir()
             write(beside)
-            _flush_to_disk(beside)
+            flush_to_disk(beside)
             write_json(beside / MANIFEST, {"step": step, "files": _digests(beside)})
             if final.exists():  # it did not verify: damaged, and now replaced
                 shutil.rmtree(final)
@@ -86,7 +86,8 @@ def _digest(path: Path) -> list[object]:
         return [path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()]
 
 
-def _flush_to_disk(folder: Path) -> None:
+def flush_to_disk(folder: Path) -> None:
+    """Wait until every file of the folder is on the disk, before a rename makes it count."""
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.run_folder import write_json
+from backend.run.checkpoints import flush_to_disk
 
 NOTE = "burnish.json"
 
@@ -21,6 +22,7 @@ def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> N
         beside.mkdir()
         fill(beside)
         write_json(beside / NOTE, note)
+        flush_to_disk(beside)
         if folder.exists():
             old = folder.with_name(f".{folder.name}.old.{os.getpid()}")
             folder.rename(old)

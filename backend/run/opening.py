@@ -1,16 +1,15 @@
 """Owns the beginning of an attempt: data, tokenizer and model in place, and the last checkpoint restored."""
 
-import platform
 import time
 from collections import Counter
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
 from backend import registry
 from backend.contract.events import AnyEvent, ModelLoaded, PlanMade, RunResumed, RunStarted
+from backend.contract.packages import installed_versions
 from backend.contract.places import is_offline
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
@@ -83,14 +82,15 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         features["train"].fingerprint,
         spec.training.length_buckets,
     )
-    micro_batch_size = planner.micro_batch_size(
+    work = planner.Work(
         spec,
         model.folder,
-        planner.available_mb(spec, choice.device),
-        int(features["train"].lengths.max()),
         session.task.head,
-        planner.count_parameters(spec, model.folder),
+        length=int(features["train"].lengths.max()),
+        parameters=planner.count_parameters(spec, model.folder),
+        precision=choice.precision,
     )
+    micro_batch_size = work.micro_batch_size(planner.available_mb(spec, choice.device))
     plan = _plan(spec, order, micro_batch_size, len(features["train"]), stages)
     log.write(_load(session, spec, model, choice, features))
     log.write(plan)
@@ -119,7 +119,7 @@ def _begin(
 ) -> None:  # fmt: skip
     """The first event of the attempt; a resume also says where library versions differ from the first attempt's."""
     record = folder.process_record()
-    attempt, versions = record.attempt if record else 1, _versions()
+    attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES)
     first = next((event for event in earlier if isinstance(event, RunStarted)), None)
     if first is None:
         log.write(
@@ -153,22 +153,11 @@ def _begin(
         )
 
 
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue  # an engine that is not installed has no version
-    return found
-
-
 def _open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
     tokenizer = open_tokenizer(
         spec.model.tokenizer or str(model.folder),
         options=spec.model.tokenizer_options,
         offline=is_offline(),
-        trust_remote_code=spec.model.trust_remote_code,
     )
     return Session(
         spec=spec,

@@ -123,7 +123,11 @@ class CausalLm:
         for chunk in in_chunks(len(rows)):
             encoded = tokenizer(_texts(rows, columns, chunk), return_attention_mask=False)["input_ids"]
             ids = [(one if one[-1:] == end else [*one, *end])[:length] for one in encoded]
-            yield _features(ids, list(chunk), [[row] for row in chunk], [[len(one)] for one in ids])
+            kept = [
+                (row, one) for row, one in zip(chunk, ids, strict=True) if one
+            ]  # a text of unknown signs has no token
+            rows_of, ids = [row for row, _ in kept], [one for _, one in kept]
+            yield _features(ids, rows_of, [[row] for row in rows_of], [[len(one)] for one in ids])
 
     def _encode_blocks(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
         after, tail = self._separator(rows, tokenizer)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from backend.contract.spec.section import Section
 from backend.contract.spec.training import ADVANCED
@@ -31,3 +31,20 @@ class HardwareSection(Section):
     """Plan as if the device had only this much memory."""
     environment: Annotated[dict[str, str], Field(title="Environment", json_schema_extra=ADVANCED)] = {}
     """Environment variables for the training process. They are stored in the spec, so put no secrets here."""
+
+    @field_validator("environment")
+    @classmethod
+    def _runs_no_code(cls, environment: dict[str, str]) -> dict[str, str]:
+        # A spec may come from anyone: it is no consent to load their code, and no place for a secret.
+        for name in environment:
+            if name.startswith(_LOADS_CODE):
+                raise ValueError(f"{name} would load code into the run; set it in your own environment if you mean it")
+            if name.upper().endswith(_SECRETS):
+                raise ValueError(
+                    f"{name} looks like a secret, and specs are kept and shared; set it in your own environment"
+                )
+        return environment
+
+
+_LOADS_CODE = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT", "PYTHON")
+_SECRETS = ("_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY")

@@ -157,6 +157,7 @@ def test_warnings_skipped_rows_checkpoints_and_predictions_are_kept():
     assert state.predictions["validation"].rows == 3
 
 
+@pytest.mark.slow
 def test_two_hundred_thousand_steps_fold_quickly_and_in_small_slices():
     many = [step(number) for number in range(1, 200_001)]
     state = RunState()
