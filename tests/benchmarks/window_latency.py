@@ -223,7 +223,7 @@ def measure_window(part: str, run: Path, seconds: float) -> int:
     numbers: dict[str, float] = {}
     if part == "live":
         wait(int(seconds * 1000))
-        numbers["steps_drawn"] = drawn_steps(panel)
+        numbers["steps_taken_in"] = drawn_steps(panel, settled=False)
     else:
         panel.show_run(str(run))  # type: ignore[attr-defined]
         expected = LONG_RUN - LONG_RUN // 250 - sum(1 for n in range(100, LONG_RUN + 1, 100) if n % 250)
@@ -266,13 +266,13 @@ class Heart:
         }
 
 
-def drawn_steps(panel) -> int:
-    """How many points of the loss are on the screen."""
+def drawn_steps(panel, settled: bool = True) -> int:
+    """How many points of the loss the plot has; `settled` counts them only once all of them are on the screen."""
     from app.widgets.live_plot import LivePlot
 
     for plot in panel.findChildren(LivePlot):
         series = plot.series.get("loss")
-        if series is not None and series.style.label == "training" and not series.changed:
+        if series is not None and series.style.label == "training" and not (settled and series.changed):
             return len(series)
     return 0
 
