@@ -62,6 +62,11 @@ def test_a_metric_that_does_not_exist_is_answered_with_those_that_do(burnish: Bu
     refused(burnish, burnish.spec(evaluation={"best_metric": "bleu"}), "'bleu'", "accuracy")
 
 
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "PYTHONPATH", "HF_TOKEN"])
+def test_a_spec_loads_no_code_and_keeps_no_secret(burnish: Burnish, name: str):
+    refused(burnish, burnish.spec(hardware={"environment": {name: "x"}}), "hardware.environment", name)
+
+
 def test_an_unknown_setting_names_the_valid_ones(burnish: Burnish):
     refused(burnish, burnish.spec(training={"lr": 1}), "training.lr", "learning_rate")
 

@@ -69,6 +69,17 @@ def test_predictions_evaluation_a_second_prediction_and_curves_agree(burnish: Bu
     assert curves == losses
 
 
+def test_files_in_utf_16_or_with_a_mark_are_read_and_none_is_text(burnish: Burnish):
+    train, validation = burnish.home / "train.csv", burnish.home / "validation.csv"
+    train.write_text(train.read_text(encoding="utf-8"), encoding="utf-16")
+    text = validation.read_text(encoding="utf-8") + "None,positive,imdb\nNA,negative,imdb\nnull,positive,imdb\n"
+    validation.write_text(text, encoding="utf-8-sig")
+    assert burnish("train", str(burnish.spec())).returncode == 0
+    rows = table(burnish.run_folder().predictions())
+    assert next(iter(rows[0])) == "text"
+    assert [row["text"] for row in rows][-3:] == ["None", "NA", "null"]
+
+
 def test_rows_that_cannot_be_used_are_counted_and_listed_with_their_lines(burnish: Burnish):
     with (burnish.home / "train.csv").open("a", encoding="utf-8") as file:
         file.write(",positive,imdb\nno label,,imdb\n")
