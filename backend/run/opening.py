@@ -92,8 +92,8 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     )
     micro_batch_size = work.micro_batch_size(planner.available_mb(spec, choice.device))
     plan = _plan(spec, order, micro_batch_size, len(features["train"]), stages)
-    log.write(_load(session, spec, model, choice, features))
     log.write(plan)
+    log.write(_load(session, spec, model, choice, features))
     if from_step:
         session.engine.restore(folder.checkpoint(from_step))
     return Opened(
