@@ -30,10 +30,6 @@ class Draft:
             found = _at(self.defaults, key)
         return default if found is _ABSENT else found
 
-    def has(self, key: str) -> bool:
-        """Whether the draft itself holds a value there."""
-        return _at(self._values, key) is not _ABSENT
-
     def set(self, key: str, value: Any) -> bool:
         """Change one value; says whether anything changed."""
         names = key.split(".")
@@ -74,15 +70,15 @@ class Draft:
         self._values = deepcopy(values)
         self._origin = deepcopy(self._values)
 
+    def put_back(self, values: Values) -> None:
+        """Hold values of an earlier moment again; what the draft began with stays."""
+        self._values = deepcopy(values)
+
     def values(self) -> Values:
         """The whole spec as plain values, in the usual order."""
         known = {name: self._values[name] for name in SECTIONS if name in self._values}
         other = {name: value for name, value in self._values.items() if name not in known}
         return deepcopy({"version": 1, **known, **other})
-
-    def differing(self) -> dict[str, Any]:
-        """Key → value of everything that is set and is not the default."""
-        return {key: value for key, value in flat(self._values) if _at(self.defaults, key) != value}
 
     def changed(self) -> dict[str, Any]:
         """Key → value of what differs from the spec that the draft began with."""

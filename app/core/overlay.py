@@ -1,9 +1,19 @@
 """Owns a preset that lies over a draft and can be taken off again."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from app.core.draft import Draft, flat
+from app.core.draft import Draft, Values, flat
+
+OF_THE_TASK = ("task.", "data.columns")
+"""Beginnings of the keys that mean nothing to another task."""
+
+
+@dataclass(frozen=True)
+class _Laid:
+    before: Values
+    after: Values
 
 
 class Overlay:
@@ -11,27 +21,49 @@ class Overlay:
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        self._laid: dict[str, tuple[Any, bool, Any]] = {}
-        """Key → value that was laid, whether there was one before, and which."""
+        self._laid: _Laid | None = None
 
-    def lay(self, fragment: Mapping[str, Any]) -> None:
-        """Lay a fragment over the draft, in the place of the one before."""
+    def lay(self, fragment: Mapping[str, Any], defaults: Values | None = None) -> None:
+        """Lay a fragment over the draft, in the place of the one before.
+
+        `defaults` are those of the fragment's task; they and an empty task come first where the draft has another one.
+        """
         self.take_off()
-        for key, value in flat(dict(fragment)):
-            self._laid[key] = (value, self._draft.has(key), self._draft.get(key))
-            self._draft.set(key, value)
+        before, task = self._draft.values(), fragment.get("task", {}).get("type")
+        if defaults is not None and task != self._draft.get("task.type"):
+            self._draft.use_task(task, defaults)
+        self._draft.merge(dict(fragment))
+        self._laid = _Laid(before, self._draft.values())
 
     def take_off(self) -> None:
-        """Give back what was there before."""
-        for key, (laid, had, before) in self._laid.items():
-            if self._draft.get(key) != laid:
-                continue
-            if had:
-                self._draft.set(key, before)
-            else:
-                self._draft.unset(key)
+        """Give back what was there before, but for what a person changed since."""
+        if self._laid is None:
+            return
+        laid, present = self._laid, self._draft.values()
+        gone, changed = _changes(laid.after, present)
+        if _task(laid.before) != _task(laid.after):
+            other_data = "data.train" in changed or "data.source" in changed
+            changed = {key: value for key, value in changed.items() if not key.startswith(OF_THE_TASK)}
+            gone = {key for key in gone if not key.startswith(OF_THE_TASK)}
+            if other_data:
+                changed["data.columns"] = {}
+        self._draft.put_back(laid.before)
+        for key in gone:
+            self._draft.unset(key)
+        for key, value in changed.items():
+            self._draft.set(key, value)
         self.forget()
 
     def forget(self) -> None:
         """What lies there belongs to the draft from now on."""
-        self._laid = {}
+        self._laid = None
+
+
+def _changes(before: Values, after: Values) -> tuple[set[str], dict[str, Any]]:
+    """The keys that went, and key → value of what is new or another."""
+    old, new = dict(flat(before)), dict(flat(after))
+    return old.keys() - new.keys(), {key: value for key, value in new.items() if key not in old or old[key] != value}
+
+
+def _task(values: Values) -> str | None:
+    return values.get("task", {}).get("type")

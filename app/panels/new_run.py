@@ -182,19 +182,19 @@ class Panel(QWidget):
         if entry is not None and name != self.draft.get("task.type"):
             self._preset.take_off()
             self.cards.task.show_preset(None)
-            self._use_task(entry)
+            if name != self.draft.get("task.type"):
+                self._use_task(entry)
             self._show_other_spec()
 
     def _use_task(self, entry: TaskEntry) -> None:
         self.draft.use_task(entry.name, entry.defaults)
 
     def _on_preset(self, preset: Preset | None) -> None:
-        self._preset.take_off()
-        if preset is not None:
+        if preset is None:
+            self._preset.take_off()
+        else:
             entry = self._task_named(preset.spec.get("task", {}).get("type"))
-            if entry is not None and entry.name != self.draft.get("task.type"):
-                self._use_task(entry)
-            self._preset.lay(preset.spec)
+            self._preset.lay(preset.spec, entry.defaults if entry else None)
         self._show_other_spec()
 
     def load_spec(self, values: Mapping[str, Any]) -> None:

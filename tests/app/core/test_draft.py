@@ -39,11 +39,6 @@ def test_a_default_is_read_but_not_written():
     assert "training" not in draft.values()
 
 
-def test_what_equals_its_default_does_not_differ():
-    draft = Draft({"training": {"batch_size": 32, "epochs": 5}}, {"training": {"batch_size": 32, "epochs": 3}})
-    assert draft.differing() == {"training.epochs": 5}
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -220,6 +220,16 @@ def test_without_a_preset_the_draft_is_as_before(demo):
     assert demo.draft.values() == before
 
 
+def test_without_a_preset_of_another_task_the_draft_is_as_before(qtbot, demo):
+    before = demo.draft.values()
+    choose_preset(demo, "Language model from scratch")
+    qtbot.waitUntil(lambda: demo.findings.preview is not None)
+    choose_preset(demo, "None")
+    assert demo.draft.values() == before
+    assert demo.cards.task.tasks.currentData() == "text_classification"
+    assert set(demo.cards.data.columns.boxes) >= {"text", "label"}
+
+
 def test_models_of_the_cache_are_offered_with_their_size(qtbot, panel):
     box = panel.cards.model.name
     qtbot.waitUntil(lambda: box.findData("google/mt5-small") >= 0)
