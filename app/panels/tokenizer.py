@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QP
 
 from app import theme
 from app.core.wording import count
-from app.services.backend_client import Ticket
+from app.services.backend_client import OnAnswer, OnError, Ticket
 from app.services.context import AppContext
 from app.services.token_answer import tokens_of
 from app.widgets.banner import Banner
@@ -197,9 +197,11 @@ class Panel(QWidget):
         }
         if not self._tokens:
             self.counts.setText("Opening the tokenizer…")
-        self._put("tokenize", question, self._on_tokens)
+        self._put("tokenize", question, self._on_tokens, self._on_mistake)
 
     def _ask_text(self) -> None:
+        if "decode" in self._open:
+            self._open["decode"].cancel()
         written = self.decode_ids.text()
         ids = [int(word) for word in re.findall(r"\d+", written)]
         if re.sub(r"[\d\s,;\[\]()]", "", written):
@@ -208,18 +210,22 @@ class Panel(QWidget):
             self.decoded.setText("")
         else:
             question = {"tokenizer": self.tokenizer(), "ids": ids, "skip_special": not self.special.isChecked()}
-            self._put("decode", question, lambda answer: self.decoded.setText(answer["text"]))
+            self._put(
+                "decode",
+                question,
+                lambda answer: self.decoded.setText(answer["text"]),
+                lambda mistake: self.decoded.setText(mistake.message),
+            )
 
-    def _put(self, query: str, question: dict[str, Any], on_answer: Any) -> None:
+    def _put(self, query: str, question: dict[str, Any], on_answer: OnAnswer, on_error: OnError) -> None:
         if query in self._open:
             self._open[query].cancel()
-        self._open[query] = self._context.client.ask(query, question, on_answer, self._on_mistake)
+        self._open[query] = self._context.client.ask(query, question, on_answer, on_error)
 
     def _on_mistake(self, mistake: Mistake) -> None:
         """Tokens of another tokenizer would only mislead."""
         self._show_tokens(Tokens(tokens=[], characters=0, words=0, unknown=0))
         self.counts.setText("")
-        self.decoded.setText("")
         self.banner.show_message("error", mistake.message)
 
     def _on_tokens(self, answer: Any) -> None:
@@ -273,4 +279,7 @@ def counts_of(tokens: Tokens) -> str:
     words = [count(amount, "token"), count(tokens.characters, "character"), count(tokens.words, "word")]
     if amount and tokens.characters:
         words.append(f"{tokens.characters / amount:.2f} characters per token")
-    return " · ".join([*words, f"{tokens.unknown} unknown"])
+    words.append(f"{tokens.unknown} unknown")
+    if tokens.truncated_at is not None:
+        words.append(f"the model reads {count(tokens.truncated_at, 'token')} at most")
+    return " · ".join(words)

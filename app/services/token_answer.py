@@ -29,5 +29,6 @@ def _read(path: Path) -> Tokens:
         characters=rest.get("characters", 0),
         words=rest.get("words", 0),
         unknown=rest.get("unknown", 0),
+        truncated_at=rest.get("truncated_at"),
         stored_truncation=rest.get("stored_truncation", ""),
     )

@@ -72,6 +72,14 @@ def test_words_among_the_ids_are_refused_in_one_sentence(qtbot, panel: Panel):
     qtbot.waitUntil(lambda: "whole numbers" in panel.decoded.text())
 
 
+def test_an_answer_about_ids_that_are_gone_is_not_shown(panel: Panel):
+    panel.decode_ids.setText("101")
+    panel._ask_text()
+    panel.decode_ids.setText("")
+    panel._ask_text()
+    assert not panel._open["decode"].open
+
+
 def test_the_demo_model_is_offered_and_a_path_may_be_typed(panel: Panel):
     assert Path(panel.tokenizer()).name == "bert-tiny"
     panel.choice.setEditText("/somewhere/model")
@@ -87,12 +95,13 @@ def test_stored_truncation_is_mentioned(panel: Panel):
 
 def test_a_long_answer_comes_as_a_file_and_the_file_goes(panel: Panel, tmp_path: Path):
     columns = {"id": [5], "piece": ["a"], "text": ["a"], "start": [0], "end": [1], "special": [False]}
-    table = pa.table(columns).replace_schema_metadata({"answer": '{"characters": 1, "words": 1}'})
+    table = pa.table(columns).replace_schema_metadata({"answer": '{"characters": 1, "words": 1, "truncated_at": 512}'})
     path = tmp_path / "answer.arrow"
     with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     panel._on_tokens(ArrowAnswer(str(path)))
     assert panel.ids.toPlainText() == "5"
+    assert panel.counts.text().endswith("the model reads 512 tokens at most")
     assert not path.exists()
 
 
