@@ -67,6 +67,7 @@ class Findings(QObject):
 
     def everything_changed(self) -> None:
         """Another spec: ask about all of it, at once."""
+        self._conversion.cancel()
         for inquiry in (self._preview, self._description, self._plan):
             inquiry.ask_now()
         self.changed.emit()
@@ -82,6 +83,7 @@ class Findings(QObject):
         """Another model."""
         self.model = None
         self.problems.pop("model", None)
+        self._conversion.cancel()
         self._description.ask_soon()
         self.something_changed()
 
@@ -100,6 +102,7 @@ class Findings(QObject):
     def convert(self) -> None:
         """The person has agreed to convert the model's weights once."""
         self._conversions.add(str(self._draft.get("model.name_or_path")))
+        self._description.cancel()
         self._conversion.ask_now()
 
     def trusts_model(self) -> bool:

@@ -32,13 +32,9 @@ class Inquiry(QObject):
         self._timer = QTimer(self, singleShot=True, interval=delay_ms)
         self._timer.timeout.connect(self.ask_now)
 
-    @property
-    def open(self) -> bool:
-        """Whether an answer is awaited or a question is about to be asked."""
-        return self._timer.isActive() or (self._ticket is not None and self._ticket.open)
-
     def ask_soon(self) -> None:
-        """Something has changed."""
+        """Something has changed, so an answer that is still to come would be about something else."""
+        self.cancel()
         self._timer.start()
 
     def ask_now(self) -> None:

@@ -123,7 +123,10 @@ class ModelCard(Card):
 
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""
-        self._chosen = str(draft.get("model.name_or_path") or "")
+        chosen = str(draft.get("model.name_or_path") or "")
+        if chosen != self._chosen:
+            self.show_nothing()
+        self._chosen = chosen
         if self.name.currentText() != self._chosen:
             self.name.setCurrentText(self._chosen)
         self.name.setToolTip(self._chosen or HINT)
@@ -132,6 +135,8 @@ class ModelCard(Card):
         """As if a person had chosen it."""
         if name != self._chosen:
             self._chosen = name
+            # What is known, and what can be agreed to, belongs to the model before.
+            self.show_nothing()
             self.name.setCurrentText(name)
             self.changed.emit("model.name_or_path", name)
 
@@ -153,20 +158,21 @@ class ModelCard(Card):
         """Show a mistake that belongs to this card; says whether it does."""
         if not field.startswith("model"):
             return False
-        self.show_problem(sentence)
+        self._say("error", sentence)
         return True
 
     # What it is
 
     def show_nothing(self) -> None:
-        """No model is chosen."""
+        """Nothing is known of the model, or none is chosen."""
         for widget in (self._facts, self.notes, self.pill, self.bar):
             widget.hide()
         self.state.setText("")
         self._say("", "")
 
     def show_reading(self, progress: Progress | None = None) -> None:
-        """The model is being looked at, downloaded or converted."""
+        """The model is being looked at, downloaded or converted; meanwhile there is nothing to agree to."""
+        self._say("", "")
         self.state.setText(progress.text if progress and progress.text else "Looking…")
         self.bar.setVisible(progress is not None)
         if progress is not None:
@@ -174,9 +180,7 @@ class ModelCard(Card):
 
     def show_problem(self, sentence: str) -> None:
         """The model cannot be used."""
-        self.state.setText("")
-        self.bar.hide()
-        self.pill.hide()
+        self.show_nothing()
         self._say("error", sentence)
 
     def show_description(self, model: ModelDescription, trusted: bool) -> None:

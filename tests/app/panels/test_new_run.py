@@ -287,3 +287,29 @@ def test_a_spec_alone_is_no_consent_to_run_code(qtbot, panel):
     panel.cards.model.choose(MODEL)
     assert panel.draft.get("model.revision", "main") == "main"
     assert panel.draft.get("model.trust_remote_code") is not True
+
+
+def test_an_answer_about_data_that_were_changed_is_not_taken(qtbot, panel):
+    panel.cards.data.train.choose(TRAIN)
+    panel.findings._preview.ask_now()
+    asked = panel.findings._preview._ticket
+    panel.change("data.train", "/nowhere/data.csv")
+    assert not asked.open
+
+
+def test_nothing_can_be_agreed_to_while_another_model_is_looked_at(qtbot, panel):
+    panel.cards.model.choose("/models/old-weights")
+    qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
+    panel.cards.model.choose("/some/nowhere")
+    assert not panel.cards.model.convert.isVisible()
+    qtbot.waitUntil(lambda: "There is no model" in panel.cards.model.banner.text())
+    assert not panel.cards.model._facts.isVisible()
+
+
+def test_a_conversion_that_is_overtaken_says_nothing_of_the_new_model(qtbot, panel):
+    panel.cards.model.choose("/models/old-weights")
+    qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
+    panel.cards.model.convert.click()
+    converting = panel.findings._conversion._ticket
+    panel.cards.model.choose(MODEL)
+    assert not converting.open
