@@ -103,7 +103,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
         metric=metric,
         best=_best(state, metric),
         started=state.started,
-        seconds=_seconds(state),
+        seconds=state.seconds_spent,
         step=state.step,
         total_steps=state.total_steps,
         message=outcome.message,
@@ -115,12 +115,6 @@ def _best(state: RunState, metric: str) -> float | None:
     if state.finished is not None and metric in state.finished.metrics:
         return state.finished.metrics[metric]
     return state.best.metrics.get(metric) if state.best else state.last_metric(metric)
-
-
-def _seconds(state: RunState) -> float | None:
-    if state.started is None or state.last_time is None:
-        return None
-    return max(0.0, state.last_time - state.started)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

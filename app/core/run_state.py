@@ -1,18 +1,16 @@
 """Owns the state of one run as a fold over its events; what a window shows is read from here."""
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import wording
+from app.core.pace import Pace
 from app.core.series import Series
 from backend.contract import events
 from backend.contract.events import AnyEvent
 
-RECENT_STEPS = 50
-"""Steps whose duration makes the ETA."""
 STEP_LINE_SECONDS = 2.0
 """At most one journal line about steps in this time of the run."""
 
@@ -55,11 +53,7 @@ class RunState:
     stage_unit: str = ""
     step: int = 0
     epoch: float = 0.0
-    rows_seen: int = 0
-    tokens_seen: int = 0
     plan: events.PlanMade | None = None
-    loaded: events.ModelLoaded | None = None
-    exported: events.ModelExported | None = None
     finished: events.RunFinished | None = None
     memory: events.MemoryMeasured | None = None
     best: events.EvaluationFinished | None = None
@@ -74,9 +68,8 @@ class RunState:
     answered: list[events.RequestAnswered] = field(default_factory=list)
     resumes: list[Resume] = field(default_factory=list)
     journal: list[JournalLine] = field(default_factory=list)
-    _step_seconds: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_STEPS))
-    _other_seconds: float = 0.0
-    _steps_of_attempt: int = 0
+    pace: Pace = field(default_factory=Pace)
+    _idle_seconds: float = 0.0
     _step_line_time: float = 0.0
 
     def __post_init__(self) -> None:
@@ -105,8 +98,8 @@ class RunState:
         """Take one event, in the order of the file. A type that this version does not know changes nothing."""
         handler = self._apply.get(type(event))
         if handler is not None:
-            self.last_time = event.time
             handler(event)
+            self.last_time = event.time
 
     def apply_all(self, many: Iterable[AnyEvent]) -> None:
         """Take several events."""
@@ -130,20 +123,29 @@ class RunState:
     @property
     def fraction(self) -> float | None:
         """Progress of the present stage between 0 and 1; of all steps while training; None where unknown."""
+        if self.stage in ("training", "") or self.finished is not None:
+            return self.fraction_of_steps
+        return min(1.0, self.stage_done / self.stage_total) if self.stage_total else None
+
+    @property
+    def fraction_of_steps(self) -> float | None:
+        """Progress of the whole run between 0 and 1; None before its plan is known."""
         if self.finished is not None and self.finished.state == "finished":
             return 1.0
-        if self.stage in ("training", "") and self.total_steps:
-            return min(1.0, self.step / self.total_steps)
-        return min(1.0, self.stage_done / self.stage_total) if self.stage_total else None
+        return min(1.0, self.step / self.total_steps) if self.total_steps else None
 
     @property
     def eta_seconds(self) -> float | None:
         """Seconds of training that are left, from recent steps and what evaluations and checkpoints took."""
-        left = self.total_steps - self.step
-        if self.finished is not None or not self._step_seconds or left <= 0:
+        left, seconds = self.total_steps - self.step, self.pace.seconds_per_step
+        return None if self.finished is not None or seconds is None or left <= 0 else left * seconds
+
+    @property
+    def seconds_spent(self) -> float | None:
+        """How long the run has been carried by a process; the time between its attempts does not count."""
+        if self.started is None or self.last_time is None:
             return None
-        beside = self._other_seconds / max(self._steps_of_attempt, 1)
-        return left * (sum(self._step_seconds) / len(self._step_seconds) + beside)
+        return max(0.0, self.last_time - self.started - self._idle_seconds)
 
     @property
     def main_metric(self) -> str:
@@ -174,14 +176,14 @@ class RunState:
 
     def _run_resumed(self, event: events.RunResumed) -> None:
         self.attempt = event.attempt
+        self._idle_seconds += max(0.0, event.time - (self.last_time or event.time))
         self.versions = event.versions or self.versions
         self.device, self.precision = event.device or self.device, event.precision or self.precision
         self.resumes.append(Resume(event.attempt, event.from_step))
         self._forget_after(event.from_step)
-        self.finished, self.exported, self.memory = None, None, None
+        self.finished, self.memory = None, None
         self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
-        self._step_seconds.clear()
-        self._other_seconds, self._steps_of_attempt = 0.0, 0
+        self.pace = Pace()
         self._note(event, f"Attempt {event.attempt} continues after step {event.from_step}")
 
     def _forget_after(self, step: int) -> None:
@@ -190,7 +192,7 @@ class RunState:
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
         self.checkpoints = {saved: event for saved, event in self.checkpoints.items() if saved <= step}
         self.predictions = {}
-        self.best = next((one for one in reversed(self.evaluations) if one.is_best), None)
+        self.best = next((one for one in reversed(self.evaluations) if _is_best(one)), None)
         self.step = min(self.step, step)
         if self.plan and self.plan.steps_per_epoch:
             self.epoch = self.step / self.plan.steps_per_epoch
@@ -214,7 +216,6 @@ class RunState:
         self._note(event, f"{text} ({', '.join(event.places[:3])})" if event.places else text, "warning")
 
     def _model_loaded(self, event: events.ModelLoaded) -> None:
-        self.loaded = event
         self._note(event, f"{event.architecture}: {wording.short_count(event.parameters)} parameters")
 
     def _plan_made(self, event: events.PlanMade) -> None:
@@ -224,18 +225,15 @@ class RunState:
     def _step_finished(self, event: events.StepFinished) -> None:
         step, seconds = event.step, event.seconds
         self.step, self.epoch = step, event.epoch
-        self.rows_seen += event.rows
-        self.tokens_seen += event.tokens
         self._add("learning_rate", step, event.learning_rate)
         if event.loss is not None:
             self._add("loss", step, event.loss)
         if event.gradient_norm is not None:
             self._add("gradient_norm", step, event.gradient_norm)
         if seconds > 0:
-            self._step_seconds.append(seconds)
             self._add("rows_per_second", step, event.rows / seconds)
             self._add("tokens_per_second", step, event.tokens / seconds)
-        self._steps_of_attempt += 1
+        self.pace.add_step(event)
         if event.time - self._step_line_time >= STEP_LINE_SECONDS:
             self._step_line_time = event.time
             self._note(event, wording.step_line(event))
@@ -253,19 +251,19 @@ class RunState:
             self._add("device_memory_mb", event.step, event.device_memory_mb)
 
     def _evaluation_finished(self, event: events.EvaluationFinished) -> None:
-        self._other_seconds += event.seconds
+        self.pace.add_other(event.seconds)
         self.evaluations.append(event)
         for name, value in event.metrics.items():
             if value is None or not math.isfinite(value):
                 continue
             key = name if event.split == "validation" else f"{event.split}/{name}"
             self.metric_series.setdefault(key, Series()).append(event.step, value)
-        if event.is_best and event.split == "validation":
+        if _is_best(event):
             self.best = event
         self._note(event, wording.evaluation_line(event))
 
     def _checkpoint_saved(self, event: events.CheckpointSaved) -> None:
-        self._other_seconds += event.seconds
+        self.pace.add_other(event.seconds)
         self.checkpoints[event.step] = event
         self._note(event, f"Checkpoint at step {event.step}{' (best)' if event.is_best else ''}")
 
@@ -281,7 +279,6 @@ class RunState:
         self._note(event, event.message, "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
-        self.exported = event
         self._note(event, f"Model written to {event.folder}")
 
     def _predictions_written(self, event: events.PredictionsWritten) -> None:
@@ -295,3 +292,7 @@ class RunState:
 
     def _note(self, event: events.Event, text: str, kind: str = "info") -> None:
         self.journal.append(JournalLine(event.time, text, kind))
+
+
+def _is_best(evaluation: events.EvaluationFinished) -> bool:
+    return evaluation.is_best and evaluation.split == "validation"

@@ -42,7 +42,8 @@ def count(value: int, noun: str) -> str:
 def short_count(value: float) -> str:
     """Parameters and tokens: `4.4 M`, `1.3 B`."""
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
+        # What would be rounded to a thousand of one unit is one of the next.
+        if value >= 0.9995 * size:
             return f"{value / size:.3g} {unit}"
     return f"{value:.0f}"
 

@@ -32,8 +32,8 @@ class Progress(QWidget):
     def show_state(self, state: RunState, outcome: Outcome, is_caught_up: bool) -> None:
         """Take over what has changed."""
         fraction = state.fraction
-        if is_caught_up and not outcome.alive and fraction is None:
-            fraction = 0.0
+        if is_caught_up and not outcome.alive:
+            fraction = state.fraction_of_steps or 0.0
         self.bar.set_fraction(fraction, BARS.get(outcome.state, "accent"))
         _set(self.stage, stage_words(state, outcome) if is_caught_up else "Reading the run…")
         left = state.eta_seconds if outcome.alive else None

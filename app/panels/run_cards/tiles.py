@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 from app.core import wording
 from app.core.outcome import Outcome
 from app.core.run_state import RunState
+from app.core.series import Series
 from app.widgets.kpi import KpiTile
 
 CAPTIONS = {
@@ -46,8 +47,8 @@ class Tiles(QWidget):
         total = f"of {wording.grouped(state.total_steps)}" if state.total_steps else "\u00a0"
         epochs = f" · epoch {state.epoch:.1f} of {state.plan.epochs:g}" if state.plan else ""
         self.tiles["step"].set_value(wording.grouped(state.step), total + epochs)
-        tokens = f"{wording.rate(_recent(state, 'tokens_per_second'))} tokens / s"
-        self.tiles["speed"].set_value(wording.rate(_recent(state, "rows_per_second")), tokens)
+        tokens = f"{wording.rate(state.pace.tokens_per_second)} tokens / s"
+        self.tiles["speed"].set_value(wording.rate(state.pace.rows_per_second), tokens)
         rate = state.series.get("learning_rate")
         norm = state.series.get("gradient_norm")
         steepness = f"gradient norm {wording.number(norm.last, 2)}" if norm else "\u00a0"
@@ -57,11 +58,11 @@ class Tiles(QWidget):
 
     def _show_losses(self, state: RunState) -> None:
         loss = state.series.get("loss")
-        mean = f"{wording.number(_recent(state, 'loss'))} recent mean" if loss else "\u00a0"
+        mean = f"{wording.number(_recent_mean(loss))} recent mean" if loss else "\u00a0"
         self.tiles["loss"].set_value(wording.number(loss.last if loss else None), mean)
-        evaluated = state.evaluations[-1].step if state.evaluations else None
-        where = f"at step {wording.grouped(evaluated)}" if evaluated is not None else "not evaluated yet"
-        self.tiles["evaluation_loss"].set_value(wording.number(state.last_metric("loss")), where)
+        evaluated = state.metric_series.get("loss")
+        where = f"at step {wording.grouped(int(evaluated.xs[-1]))}" if evaluated else "not evaluated yet"
+        self.tiles["evaluation_loss"].set_value(wording.number(evaluated.last if evaluated else None), where)
 
     def _show_metric(self, state: RunState) -> None:
         name, tile = state.main_metric, self.tiles["metric"]
@@ -86,10 +87,7 @@ class Tiles(QWidget):
             self.tiles["memory"].set_value(wording.megabytes(memory.memory_mb), where)
 
     def _show_time(self, state: RunState, outcome: Outcome) -> None:
-        tile = self.tiles["eta"]
-        spent = None
-        if state.started is not None and state.last_time is not None:
-            spent = state.last_time - state.started
+        tile, spent = self.tiles["eta"], state.seconds_spent
         if outcome.alive:
             tile.set_caption("Time left")
             tile.set_value(wording.duration(state.eta_seconds), f"{wording.duration(spent)} so far")
@@ -112,8 +110,7 @@ class Tiles(QWidget):
             self._grid.setColumnStretch(column, 1 if column < columns else 0)
 
 
-def _recent(state: RunState, name: str, points: int = 20) -> float | None:
+def _recent_mean(series: Series, points: int = 20) -> float:
     """The mean of the last points: single steps jump."""
-    series = state.series.get(name)
-    last = series.ys[-points:] if series else []
-    return sum(last) / len(last) if last else None
+    last = series.ys[-points:]
+    return sum(last) / len(last)

@@ -1,7 +1,5 @@
 """The fold over a run's events."""
 
-import time
-
 import pytest
 
 from app.core.run_state import RunState
@@ -157,16 +155,32 @@ def test_warnings_skipped_rows_checkpoints_and_predictions_are_kept():
     assert state.predictions["validation"].rows == 3
 
 
-@pytest.mark.slow
-def test_two_hundred_thousand_steps_fold_quickly_and_in_small_slices():
-    many = [step(number) for number in range(1, 200_001)]
-    state = RunState()
-    state.apply(plan(200_000))
-    slices = []
-    for start in range(0, len(many), 500):
-        before = time.process_time()
-        state.apply_all(many[start : start + 500])
-        slices.append(time.process_time() - before)
-    assert state.step == 200_000
-    assert sum(slices) < 2.0
-    assert sorted(slices)[len(slices) * 99 // 100] < 0.006
+def test_an_evaluation_before_the_first_step_is_not_expected_again():
+    state = folded(plan(100), evaluation(0, 0.5), *[step(number, seconds=0.5) for number in range(1, 3)])
+    assert state.eta_seconds == pytest.approx(98 * 0.5)
+
+
+def test_speed_is_that_of_the_recent_steps_together():
+    state = folded(plan(), step(1, seconds=0.1), step(2, seconds=0.9))
+    assert state.pace.rows_per_second == pytest.approx(16)
+    assert state.pace.tokens_per_second == pytest.approx(128)
+
+
+def test_the_time_between_two_attempts_is_not_spent():
+    state = folded(
+        events.RunStarted(time=100.0, name="n", task="t", model="m"),
+        step(1, at=110.0),
+        events.RunFinished(time=111.0, state="paused", step=1),
+        events.RunResumed(time=9000.0, attempt=2, from_step=1),
+        step(2, at=9004.0),
+    )
+    assert state.seconds_spent == pytest.approx(15)
+
+
+def test_a_run_that_ended_early_shows_how_far_its_steps_came():
+    state = folded(plan(100), *[step(number) for number in range(1, 26)])
+    state.apply(events.StageStarted(time=200.0, stage="predicting", total=10, unit="rows"))
+    state.apply(events.StageProgress(time=201.0, stage="predicting", done=10, total=10))
+    assert state.fraction == 1.0
+    state.apply(events.RunFinished(time=202.0, state="stopped", step=25))
+    assert state.fraction == pytest.approx(0.25)

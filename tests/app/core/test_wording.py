@@ -1,0 +1,19 @@
+"""Numbers as people read them."""
+
+import pytest
+
+from app.core import wording
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(950, "950"), (4_386_178, "4.39 M"), (999_499, "999 k"), (999_700, "1 M"), (1.3e9, "1.3 B")]
+)
+def test_large_counts_are_short(value: float, text: str):
+    assert wording.short_count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(8, "8 s"), (59.7, "1 min 00 s"), (260, "4 min 20 s"), (11_100, "3 h 05 min"), (None, "–")]
+)
+def test_durations_have_two_units_at_most(seconds: float | None, text: str):
+    assert wording.duration(seconds) == text
