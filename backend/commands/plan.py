@@ -40,7 +40,7 @@ def _in_words(plan: "RunPlan") -> str:
     lines = [
         f"rows       {plan.rows:,} ({plan.features:,} features)",
         f"steps      {plan.total_steps:,} of {plan.batch_size} rows ({plan.steps_per_epoch:,} an epoch)",
-        f"batch      {plan.micro_batch_size} rows per pass, {plan.accumulation} passes a step",
+        f"batch      {plan.micro_batch_size} rows per pass, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
         f"tokens     {plan.tokens_per_epoch:,} an epoch",
         f"model      {plan.parameters:,} parameters, {plan.trainable:,} trained",
         f"device     {plan.device}, {plan.precision} ({plan.precision_reason})",
