@@ -91,8 +91,8 @@ class Panel(QWidget):
         return self.watcher.folder.path if self.watcher else None
 
     def show_run(self, path: str) -> None:
-        """Show another run; showing the present one again changes nothing."""
-        if self.watcher is not None and self.path == Path(path):
+        """Show another run; showing the present one again changes nothing, unless its folder was gone."""
+        if self.watcher is not None and self.path == Path(path) and not self.watcher.is_gone:
             self.watcher.look_now()
             return
         self._drop_watcher()
@@ -148,7 +148,6 @@ class Panel(QWidget):
     # How it stands
 
     def _on_outcome(self, outcome: Outcome) -> None:
-        self.controls.resuming = self.controls.resuming and not outcome.alive
         if not outcome.alive:
             self.controls.waiting.clear()
         self._show_outcome()
@@ -203,17 +202,22 @@ class Panel(QWidget):
             return
         self.controls.resuming = True
         self._show_buttons()
-        self._context.jobs.resume(self.watcher.folder.path, self._on_resumed, self._on_not_resumed)
+        watcher = self.watcher
+        self._context.jobs.resume(
+            watcher.folder.path,
+            lambda _: self._on_resume_answered(watcher),
+            lambda sentence: self._on_resume_answered(watcher, sentence),
+        )
 
-    def _on_resumed(self, path: str) -> None:
-        if self.watcher is not None and Path(path) == self.path:
-            self.watcher.look_now()
-
-    def _on_not_resumed(self, sentence: str) -> None:
+    def _on_resume_answered(self, watcher: RunWatcher, mistake: str = "") -> None:
+        if mistake:
+            self.message.emit("error", mistake)
+        if watcher is not self.watcher:
+            return
+        # Not only once it is seen alive: it may end in the same way again before anybody looks.
         self.controls.resuming = False
-        self.message.emit("error", sentence)
-        if self.watcher is not None:
-            self._show_buttons()
+        watcher.look_now()
+        self._show_buttons()
 
     def _on_predictions(self) -> None:
         if self.path is not None:

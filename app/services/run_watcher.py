@@ -45,6 +45,7 @@ class RunWatcher(QObject):
         self.state = RunState()
         self.outcome = Outcome("starting")
         self.is_caught_up = False
+        self.is_gone = False
         self._offset = 0
         self._log_offset: int | None = None
         self._life_looked = 0.0
@@ -63,6 +64,7 @@ class RunWatcher(QObject):
     def _on_tick(self) -> None:
         if not self.folder.exists():
             self._timer.stop()
+            self.is_gone = True
             self.vanished.emit(f"The folder of this run is gone: {self.folder.path}")
             return
         more = self._drain()

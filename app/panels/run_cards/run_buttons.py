@@ -38,7 +38,7 @@ class RunButtons(QWidget):
         self.pill = Pill()
         self.waiting: dict[str, int] = {}
         """Kind of a request that was not answered yet → how many answers of its kind there were before."""
-        self.resuming = False
+        self.resuming = self._is_gone = False
         self.buttons = {
             "duplicate": IconButton("Duplicate", "copy"),
             "predictions": IconButton("Predictions", "target"),
@@ -59,20 +59,23 @@ class RunButtons(QWidget):
 
     def forget(self) -> None:
         """Another run, or another life of it."""
-        self.waiting, self.resuming = {}, False
+        self.waiting, self.resuming, self._is_gone = {}, False, False
 
     def show_outcome(self, outcome: Outcome) -> None:
         """The state as a word."""
         self.pill.set(outcome.title, PILLS.get(outcome.state, "neutral"))
 
     def show_gone(self) -> None:
-        """The run's folder is no more."""
+        """The run's folder is no more, so nothing can be asked of it until another run is shown."""
+        self._is_gone = True
         self.pill.set("Gone", "danger")
         for button in self.buttons.values():
             button.setVisible(False)
 
     def show_usable(self, outcome: Outcome, is_caught_up: bool, has_predictions: bool) -> None:
         """Offer what can be done now."""
+        if self._is_gone:
+            return
         for kind, (words, doing, _) in REQUESTS.items():
             button = self.buttons[kind]
             button.setVisible(outcome.alive)

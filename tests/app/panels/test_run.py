@@ -153,6 +153,51 @@ def test_a_folder_that_is_deleted_is_said(qtbot, shown):
     assert panel.controls.pill.text() == "Gone"
 
 
+def test_nothing_can_be_asked_of_a_deleted_folder_when_more_is_drawn(qtbot, shown):
+    panel = shown("sentiment-lost")
+    with qtbot.waitSignal(panel.message):
+        shutil.rmtree(panel.path)
+    panel._show_state()
+    assert not any(button.isVisible() for button in panel.controls.buttons.values())
+
+
+def test_a_folder_that_came_back_is_shown_again(qtbot, shown, runs: Path):
+    panel = shown("sentiment-lost")
+    (runs / "sentiment-lost").rename(runs / "aside")
+    qtbot.waitUntil(lambda: panel.controls.pill.text() == "Gone")
+    (runs / "aside").rename(runs / "sentiment-lost")
+    panel.show_run(str(runs / "sentiment-lost"))
+    qtbot.waitUntil(lambda: panel.controls.pill.text() == "Lost")
+    assert panel.controls.buttons["resume"].isVisible()
+
+
+class PendingResume:
+    """Keeps what is to be called when a resume is answered."""
+
+    def resume(self, run, on_started, on_error) -> None:
+        self.on_started, self.on_error = on_started, on_error
+
+
+def test_a_resume_that_ends_in_the_same_way_may_be_tried_again(context, shown, monkeypatch):
+    panel, pending = shown("sentiment-failed"), PendingResume()
+    monkeypatch.setattr(context.jobs, "resume", pending.resume)
+    panel.controls.buttons["resume"].click()
+    assert panel.controls.buttons["resume"].text() == "Resuming…"
+    pending.on_started(str(panel.path))
+    assert panel.controls.buttons["resume"].isEnabled()
+
+
+def test_a_refused_resume_of_another_run_leaves_this_one_alone(qtbot, context, shown, monkeypatch):
+    panel, pending = shown("sentiment-failed"), PendingResume()
+    monkeypatch.setattr(context.jobs, "resume", pending.resume)
+    panel.controls.buttons["resume"].click()
+    refuse = pending.on_error
+    shown("sentiment-lost").controls.buttons["resume"].click()
+    with qtbot.waitSignal(panel.message):
+        refuse("The disk is full.")
+    assert not panel.controls.buttons["resume"].isEnabled()
+
+
 def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
     panel = shown("sentiment-finished")
     other = Panel(context)
