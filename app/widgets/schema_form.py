@@ -57,14 +57,21 @@ class FieldRow:
 
     def read(self) -> str:
         """Take the editor's value over; returns the mistake, in which case the old value stays."""
-        try:
-            value = self.editor.value()
-        except NotUsableError as error:
-            return str(error)
-        mistake = self.field.mistake(value)
+        value, mistake = self._looked_at()
         if not mistake:
             self.value = value
         return mistake
+
+    def own_mistake(self) -> str:
+        """What is wrong with what the editor shows; takes nothing over, as nobody would be told."""
+        return self._looked_at()[1]
+
+    def _looked_at(self) -> tuple[Any, str]:
+        try:
+            value = self.editor.value()
+        except NotUsableError as error:
+            return None, str(error)
+        return value, self.field.mistake(value)
 
     def mark(self, sentence: str) -> None:
         """Show a mistake at the field; empty takes it away."""
@@ -208,7 +215,7 @@ class SchemaForm(QWidget):
     def clear_marks(self) -> None:
         """Take away the mistakes that were said from outside; what cannot be read stays marked."""
         for row in self._rows.values():
-            row.mark(row.read())
+            row.mark(row.own_mistake())
         self.mistakes_changed.emit()
 
     def _own(self, key: str) -> str:

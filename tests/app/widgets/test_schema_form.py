@@ -1,3 +1,5 @@
+"""The form that is made from a JSON Schema alone."""
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
@@ -91,6 +93,15 @@ def test_a_mapping_is_written_as_yaml(qtbot, styled):
     with qtbot.waitSignal(form.changed):
         text.setPlainText("num_hidden_layers: 4")  # type: ignore[attr-defined]
     assert form.values()["config"] == {"num_hidden_layers": 4}
+
+
+def test_a_mapping_that_is_just_written_is_told_although_marks_are_cleared(qtbot, styled):
+    form = SchemaForm(ModelSection.model_json_schema(), "model")
+    qtbot.addWidget(form)
+    with qtbot.waitSignal(form.changed) as signal:
+        form.editor("config").target.setPlainText("num_hidden_layers: 4")  # type: ignore[attr-defined]
+        form.clear_marks()
+    assert signal.args == ["model.config", {"num_hidden_layers": 4}]
 
 
 def test_a_changed_field_offers_its_default_back(qtbot, form: SchemaForm):
