@@ -88,7 +88,7 @@ class BackendClient(QObject):
         self._half_line = b""
         self._deaths = 0
         self._state = "stopped"
-        self._closing = False
+        self._closing = self._leaving = False
         self.last_words: deque[str] = deque(maxlen=200)
         """The helper's stderr, for reports."""
 
@@ -150,6 +150,7 @@ class BackendClient(QObject):
     def restart(self) -> None:
         """Start the helper anew, for example because the cache folder was changed. Open questions are asked again."""
         if self._process is not None:
+            self._leaving = True
             self._process.closeWriteChannel()
 
     # The process
@@ -201,6 +202,18 @@ class BackendClient(QObject):
             process.deleteLater()
         if self._closing:
             return
+        given_up = [] if self._leaving else self._given_up()
+        self._leaving = False
+        if self._questions:
+            self._start("restarting")
+        else:
+            self._deaths = 0
+            self._set_state("stopped")
+        for question in given_up:
+            question.on_error(queries.Mistake(self._epitaph(question.request.query)))
+
+    def _given_up(self) -> list[_Question]:
+        """Questions that have seen the helper die before, or all where it only dies; the others are asked again."""
         self._deaths += 1
         given_up = [
             self._questions.pop(number)
@@ -209,13 +222,7 @@ class BackendClient(QObject):
         ]
         for question in self._questions.values():
             question.deaths += 1
-        if self._questions:
-            self._start("restarting")
-        else:
-            self._deaths = 0
-            self._set_state("stopped")
-        for question in given_up:
-            question.on_error(queries.Mistake(self._epitaph(question.request.query)))
+        return given_up
 
     def _epitaph(self, query: str) -> str:
         words = last_line("\n".join(self.last_words))

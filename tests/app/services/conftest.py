@@ -41,6 +41,11 @@ for line in sys.stdin:
         sys.exit("cannot go on")
     elif query == "pid":
         say(answer=os.getpid())
+    elif query == "third_life":
+        with open(arguments["lives"], "a") as lives:
+            lives.write("x")
+        if len(open(arguments["lives"]).read()) == 3:
+            say(answer="at last")
 """
 
 

@@ -123,6 +123,16 @@ def test_a_helper_that_is_killed_while_asked_answers_all_the_same(qtbot, client)
     assert client.process_id != first.answers[0]
 
 
+def test_a_wanted_restart_is_no_death(qtbot, client, tmp_path: Path):
+    lives = tmp_path / "lives"
+    said = asked(client, "third_life", lives=str(lives))
+    for count in (1, 2):
+        qtbot.waitUntil(lambda count=count: lives.exists() and len(lives.read_text()) == count)
+        client.restart()
+    qtbot.waitUntil(said)
+    assert (said.answers, said.mistakes) == (["at last"], [])
+
+
 def test_a_helper_that_cannot_start_is_reported(qtbot, tmp_path: Path):
     from PySide6.QtCore import QProcess
 
