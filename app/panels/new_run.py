@@ -78,7 +78,7 @@ class Panel(QWidget):
         self.cards.model.trust_agreed.connect(self._on_trust)
         self.cards.cost.start_asked.connect(self.start)
         self.starting.changed.connect(self._on_starting)
-        self.starting.started.connect(self._on_started)
+        self.starting.started.connect(self.run_started)
         self.starting.refused.connect(self._on_refused)
         self.cards.cost.copy_asked.connect(self.copy_command)
         self.findings.changed.connect(self._show_reason)
@@ -112,6 +112,7 @@ class Panel(QWidget):
 
     def shown(self) -> None:
         """A download or a run may have brought models since the page was last seen."""
+        self._offer_models()
         if self.catalog is not None:
             self._ask_cached_models()
 
@@ -279,10 +280,6 @@ class Panel(QWidget):
     def _on_starting(self, busy: bool) -> None:
         self.cards.cost.show_starting(busy)
         self._show_reason()
-
-    def _on_started(self, path: str) -> None:
-        self._offer_models()
-        self.run_started.emit(path)
 
     def _on_refused(self, sentence: str) -> None:
         key = sentence.partition(":")[0]

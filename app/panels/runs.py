@@ -1,5 +1,6 @@
 """Owns the Runs page: every run of this user, found again after each start."""
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QUrl, Signal
@@ -42,6 +43,7 @@ class Panel(QWidget):
         super().__init__(parent)
         self._context = context
         self._question: QMessageBox | None = None
+        self._resuming: set[Path] = set()
         self.header = PageHeader("Runs")
         self.search = QLineEdit(placeholderText="Search name, model, data or state", clearButtonEnabled=True)
         self.search.setFixedWidth(300)
@@ -113,7 +115,7 @@ class Panel(QWidget):
     def _on_chosen(self, run: RunSummary | None) -> None:
         usable = {
             "open": run is not None,
-            "resume": run is not None and run.resumable,
+            "resume": run is not None and run.resumable and run.path not in self._resuming,
             "stop": run is not None and run.alive,
             "predictions": run is not None and run.has_predictions,
             "duplicate": run is not None,
@@ -133,14 +135,24 @@ class Panel(QWidget):
 
     def _on_resume(self) -> None:
         if run := self.table.chosen():
-            self.buttons["resume"].setEnabled(False)
-            self._context.jobs.resume(run.path, self._on_started, self._on_refused)
+            self._resuming.add(run.path)
+            self._on_chosen(run)
+            self._context.jobs.resume(
+                run.path,
+                lambda path: self._on_resumed(run.path, path),
+                lambda sentence: self._on_refused(run.path, sentence),
+            )
+
+    def _on_resumed(self, asked: Path, path: str) -> None:
+        self._resuming.discard(asked)
+        self._on_started(path)
 
     def _on_started(self, path: str) -> None:
         self._context.library_watcher.look_now()
         self.run_selected.emit(path)
 
-    def _on_refused(self, sentence: str) -> None:
+    def _on_refused(self, asked: Path, sentence: str) -> None:
+        self._resuming.discard(asked)
         self._on_chosen(self.table.chosen())
         self.message.emit("error", sentence)
 
@@ -175,6 +187,7 @@ class Panel(QWidget):
         delete = question.addButton("Move to trash", QMessageBox.ButtonRole.DestructiveRole)
         question.setDefaultButton(question.addButton("Keep", QMessageBox.ButtonRole.RejectRole))
         delete.clicked.connect(lambda: self.delete(run))
+        question.finished.connect(question.deleteLater)
         question.open()
 
     def delete(self, run: RunSummary) -> None:

@@ -72,7 +72,9 @@ class Panel(QWidget):
     def _look_card(self) -> Card:
         card = Card("Appearance")
         self.theme_group, row = chips([title for title, _ in THEMES])
-        chosen = [value for _, value in THEMES].index(self._context.preferences.theme or "system")
+        present = self._context.preferences.theme
+        # A file of another version may name a theme that is not here; the first one follows the system.
+        chosen = next((place for place, (_, value) in enumerate(THEMES) if value == present), 0)
         self.theme_group.button(chosen).setChecked(True)
         self.theme_group.idClicked.connect(self._on_theme_chosen)
         row.addStretch(1)

@@ -26,7 +26,8 @@ class LibraryWatcher(QObject):
         self._timer.start()
 
     def look_now(self) -> None:
-        """Look at once instead of at the next interval."""
+        """Look at once and from the beginning: what was already read may have changed."""
+        self._look = None
         self._timer.start(0)
 
     def stop(self) -> None:

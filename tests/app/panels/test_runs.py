@@ -104,6 +104,18 @@ def test_deleting_a_living_run_is_refused(qtbot, panel, alive):
     assert alive.path.exists()
 
 
+def test_a_run_is_resumed_once_however_often_the_list_changes(qtbot, panel, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "resume", lambda *words: asked.append(words))
+    choose(panel, "sentiment-lost")
+    panel.buttons["resume"].click()
+    panel._show_runs()
+    assert not panel.buttons["resume"].isEnabled()
+    with qtbot.waitSignal(panel.message):
+        asked[0][2]("The disk is full.")
+    assert panel.buttons["resume"].isEnabled()
+
+
 def test_a_run_is_deleted_after_a_question(qtbot, panel, trash):
     choose(panel, "sentiment-failed")
     path = panel.table.chosen().path

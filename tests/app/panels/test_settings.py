@@ -1,3 +1,5 @@
+"""The Settings page."""
+
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,13 @@ def test_a_choice_of_theme_is_kept_and_told(qtbot, panel: Panel, context):
         panel.theme_group.button(2).click()
     assert signal.args == ["dark"]
     assert stored(context).theme == "dark"
+
+
+def test_a_theme_that_is_not_known_here_follows_the_system(qtbot, context):
+    context.preferences.set("theme", "sepia")
+    panel = Panel(context)
+    qtbot.addWidget(panel)
+    assert panel.theme_group.checkedId() == 0
 
 
 def test_check_boxes_are_kept(panel: Panel, context):
