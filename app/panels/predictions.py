@@ -86,12 +86,12 @@ class Panel(QWidget):
         return self.splitter
 
     def shown(self) -> None:
-        """The newest run with predictions, if none was chosen."""
+        """The newest run with predictions, if none was chosen; what was written since is read."""
         self._list_runs()
         if self._run is None and self.filters.run_choice.count():
             self.show_run(self.filters.run_choice.itemData(0))
-        elif self._run is not None and self._rows is None:
-            self._open()
+        elif self._run is not None and (self._rows is None or self._rows.is_old):
+            self.show_run(str(self._run))
 
     def _list_runs(self) -> None:
         self.filters.list_runs(self._context.library.runs, self._run)
@@ -110,7 +110,8 @@ class Panel(QWidget):
         self._open()
 
     def _open(self) -> None:
-        assert self._run is not None
+        if self._run is None:
+            return
         path = RunFolder(self._run).predictions(self.filters.split, "parquet")
         self._close_rows()
         if not path.is_file():
@@ -128,6 +129,8 @@ class Panel(QWidget):
         if self._rows is not None:
             self.table.set_source(None)
             self._rows.close()
+        if self._ticket is not None:
+            self._ticket.cancel()
         self._rows, self._indices, self._sort = None, None, ("", False)
         self.details.hide()
 

@@ -24,12 +24,18 @@ class PredictionRows:
         self.pages = TablePages(path)
         self.path = self.pages.path
         self.row_count = self.pages.row_count
+        self._written = _written(self.path)
         names = self.pages.columns
         self.probabilities = [name for name in names if name.startswith(PROBABILITY)]
         self.has_actual = "actual" in names
         self.has_confidence = bool(self.probabilities) and CONFIDENCE not in names
         self.columns = [*names, *([CONFIDENCE] if self.has_confidence else [])]
         self._places = {name: number for number, name in enumerate(names)}
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the file was written again, for example by a run that was resumed, or is gone."""
+        return _written(self.path) != self._written
 
     def close(self) -> None:
         """Let go of the file."""
@@ -96,13 +102,19 @@ class PredictionRows:
         if sort_by != CONFIDENCE or not self.has_confidence:
             return self.pages.filter(right, text, sort_by or None, descending)
         import numpy as np
-        import pyarrow.parquet as parquet
 
-        table = parquet.read_table(self.path, columns=self.probabilities)
+        table = self.pages.read(self.probabilities)
         surest = np.max([table[name].to_numpy() for name in self.probabilities], axis=0)
         rows = self.pages.filter(right, text)
         order = np.argsort(-surest[rows] if descending else surest[rows], kind="stable")
         return rows[order]
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def write_indices(indices: Sequence[int]) -> str:

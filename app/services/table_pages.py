@@ -47,6 +47,10 @@ class TablePages:
         page, start = self._page(row)
         return {name: page.column(number)[row - start].as_py() for number, name in enumerate(self.columns)}
 
+    def read(self, columns: list[str] | None = None) -> "pa.Table":
+        """These columns of all rows, for files of at most FILTER_ROWS rows."""
+        return self._file.read(columns=columns)
+
     def filter(
         self, right: bool | None = None, text: str = "", sort_by: str | None = None, descending: bool = False
     ) -> "np.ndarray":
@@ -60,7 +64,7 @@ class TablePages:
 
         if self.row_count > FILTER_ROWS:
             raise ValueError(f"{self.row_count} rows are filtered by the helper process (filter_predictions)")
-        table = self._file.read()
+        table = self.read()
         keep = np.ones(self.row_count, dtype=bool)
         if right is not None:
             keep &= _fits(table, right)

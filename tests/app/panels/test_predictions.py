@@ -122,6 +122,21 @@ def test_test_data_is_offered_only_where_there_is_some(panel: Panel, run: Path):
     assert texts(panel) == ["good film"]
 
 
+def test_predictions_that_were_written_again_are_read_again(panel: Panel, run: Path):
+    parquet.write_table(pa.Table.from_pylist(ROWS[1:]), run / "again.parquet")
+    (run / "again.parquet").rename(run / "predictions.parquet")
+    panel.shown()
+    assert texts(panel) == ["bad film", "dull book"]
+
+
+def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: Panel, run: Path):
+    (run / "predictions.parquet").unlink()
+    panel.table.sort_requested.emit("confidence", True)
+    assert texts(panel) == ["good film", "dull book", "bad film"]
+    panel.shown()
+    assert panel.stack.currentWidget() is panel.empty
+
+
 def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Panel):
     path = write_indices([2, 0])
     assert panel._rows is not None
