@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QWidget
 
 from app import theme
 from app.core import preferences
@@ -122,6 +122,34 @@ def test_geometry_is_remembered(qtbot, styled, window: MainWindow):
 def test_a_screen_reader_hears_the_pages(window: MainWindow):
     spoken = QAccessible.queryAccessibleInterface(window.sidebar.buttons()[0])
     assert spoken.text(QAccessible.Text.Name) == "New run"
+
+
+@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+def test_every_control_that_takes_the_focus_has_a_name(window: MainWindow, name: str):
+    opened(window, name)
+    panel = window.panel(name)
+    assert panel is not None
+    controls = [one for one in panel.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    # The list that drops down from a box and the line inside of it are named by the box.
+    own = [one for one in controls if one.window() is window and one.focusProxy() is None]
+    assert [one.parent() for one in own if not isinstance(one, CONTAINERS) and not _spoken_name(one)] == []
+
+
+def test_a_drop_down_is_named_by_its_caption(window: MainWindow):
+    """By name and by relation: on Linux a screen reader takes the choice for the name and asks for the label."""
+    opened(window, "new_run")
+    cards = window.panel("new_run").cards  # type: ignore[union-attr]
+    boxes = (cards.task.presets, cards.hardware.precision, cards.settings.best, cards.data.validation_kind)
+    assert [box.accessibleName() for box in boxes] == ["Preset", "Precision", "Best checkpoint by", "Validation"]
+    buddies = [caption.buddy() for caption in cards.findChildren(QLabel)]
+    assert all(box in buddies for box in (*boxes, cards.model.name))
+
+
+CONTAINERS = (QScrollArea, QSplitter, QLabel)
+
+
+def _spoken_name(control: QWidget) -> str:
+    return QAccessible.queryAccessibleInterface(control).text(QAccessible.Text.Name)
 
 
 def test_the_process_reports_its_first_paint():

@@ -48,7 +48,9 @@ class ColumnChoice(QWidget):
                 lambda number, name=part.name: self.changed.emit(name, self.boxes[name].itemData(number))
             )
             self._reasons[part.name] = ElidedLabel("", "faint")
-            self._grid.addWidget(label(part.title, "muted"), row, 0)
+            caption = label(part.title, "muted")
+            caption.setBuddy(box)
+            self._grid.addWidget(caption, row, 0)
             self._grid.addWidget(box, row, 1)
             self._grid.addWidget(self._reasons[part.name], row, 2)
 

@@ -79,7 +79,7 @@ class DataCard(Card):
         self._source_caption = rows.add("Source", self.source)
         self._file_rows: list[tuple[QLabel, QWidget]] = [
             (rows.add("Training", self.train), self.train),
-            (rows.add("Validation", both), both),
+            (rows.add("Validation", both, self.validation_kind), both),
             (rows.add("Test", self.test), self.test),
         ]
         self.body.addLayout(rows)
@@ -163,7 +163,8 @@ class DataCard(Card):
         except ValueError:
             value = 0.0
         if not 0 < value < 1:
-            self.show_problem("Validation: a fraction lies between 0 and 1, for example 0.1")
+            self._show_validation(self._draft.get("data.validation"))
+            self.show_problem("Validation: a fraction lies between 0 and 1, for example 0.1. Nothing was changed.")
             return
         self.changed.emit("data.validation", value)
 

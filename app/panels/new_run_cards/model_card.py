@@ -86,7 +86,7 @@ class ModelCard(Card):
         row.setContentsMargins(0, 0, 0, 0)
         holder.setLayout(row)
         rows = Rows()
-        rows.add("Model", holder)
+        rows.add("Model", holder, self.name)
         self.body.addLayout(rows)
         self._chosen = ""
 

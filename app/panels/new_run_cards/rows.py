@@ -17,10 +17,13 @@ class Rows(QGridLayout):
         self.setColumnMinimumWidth(0, CAPTION_WIDTH)
         self.setColumnStretch(1, 1)
 
-    def add(self, caption: str, field: QWidget) -> QLabel:
-        """One more row; returns its caption."""
+    def add(self, caption: str, field: QWidget, target: QWidget | None = None) -> QLabel:
+        """One more row; returns its caption, which names `target` where the field holds more than one."""
         made = label(caption, "muted")
-        made.setBuddy(field)
+        named = target or field
+        made.setBuddy(named)
+        if not named.accessibleName():
+            named.setAccessibleName(caption)
         row = self.rowCount()
         self.addWidget(made, row, 0)
         self.addWidget(field, row, 1)
