@@ -1,4 +1,4 @@
-import time
+"""Coloured tokens that flow like text."""
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
@@ -83,13 +83,11 @@ def test_a_token_wider_than_the_view_has_its_own_line(view: TokenView):
     assert view.line_count() == 3
 
 
-def test_a_hundred_thousand_tokens_are_laid_out_and_painted_quickly(view: TokenView):
-    texts = [" token", "ize", "d", ","] * 25_000
-    begin = time.perf_counter()
-    view.set_tokens(texts)
+def test_of_a_hundred_thousand_tokens_only_the_visible_are_drawn(view: TokenView):
+    view.set_tokens([f"token {number}" for number in range(100_000)])
     view.grab()
-    assert time.perf_counter() - begin < 2.0
     assert view.count() == 100_000
+    assert 0 < len(view._drawn) < 500
 
 
 def test_a_screen_reader_gets_the_tokens(view: TokenView):
