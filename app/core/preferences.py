@@ -12,7 +12,7 @@ from backend.contract.run_folder import write_json
 
 VERSION = 1
 RECENT = 12
-"""How many recent models and data files are remembered."""
+"""How many recent models are remembered."""
 
 
 @dataclass
@@ -28,7 +28,6 @@ class Preferences:
     trusted_repositories: dict[str, list[str]] = field(default_factory=dict)
     """Repository → commits whose code this user has agreed to run."""
     recent_models: list[str] = field(default_factory=list)
-    recent_data: list[str] = field(default_factory=list)
     path: Path | None = None
     damaged: Path | None = None
     """Where an unreadable settings file was put aside, if there was one."""
@@ -49,10 +48,6 @@ class Preferences:
     def remember_model(self, name_or_path: str) -> None:
         """Put a model at the top of the recent ones."""
         self.set("recent_models", _first(name_or_path, self.recent_models))
-
-    def remember_data(self, path: str) -> None:
-        """Put a data file at the top of the recent ones."""
-        self.set("recent_data", _first(path, self.recent_data))
 
     def trust(self, repository: str, commit: str) -> None:
         """Agree to run the code of one repository at one commit."""

@@ -37,10 +37,7 @@ class Starting(QObject):
         self._context.library_watcher.look_now()
         self.started.emit(path)
         # Last, as a full disk must not keep the run from being shown.
-        preferences = self._context.preferences
-        preferences.remember_model(str(self._draft.get("model.name_or_path")))
-        if isinstance(self._draft.get("data.train"), str):
-            preferences.remember_data(self._draft.get("data.train"))
+        self._context.preferences.remember_model(str(self._draft.get("model.name_or_path")))
 
     def _on_refused(self, sentence: str) -> None:
         self._set_busy(False)
