@@ -18,6 +18,16 @@ TITLES = {
     "failed": "Failed",
     "lost": "Lost",
 }
+KINDS = {
+    "starting": "info",
+    "running": "accent",
+    "finished": "success",
+    "stopped": "neutral",
+    "paused": "warning",
+    "failed": "danger",
+    "lost": "danger",
+}
+"""State → how good or bad it is, as pills and bars are coloured."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,11 @@ class Outcome:
     def title(self) -> str:
         """The state as a word for people."""
         return TITLES.get(self.state, self.state.capitalize())
+
+    @property
+    def kind(self) -> str:
+        """One of the kinds of a pill."""
+        return KINDS.get(self.state, "neutral")
 
 
 def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Outcome:

@@ -7,15 +7,6 @@ from app.core.outcome import Outcome
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
 
-PILLS = {
-    "starting": "info",
-    "running": "accent",
-    "finished": "success",
-    "stopped": "neutral",
-    "paused": "warning",
-    "failed": "danger",
-    "lost": "danger",
-}
 REQUESTS = {
     "checkpoint": ("Checkpoint now", "Saving…", "save"),
     "pause": ("Pause", "Pausing…", "pause"),
@@ -63,7 +54,7 @@ class RunButtons(QWidget):
 
     def show_outcome(self, outcome: Outcome) -> None:
         """The state as a word."""
-        self.pill.set(outcome.title, PILLS.get(outcome.state, "neutral"))
+        self.pill.set(outcome.title, outcome.kind)
 
     def show_gone(self) -> None:
         """The run's folder is no more, so nothing can be asked of it until another run is shown."""

@@ -26,9 +26,9 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core import wording
-from app.core.outcome import TITLES
+from app.core.outcome import KINDS, TITLES
 from app.core.run_library import RunSummary
-from app.widgets.pill import KINDS
+from app.widgets.pill import KINDS as PILL_KINDS
 
 COLUMNS = ("Run", "State", "Task", "Model", "Data", "Best", "Steps", "Duration", "Started")
 WIDTHS = {
@@ -42,15 +42,6 @@ WIDTHS = {
     "Started": 110,
 }
 STATE = COLUMNS.index("State")
-PILLS = {
-    "starting": "info",
-    "running": "accent",
-    "finished": "success",
-    "stopped": "neutral",
-    "paused": "warning",
-    "failed": "danger",
-    "lost": "danger",
-}
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -130,7 +121,7 @@ class _StatePill(QStyledItemDelegate):
         text, blank.text = blank.text, ""
         model = index.model()
         assert isinstance(model, _Model)
-        ink, ground = KINDS[PILLS.get(model.runs[index.row()].state, "neutral")]
+        ink, ground = PILL_KINDS[KINDS.get(model.runs[index.row()].state, "neutral")]
         blank.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, blank, painter, blank.widget)
         font = theme.font(12, QFont.Weight.DemiBold)
         painter.save()
