@@ -12,41 +12,13 @@ from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.min_max_pyramid import Floats
 from app.widgets.plot_series import PlotSeries, SeriesStyle
+from app.widgets.plot_view import PlotAxis, PlotView
 from app.widgets.redraw_turns import redraw_turns
 
 __all__ = ["LivePlot", "SeriesStyle"]
 HEADROOM = 0.03
 MARK_LINES = 5
 """Heights at which the words of marks stand."""
-
-
-class _View(pg.ViewBox):
-    """Dragging zooms into a rectangle; the wheel belongs to the page around."""
-
-    def __init__(self) -> None:
-        super().__init__(enableMenu=False, defaultPadding=0)
-        self.setMouseMode(pg.ViewBox.RectMode)
-
-    def wheelEvent(self, ev, axis=None) -> None:
-        """Not ours: a page scrolls."""
-        ev.ignore()
-
-    def apply_theme(self) -> None:
-        """The zoom rectangle in the accent colour."""
-        accent = theme.color("accent")
-        self.rbScaleBox.setPen(pg.mkPen(accent))
-        accent.setAlpha(40)
-        self.rbScaleBox.setBrush(accent)
-
-
-class _Axis(pg.AxisItem):
-    """Large numbers with thousands apart."""
-
-    def tickStrings(self, values, scale, spacing) -> list[str]:
-        """`20,000`; a logarithmic axis and small numbers as pyqtgraph writes them."""
-        if self.logMode or spacing < 1:
-            return super().tickStrings(values, scale, spacing)
-        return [f"{value:,.0f}" for value in values]
 
 
 class LivePlot(Card):
@@ -67,8 +39,8 @@ class LivePlot(Card):
         self._log.toggled.connect(self.set_logarithmic)
         self.corner.addWidget(self._legend)
         self.corner.addWidget(self._log)
-        self._view = _View()
-        axes = {side: _Axis(side) for side in ("bottom", "left")}
+        self._view = PlotView()
+        axes = {side: PlotAxis(side) for side in ("bottom", "left")}
         self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=axes)
         self._plot: pg.PlotItem = self._widget.getPlotItem()  # type: ignore[assignment]
         # The axis' own grid costs half of every paint; a few lines of our own cost nothing.
