@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
+from types import TracebackType
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
@@ -29,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: _follow_system(application, preferences))
     window.first_painted.connect(lambda: _after_first_paint(window, options))
     _quit_on_interrupt(application)
+    sys.excepthook = lambda *error: _tell_of_mistake(window, *error)
     window.show()
     return application.exec()
 
@@ -66,6 +69,14 @@ def _quit_on_interrupt(application: QApplication) -> None:
     wake = QTimer(application, interval=500)
     wake.timeout.connect(lambda: None)
     wake.start()
+
+
+def _tell_of_mistake(
+    window: MainWindow, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """What no panel expected, for example a full disk: the window goes on, and a person learns of it."""
+    traceback.print_exception(kind, error, trace)
+    window.show_message("error", f"Something went wrong: {error or kind.__name__}. The terminal says where.")
 
 
 def seconds_since_process_start() -> float:

@@ -112,9 +112,9 @@ class MainWindow(QMainWindow):
         panel = self._panels.get(name) or self._build(name)
         self.sidebar.set_page([module for _, _, module in PANELS].index(name))
         if self.pages.currentWidget() is not panel:
-            self._tell(self.pages.currentWidget(), "hidden")
             self.pages.setCurrentWidget(panel)
-        self._tell(panel, "shown")
+        if hasattr(panel, "shown"):
+            panel.shown()  # type: ignore[attr-defined]
         return panel
 
     def panel(self, name: str) -> QWidget | None:
@@ -132,10 +132,6 @@ class MainWindow(QMainWindow):
             panel.message.connect(self.show_message)
         _spare_collections()
         return panel
-
-    def _tell(self, panel: QWidget | None, hook: str) -> None:
-        if panel is not None and hasattr(panel, hook):
-            getattr(panel, hook)()
 
     def show_message(self, kind: str, text: str) -> None:
         """A toast; kind is info, success, warning or error."""
@@ -192,6 +188,8 @@ class MainWindow(QMainWindow):
         """Runs go on; only what belongs to the window ends."""
         _geometry().setValue("geometry", self.saveGeometry())
         if self.context is not None:
+            # Out of sight first: a busy helper, or a run that is just being started, may take seconds.
+            self.hide()
             self.context.close()
         super().closeEvent(event)
 

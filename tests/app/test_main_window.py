@@ -11,6 +11,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QWidget
 
 from app import theme
+from app.__main__ import _tell_of_mistake
 from app.core import preferences
 from app.main_window import CONNECTIONS, PANELS, MainWindow
 
@@ -97,6 +98,13 @@ def test_a_message_of_a_page_becomes_a_toast(window: MainWindow):
     opened(window, "settings")
     window.panel("settings").message.emit("success", "Copied.")  # type: ignore[union-attr]
     assert window.toasts.messages() == ["Copied."]
+
+
+def test_what_no_page_expected_is_told_and_not_only_printed(window: MainWindow, capsys):
+    error = OSError("No space left on device")
+    _tell_of_mistake(window, OSError, error, None)
+    assert "No space left on device" in window.toasts.messages()[0]
+    assert "No space left on device" in capsys.readouterr().err
 
 
 def test_asking_for_runs_from_the_empty_predictions_leads_there(window: MainWindow):
