@@ -84,10 +84,6 @@ class FieldRow:
             target.style().polish(target)
         target.setAccessibleDescription(sentence or self.field.help)
 
-    def widgets(self) -> list[QWidget]:
-        """What appears and disappears with the field."""
-        return [self.title, self.editor.widget, self.reset]
-
 
 class SchemaForm(QWidget):
     """`prefix` is put before the keys of `changed`: a form for `training` tells of `training.batch_size`."""
@@ -188,12 +184,6 @@ class SchemaForm(QWidget):
     def editor(self, name: str) -> Editor:
         """The editor of a field, for a panel that must enable or focus it."""
         return self._rows[self._own(name)].editor
-
-    def set_field_visible(self, name: str, visible: bool) -> None:
-        """Hide a field that does not apply now."""
-        for widget in self._rows[self._own(name)].widgets():
-            widget.setVisible(visible)
-        self._rows[self._own(name)].reset.setVisible(visible and self._rows[self._own(name)].is_changed())
 
     # Mistakes
 
