@@ -13,7 +13,7 @@ from backend.contract.places import is_offline, runs_folder
 from backend.contract.run_folder import find_run
 from backend.contract.spec import RunSpec
 from backend.contract.spec import file as spec_file
-from backend.data.rows import Rows
+from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
 from backend.engines.engine import GenerationSettings, Loading
 from backend.hardware import devices
@@ -46,7 +46,7 @@ class EvaluationResult:
 
     metrics: dict[str, float]
     rows: int
-    skipped: int
+    skipped: tuple[Skipped, ...]
     seconds: float
     rows_per_second: float
     startup_seconds: float
@@ -59,7 +59,7 @@ class PredictionResult:
     output: Path
     metrics: dict[str, float]
     rows: int
-    skipped: int
+    skipped: tuple[Skipped, ...]
     seconds: float
     rows_per_second: float
     startup_seconds: float
@@ -77,7 +77,7 @@ def evaluate(
             f"{data}: no row has a label, so nothing can be measured; use burnish predict instead", "data.columns.label"
         )
     return EvaluationResult(
-        scored.metrics, len(rows), len(rows.skipped), scored.seconds, len(rows) / scored.seconds, ready - started
+        scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds, ready - started
     )
 
 
@@ -93,11 +93,13 @@ def predict(
     started = time.perf_counter()
     if not output.absolute().parent.is_dir():
         raise InputError(f"--output: the folder {output.absolute().parent} does not exist; make it first")
+    if output.exists() and output.samefile(data.expanduser()):
+        raise InputError(f"--output: {output} is the file that is read; name another one")
     spec = _spec_of(target, task, changes or [])
     _, rows, scored, ready = _scored(spec, data, report, labelled=False)
     predictions_file.write(predictions_file.joined(rows, scored.predictions), output)
     return PredictionResult(
-        output.absolute(), scored.metrics, len(rows), len(rows.skipped), scored.seconds, len(rows) / scored.seconds,
+        output.absolute(), scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds,
         ready - started,
     )  # fmt: skip
 
@@ -169,7 +171,7 @@ def _spec_of(target: str, task: str | None, changes: list[str], *, generates: bo
     kind = task or (note["task"]["type"] if note else "causal_lm" if generates else None)
     if kind is None:
         raise InputError(
-            f"{target}: is no run; if it is a model, say what it shall do with --task, one of {', '.join(registry.names('task'))}"
+            f"{target}: there is no run of that name (burnish runs lists them); for a model add --task, one of {', '.join(registry.names('task'))}"
         )
     own = note["task"] if note and note["task"]["type"] == kind else {"type": kind}
     values = {
@@ -235,10 +237,10 @@ def _scored(spec: RunSpec, data: Path, report: Report, *, labelled: bool) -> tup
     task, source = make_task(spec), make_source(spec)
     rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
-    rows = usable(task, rows, columns, "data", labelled)
+    rows = usable(task, rows, columns, "--data", labelled)
     session = replace(_open(spec, report), columns=columns)
     if labelled:
-        task.check(rows, columns, session.facts, "data")
+        task.check(rows, columns, session.facts, "--data")
     source_features = session.features(rows, report)
     ready = time.perf_counter()
     batch_size = spec.evaluation.batch_size or BATCH_SIZE

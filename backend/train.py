@@ -22,7 +22,7 @@ from backend.run.schedule import learning_rate
 from backend.run.stages import Stages
 from backend.run.waiting_steps import WaitingSteps
 
-WORTH_REMEMBERING_SECONDS = 2.0
+WORTH_REMEMBERING_SECONDS = 1.0
 """A run's speed is kept for later plans if it computed at least this long."""
 
 

@@ -106,8 +106,12 @@ class Follower:
             outcome.metrics = {**outcome.metrics, **finished.metrics}
         elif record := self._folder.exit_record():
             outcome.state, outcome.message = "failed", record.message
+            outcome.hint = f"Go on with: burnish resume {self._folder.name}"
+        elif not self._folder.exists():
+            outcome.message = "its folder was deleted or moved while it ran, so nothing more could be saved there"
         else:
-            outcome.message = "the run ended without saying how; its supervisor was killed or its folder was deleted"
+            outcome.message = "the run ended without saying how; its supervisor was killed"
+            outcome.hint = f"Go on with: burnish resume {self._folder.name}"
         return outcome
 
     def _show(self, event: events.AnyEvent) -> None:
@@ -132,6 +136,8 @@ class Follower:
                 self._screen.line(f"{event.request} heard at step {event.step}")
             case events.PredictionsWritten():
                 self._keep(event)
+                if event.split != "validation":
+                    self._screen.line(f"{event.split}: {in_words(event.metrics)}; {self._folder.path / event.csv}")
             case events.RunFinished():
                 self._finished = event
             case _:
@@ -162,6 +168,8 @@ def tell(outcome: Outcome, as_json: bool) -> int:
 def _tell_in_words(outcome: Outcome) -> None:
     if outcome.exit_code == 0:
         print(f"{outcome.state}: {in_words(outcome.metrics)}" if outcome.metrics else outcome.state)
+        if outcome.state in ("stopped", "paused"):
+            print(f"go on with   burnish resume {outcome.folder.name}")
     print(f"run          {outcome.folder.path}")
     if outcome.folder.model.is_dir():
         print(f"model        {outcome.folder.model}")

@@ -8,6 +8,9 @@ from backend.commands.command import Command, add_changes, add_json
 from backend.commands.follow import number
 from backend.commands.screen import Screen
 
+SHOWN, LISTED = 5, 100
+"""Skipped rows that are named in words, and in JSON."""
+
 if TYPE_CHECKING:
     from backend.predict import EvaluationResult, PredictionResult
 
@@ -62,7 +65,8 @@ def _predict(arguments: Namespace) -> int:
         values = {
             "output": str(result.output),
             "rows": result.rows,
-            "skipped": result.skipped,
+            "skipped": len(result.skipped),
+            "skipped_rows": [f"{one.place} {one.reason}" for one in result.skipped[:LISTED]],
             "metrics": result.metrics,
             "timing": _timing(result),
         }
@@ -80,6 +84,12 @@ def _print_json(values: dict[str, Any]) -> None:
     print(msgspec.json.encode(values).decode())
 
 
+def _places(result: "EvaluationResult | PredictionResult") -> str:
+    """Where the first skipped rows stand, and why they were skipped."""
+    named = "; ".join(f"{one.place} {one.reason}" for one in result.skipped[:SHOWN])
+    return named + ("; …" if len(result.skipped) > SHOWN else "")
+
+
 def _timing(result: "EvaluationResult | PredictionResult") -> dict[str, Any]:
     return {
         "seconds": result.seconds,
@@ -94,7 +104,7 @@ def _print_metrics(result: "EvaluationResult | PredictionResult") -> None:
 
 
 def _in_words(result: "EvaluationResult | PredictionResult") -> str:
-    skipped = f", {result.skipped} skipped" if result.skipped else ""
+    skipped = f", {len(result.skipped)} skipped ({_places(result)})" if result.skipped else ""
     return (
         f"{result.rows} rows{skipped} in {result.seconds:.2f} s, {result.rows_per_second:.0f} rows/s; "
         f"start-up {result.startup_seconds:.2f} s"

@@ -1,5 +1,6 @@
 """Owns `burnish runs`: all runs, newest first, as lines or as JSON."""
 
+import math
 from argparse import ArgumentParser, Namespace
 
 from backend.commands.command import Command, add_json
@@ -18,6 +19,7 @@ def _runs(arguments: Namespace) -> int:
     from backend.commands.summary import Summary, summary
 
     found = [summary(folder) for folder in run_folders(runs_folder())]
+    found.sort(key=lambda run: run.started or math.inf, reverse=True)
     if arguments.json:
         print(msgspec.json.encode(found).decode())
         return 0

@@ -67,6 +67,8 @@ class DataLoaded(Event, frozen=True, tag=True):
     files: list[str] = []
     features: int = 0
     labels: dict[str, int] = {}
+    fingerprint: str = ""
+    """Changes with any byte of the rows; a resume on other rows is refused."""
 
 
 class RowsSkipped(Event, frozen=True, tag=True):

@@ -10,7 +10,7 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.hardware import devices, planner
 from backend.run import throughput
-from backend.run.preparation import Material, locate_model, make_task, quiet, read_material
+from backend.run.preparation import Material, check_model, locate_model, make_task, quiet, read_material
 from backend.run.schedule import total_steps
 from backend.tokenizers.loading import open_tokenizer
 
@@ -21,6 +21,7 @@ SAMPLE_ROWS = 2000
 def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     """What training `spec` on one of the devices that are `here` would take. Raises InputError."""
     model = locate_model(spec, report)
+    check_model(spec, model.folder)
     material = read_material(spec, model.folder, report)
     lengths, per_row = _sample_lengths(spec, material, str(model.folder))
     choice = devices.choose(spec, here)

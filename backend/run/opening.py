@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from backend import registry
-from backend.contract.events import AnyEvent, ModelLoaded, PlanMade, RunResumed, RunStarted
+from backend.contract.errors import RunFailed
+from backend.contract.events import AnyEvent, DataLoaded, ModelLoaded, PlanMade, RunResumed, RunStarted
 from backend.contract.packages import installed_versions
 from backend.contract.places import is_offline
 from backend.contract.run_folder import RunFolder
@@ -68,6 +69,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     model = locate_model(spec, stages.report)
     stages.start("loading data")
     material = read_material(spec, model.folder, stages.report)
+    _refuse_other_rows(material, earlier)
     session = _open_session(spec, material, model, engine_kind.create())
     stages.start("tokenising")
     features = {split: session.features(rows, stages.report) for split, rows in material.rows.items()}
@@ -93,7 +95,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     micro_batch_size = work.micro_batch_size(planner.available_mb(spec, choice.device))
     plan = _plan(spec, order, micro_batch_size, len(features["train"]), stages)
     log.write(plan)
-    log.write(_load(session, spec, model, choice, features))
+    log.write(_load(session, spec, model, choice, features, stages))
     if from_step:
         session.engine.restore(folder.checkpoint(from_step))
     return Opened(
@@ -153,6 +155,18 @@ def _begin(
         )
 
 
+def _refuse_other_rows(material: Material, earlier: list[AnyEvent]) -> None:
+    """A run that went on with other rows would be a mixture that no spec describes."""
+    first = {event.split: event for event in reversed(earlier) if isinstance(event, DataLoaded)}
+    for split, rows in material.rows.items():
+        if split in first and first[split].fingerprint not in ("", rows.fingerprint):
+            raise RunFailed(
+                f"the {split} data ({', '.join(rows.files[:3])}) is not what it was when the run began",
+                code="data_changed",
+                hint="Put the old files back and resume, or start a new run on the new ones.",
+            )
+
+
 def _open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
     tokenizer = open_tokenizer(
         spec.model.tokenizer or str(model.folder),
@@ -171,7 +185,12 @@ def _open_session(spec: RunSpec, material: Material, model: ModelLocation, engin
 
 
 def _load(
-    session: Session, spec: RunSpec, model: ModelLocation, choice: devices.Choice, features: dict[str, Features]
+    session: Session,
+    spec: RunSpec,
+    model: ModelLocation,
+    choice: devices.Choice,
+    features: dict[str, Features],
+    stages: Stages,
 ) -> ModelLoaded:
     loaded = session.engine.load(
         Loading(
@@ -187,6 +206,8 @@ def _load(
             threads=getattr(spec.hardware, "threads", None),
         )
     )
+    if loaded.resized:
+        stages.warn("resized", loaded.resized)
     return ModelLoaded(
         time=time.time(),
         architecture=loaded.architecture,

@@ -12,10 +12,11 @@ from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, Source
 from backend.data.split import split_off
+from backend.hardware import devices
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.models.positions import longest_sequence
-from backend.tasks.task import Columns, Facts, Task
+from backend.tasks.task import Columns, Facts, Task, key_of
 
 SPLITS = ("train", "validation", "test")
 
@@ -200,7 +201,7 @@ def usable(task: Task, rows: Rows, columns: Columns, split: str, labelled: bool 
             if unusable
             else "there are none"
         )
-        raise InputError(f"data.{split}: no row can be used: {why}", f"data.{split}")
+        raise InputError(f"{key_of(split)}: no row can be used: {why}", key_of(split))
     return kept
 
 
@@ -242,17 +243,11 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
     Returns the spec with the guessed columns filled in and a hub model's commit pinned. A hub model that is not here yet
     is left to the run.
     """
+    _check_hardware(spec)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
-    task = make_task(spec)
     if folder is not None:
-        inspection.check(
-            folder,
-            task.head,
-            max_length=getattr(task.settings, "max_length", None),
-            from_config=spec.model.initialise == "from_config",
-            needs_tokenizer=spec.model.tokenizer is None,
-        )
+        check_model(spec, folder)
     material = read_material(spec, folder, report)
     commit = model.commit if model and model.commit else spec.model.revision
     return spec.model_copy(
@@ -261,6 +256,25 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
             "model": spec.model.model_copy(update={"revision": commit}),
         }
     )
+
+
+def check_model(spec: RunSpec, folder: Path) -> None:
+    """Raises InputError where the model in `folder` cannot do what the spec asks."""
+    task = make_task(spec)
+    inspection.check(
+        folder,
+        task.head,
+        max_length=getattr(task.settings, "max_length", None),
+        from_config=spec.model.initialise == "from_config",
+        needs_tokenizer=spec.model.tokenizer is None,
+    )
+
+
+def _check_hardware(spec: RunSpec) -> None:
+    """A wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
+    hardware = spec.hardware
+    if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
+        devices.choose(spec, devices.list_devices(hardware.engine))
 
 
 def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:

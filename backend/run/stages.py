@@ -46,7 +46,7 @@ class Stages:
         self._log.append(
             DataLoaded(
                 time=now, split=split, rows=len(rows), skipped=len(rows.skipped), files=list(rows.files),
-                features=features, labels=labels,
+                features=features, labels=labels, fingerprint=rows.fingerprint,
             )
         )  # fmt: skip
         by_reason: dict[str, list[str]] = {}

@@ -109,6 +109,11 @@ class Task(Protocol):
         ...
 
 
+def key_of(split: str) -> str:
+    """How a person wrote the split: the spec's key, or an option of a command such as `--data`."""
+    return split if split.startswith("--") else f"data.{split}"
+
+
 def in_chunks(count: int, size: int = 1000) -> Iterable[range]:
     """Row numbers in runs of `size`, so that a bar moves and memory stays small."""
     return (range(start, min(start + size, count)) for start in range(0, count, size))

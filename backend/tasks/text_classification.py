@@ -15,7 +15,7 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks, key_of
 
 
 class Settings(Section):
@@ -152,9 +152,9 @@ class TextClassification:
         if len(strangers):
             row = int(strangers[0])
             raise InputError(
-                f"data.{split}: {rows.place(row)} has the label {values[row].as_py()!r}, which is not among the labels "
+                f"{key_of(split)}: {rows.place(row)} has the label {values[row].as_py()!r}, which is not among the labels "
                 f"({_listed(facts['labels'])}); correct the row, or list every label in task.labels",
-                f"data.{split}",
+                key_of(split),
             )
 
     def head_facts(self, facts: Facts) -> HeadFacts:

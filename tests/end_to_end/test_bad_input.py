@@ -62,6 +62,18 @@ def test_a_metric_that_does_not_exist_is_answered_with_those_that_do(burnish: Bu
     refused(burnish, burnish.spec(evaluation={"best_metric": "bleu"}), "'bleu'", "accuracy")
 
 
+def test_a_device_that_is_not_here_is_refused_before_anything_is_written(burnish: Burnish):
+    refused(burnish, burnish.spec(hardware={"device": "tpu"}), "hardware.device", "cpu")
+
+
+def test_predictions_never_overwrite_the_file_that_is_read(burnish: Burnish):
+    before = (burnish.home / "train.csv").read_bytes()
+    done = burnish("predict", str(DEMO_MODEL), "--data", "train.csv", "--output", "train.csv")
+    assert done.returncode == 2
+    assert "--output" in done.stderr
+    assert (burnish.home / "train.csv").read_bytes() == before
+
+
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "PYTHONPATH", "HF_TOKEN"])
 def test_a_spec_loads_no_code_and_keeps_no_secret(burnish: Burnish, name: str):
     refused(burnish, burnish.spec(hardware={"environment": {name: "x"}}), "hardware.environment", name)

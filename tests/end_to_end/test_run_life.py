@@ -132,6 +132,19 @@ def test_other_library_versions_at_resume_are_said(burnish: Burnish):
     assert "to the bit" in warning.message
 
 
+def test_a_resume_on_other_rows_is_refused_and_the_run_stays_resumable(burnish: Burnish):
+    folder = paused(burnish)
+    train = burnish.home / "train.csv"
+    content = train.read_bytes()
+    train.write_bytes(content + b"one more row,positive,imdb\n")
+    refused = burnish("resume", folder.name)
+    assert refused.returncode == 1
+    assert "train.csv" in refused.stderr.strip().splitlines()[-1]
+    assert last_event(folder).code == "data_changed"
+    train.write_bytes(content)
+    assert burnish("resume", folder.name).returncode == 0
+
+
 def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(burnish: Burnish):
     # A limit on the size of written files stands in for the full disk: writing the 50 MB checkpoint fails half-way.
     done = burnish(
