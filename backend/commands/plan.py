@@ -26,6 +26,7 @@ def _plan(arguments: Namespace) -> int:
 
     spec = preparation.read_spec(arguments.spec, arguments.changes)
     screen = Screen()
+    screen.line("reading model and data")
     try:
         plan = cost.plan(spec, devices.list_devices(spec.hardware.engine), screen.report("reading data"))
     finally:

@@ -29,9 +29,10 @@ def _predict_arguments(parser: ArgumentParser) -> None:
 
 
 def _evaluate(arguments: Namespace) -> int:
-    from backend import predict  # loads the framework
-
     screen = Screen()
+    screen.line("loading the model")
+    from backend import predict  # loads the framework, which takes seconds
+
     try:
         result = predict.evaluate(
             arguments.target, arguments.data, arguments.task, arguments.changes, screen.report("evaluating")
@@ -47,9 +48,10 @@ def _evaluate(arguments: Namespace) -> int:
 
 
 def _predict(arguments: Namespace) -> int:
-    from backend import predict  # loads the framework
-
     screen = Screen()
+    screen.line("loading the model")
+    from backend import predict  # loads the framework, which takes seconds
+
     try:
         result = predict.predict(
             arguments.target,
