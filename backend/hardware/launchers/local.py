@@ -1,6 +1,5 @@
 """Owns starting a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
 
-import os
 import subprocess
 from typing import Any
 
@@ -53,12 +52,7 @@ def _raise(said: str, returncode: int) -> None:
 
 def _environment(folder: RunFolder) -> dict[str, str]:
     hardware: Any = spec_file.read(folder.spec).get("hardware") or {}
-    own = {str(name): str(value) for name, value in (hardware.get("environment") or {}).items()}
-    return {name: value for name, value in PATIENT.items() if name not in os.environ} | own
+    return {str(name): str(value) for name, value in (hardware.get("environment") or {}).items()}
 
-
-PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Computing threads that wait for each other sleep instead of spinning. Beside the window's drawing, or anything else
-on the same cores, spinning ones hold up the very thread that they wait for: steps took five times as long."""
 
 LAUNCHER = Local
