@@ -159,7 +159,7 @@ class Training:
         event = StepFinished(
             time=time.time(),
             step=step,
-            epoch=step / self._order.steps_per_epoch,
+            epoch=self._order.epoch(step),
             loss=None,
             learning_rate=rate,
             gradient_norm=None,
@@ -204,7 +204,7 @@ class Training:
             EvaluationFinished(
                 time=time.time(),
                 step=step,
-                epoch=step / self._order.steps_per_epoch,
+                epoch=self._order.epoch(step),
                 metrics=dict(scored.metrics),
                 rows=len(rows),
                 seconds=scored.seconds,
