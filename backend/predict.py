@@ -15,7 +15,7 @@ from backend.contract.spec import RunSpec
 from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
-from backend.engines.engine import GenerationSettings, Loading
+from backend.engines.engine import Loading
 from backend.hardware import devices
 from backend.models import inspection
 from backend.run import predictions_file
@@ -97,7 +97,8 @@ def predict(
         raise InputError(f"--output: {output} is the file that is read; name another one")
     spec = _spec_of(target, task, changes or [])
     _, rows, scored, ready = _scored(spec, data, report, labelled=False)
-    predictions_file.write(predictions_file.joined(rows, scored.predictions), output)
+    table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
+    predictions_file.write(table, output, documents=documents)
     return PredictionResult(
         output.absolute(), scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds,
         ready - started,
@@ -119,19 +120,14 @@ def generate(
     if task.head is not Head.CAUSAL_LM:
         raise InputError(f"{target}: a model for {spec.task['type']} continues no text; choose a language model")
     session = _open(spec)
-    own = task.settings
-    chosen = GenerationSettings(
-        max_new_tokens=own.max_new_tokens, sample=own.sample, temperature=own.temperature, top_k=own.top_k,
-        top_p=own.top_p, repetition_penalty=own.repetition_penalty,
-        seed=spec.training.seed if seed is None else seed,
-    )  # fmt: skip
+    chosen = replace(task.generation(session.tokenizer), seed=spec.training.seed if seed is None else seed)
     prompt_ids = session.tokenizer(prompt)["input_ids"]
     end = session.tokenizer.eos_token_id
     if prompt_ids[-1:] == [end] and end is not None:
         prompt_ids = prompt_ids[:-1]  # a prompt that ends with end-of-text would be finished already
     if not prompt_ids:
         raise InputError("--prompt: the prompt holds no token; write at least a word")
-    ids = session.engine.generate(prompt_ids, replace(chosen, eos_token_id=end))
+    ids = session.engine.continue_prompt(prompt_ids, chosen)
     return _as_text(ids, session.tokenizer, prompt_ids)
 
 

@@ -17,6 +17,8 @@ class Column(msgspec.Struct, frozen=True):
     needed_to_predict: bool = True
     usual_names: list[str] = []
     """Names under which such a column is often found, best first; used to guess."""
+    when: dict[str, list[str]] = {}
+    """Settings of the task, and their values, under which the column plays a part; empty always."""
 
 
 class TaskEntry(msgspec.Struct, frozen=True):

@@ -1,18 +1,30 @@
 """Owns the output shapes in which a task and an engine meet.
 
 A head fixes four things: the arrays of a batch, the loss, the loss's denominator, and what
-`Engine.evaluate` returns. All arrays are numpy; B is rows, L is length, C is labels.
+`Engine.evaluate` returns. All arrays are numpy; B is rows, L is length, D is the length of targets, C is labels,
+K is choices. int64 and float32 unless stated; -100 marks a label that is unknown or no target.
 
-| head | labels in the batch | denominator | `evaluate` returns |
-|---|---|---|---|
-| SEQUENCE_CLASSIFICATION | `labels` (B,) int64 | valid rows, or their summed class weights | `logits` (B, C) float32 |
-| CAUSAL_LM | `labels` (B, L) int64, -100 no target, *not shifted* | targets of the step | `token_loss` (B, L) float32, `token_prediction` (B, L) int32 |
+| head | targets in the batch | loss of a target | denominator | `evaluate` returns |
+|---|---|---|---|---|
+| SEQUENCE_CLASSIFICATION | `labels` (B,) | cross-entropy | known rows, or their summed class weights | `logits` (B, C) |
+| SEQUENCE_REGRESSION | `labels` (B,) float32, NaN unknown | squared error | known rows | `logits` (B,) |
+| TOKEN_CLASSIFICATION | `labels` (B, L) | cross-entropy | targets | `logits` (B, L, C) |
+| QUESTION_ANSWERING | `start_positions`, `end_positions` (B,) | mean of both cross-entropies | known rows | `start_logits`, `end_logits` (B, L) |
+| QUESTION_ANSWERING_BEAM | the same; `cls_index` (B,), `p_mask` (B, L) where 1 is never an answer, `is_impossible` (B,) float32 where it is learnt | the same, plus half the binary cross-entropy of `is_impossible` | known rows | `start_top_log_probs`, `start_top_index` (B, S), `end_top_log_probs`, `end_top_index` (B, S·E, as transformers orders them), `cls_logits` (B,) |
+| MULTIPLE_CHOICE | `labels` (B,) | cross-entropy over choices | known rows | `logits` (B, K) |
+| CAUSAL_LM | `labels` (B, L), *not shifted* | cross-entropy | targets | `token_loss` (B, L), `token_prediction` (B, L) int32 |
+| MASKED_LM | `labels` (B, L) | cross-entropy | targets | `token_loss` (B, L), `top_tokens` (B, L, 5) int32, `top_probabilities` (B, L, 5); zeros where there is no target |
+| SEQ2SEQ_LM | `labels` (B, D), *not shifted* | cross-entropy | targets | `token_loss` (B, D), `token_prediction` (B, D) int32 |
 
 For CAUSAL_LM position i of both outputs belongs to the target at position i (predicted from the positions
 before it), position 0 is never a target; `token_loss` is 0 where there is none. Vocabulary logits never leave the engine.
-Every batch also has `input_ids` (B, L) int64, `attention_mask` (B, L) int64 and `row_valid` (B,) bool; `token_type_ids`
-(B, L) where the tokenizer makes them; packed rows carry `segment` and `position` (B, L). A filler row
-(`row_valid` false) takes part in no loss, no denominator and no output.
+For SEQ2SEQ_LM the engine makes the decoder's input of `labels`, as the architecture shifts them (the start token, then
+all labels but the last, -100 replaced by padding); `evaluate` needs `labels`, `generate` does not.
+
+Every batch also has `input_ids` (B, L), `attention_mask` (B, L) and `row_valid` (B,) bool; `token_type_ids`
+(B, L) where the tokenizer makes them; packed rows carry `segment` and `position` (B, L); `decoder_prompt` (B, P) are the
+tokens that a SEQ2SEQ_LM answer begins with, after the start token (a language). For MULTIPLE_CHOICE these input arrays
+are (B, K, L). A filler row (`row_valid` false) takes part in no loss, no denominator and no output.
 """
 
 from dataclasses import dataclass
@@ -20,6 +32,8 @@ from enum import StrEnum
 
 IGNORE = -100
 """The label of a token that is no target."""
+TOP_TOKENS = 5
+"""How many of the likeliest tokens MASKED_LM gives for each target."""
 
 
 class Head(StrEnum):

@@ -1,6 +1,6 @@
 """Owns the batches cut from features: padded numpy arrays as the head fixes them, and what divides their loss."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Required, TypedDict, Unpack
 
 import numpy as np
@@ -17,6 +17,7 @@ __all__ = [
     "evaluation_batches",
     "in_order",
     "micro_batches",
+    "prompt_batches",
     "share",
     "targets",
 ]
@@ -26,8 +27,13 @@ Batch = dict[str, np.ndarray]
 
 Side = Literal["left", "right"]
 
+Lists = dict[str, np.ndarray]
+"""One feature's list columns by name, each (L,)."""
+Draw = Callable[[int, Lists], Lists]
+"""What an epoch changes of the feature with this number (masks); lengths stay."""
+
 PER_TOKEN = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.QUESTION_ANSWERING})
-"""Heads whose outputs have one value for each token of the input."""
+"""Heads whose outputs have one value for each token of the input; those of SEQ2SEQ_LM have one for each label."""
 
 
 class Padding(TypedDict, total=False):
@@ -39,12 +45,22 @@ class Padding(TypedDict, total=False):
     length_limit: int | None
     rows: int | None
     pad_side: Side
+    draw: Draw | None
 
 
 _TOKEN_LABELS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.SEQ2SEQ_LM})
-_LIST_FILLERS = {"token_type_ids": 0, "labels": IGNORE, "segment": 0, "position": 0}
+_LIST_FILLERS = {
+    "token_type_ids": 0,
+    "labels": IGNORE,
+    "segment": 0,
+    "position": 0,
+    "p_mask": 1,
+    "decoder_prompt": 0,
+}
 """Columns beside `input_ids` that are padded into a batch, and with what."""
-_SCALARS = ("labels", "start_positions", "end_positions")
+_OWN_LENGTH = frozenset({"labels", "decoder_prompt"})
+"""Columns that for SEQ2SEQ_LM are no companions of the input's tokens."""
+_SCALARS = ("labels", "start_positions", "end_positions", "cls_index", "is_impossible")
 
 
 def collate(
@@ -57,21 +73,28 @@ def collate(
     length_limit: int | None = None,
     rows: int | None = None,
     pad_side: Side = "right",
+    draw: Draw | None = None,
 ) -> Batch:
     """One batch of these features, in this order.
 
     It is as long as its longest feature, rounded up to a multiple, but not beyond `length_limit` (a model has only so
     many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
     """
+    lists = {
+        name: features.lists[name].take(indices) for name in ("input_ids", *_LIST_FILLERS) if name in features.lists
+    }
+    if draw is not None:
+        lists = _drawn(lists, indices, draw)
     lengths = features.lengths[indices]
     count = max(rows or 0, len(indices))
     length = _padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
-    batch = {"input_ids": _padded(features, "input_ids", indices, (count, length), pad_token_id, pad_side)}
-    batch["attention_mask"] = _attention_mask(lengths, (count, length), pad_side)
-    for name, filler in _LIST_FILLERS.items():
-        if name in features.lists:
-            shape = (count, _own_length(features, name, indices, head, length_multiple) or length)
-            batch[name] = _padded(features, name, indices, shape, filler, pad_side)
+    batch = {"attention_mask": _attention_mask(lengths, (count, length), pad_side)}
+    for name, values in lists.items():
+        width = length
+        if head is Head.SEQ2SEQ_LM and name in _OWN_LENGTH:
+            width = _padded_length(max(map(len, values), default=0), length_multiple, None)
+        filler = pad_token_id if name == "input_ids" else _LIST_FILLERS[name]
+        batch[name] = _padded(values, (count, width), filler, pad_side)
     for name in _SCALARS:
         if name in features.scalars:
             batch[name] = _filled(features.scalars[name][indices], count)
@@ -98,38 +121,71 @@ def evaluation_batches(
         yield part, collate(features, part, **padding)
 
 
+def prompt_batches(
+    features: Features, batch_size: int, **padding: Unpack[Padding]
+) -> Iterator[tuple[np.ndarray, Batch]]:
+    """What a model is to continue or to answer, the longest first.
+
+    For CAUSAL_LM the first `prompt_length` tokens of every feature, padded on the left so that all end together.
+    """
+    if padding["head"] is not Head.CAUSAL_LM:
+        yield from evaluation_batches(features, batch_size, **padding)
+        return
+    lengths = features.scalars["prompt_length"]
+    order = np.argsort(-lengths, kind="stable")
+    for start in range(0, len(order), batch_size):
+        part = order[start : start + batch_size]
+        ids = [one[:length] for one, length in zip(features.lists["input_ids"].take(part), lengths[part], strict=True)]
+        shape = (len(part), max(1, int(lengths[part].max(initial=0))))
+        yield (
+            part,
+            {
+                "input_ids": _padded(ids, shape, padding["pad_token_id"], "left"),
+                "attention_mask": _attention_mask(lengths[part], shape, "left"),
+                "row_valid": np.ones(len(part), dtype=bool),
+            },
+        )
+
+
 def in_order(
     answers: Iterable[tuple[np.ndarray, dict[str, np.ndarray]]],
-    lengths: np.ndarray,
+    features: Features,
     head: Head,
     pad_side: Side = "right",
 ) -> dict[str, list[np.ndarray]]:
     """Outputs of evaluated batches, one array per feature in the features' order, filler and padding cut away."""
+    lengths = _output_lengths(features, head)
     found: dict[str, dict[int, np.ndarray]] = {}
     for indices, outputs in answers:
         for name, values in outputs.items():
             by_feature = found.setdefault(name, {})
             for value, index in zip(values, indices.tolist(), strict=False):  # filler rows come last
-                by_feature[index] = (
-                    _without_padding(value, int(lengths[index]), pad_side) if head in PER_TOKEN else value
-                )
+                by_feature[index] = value if lengths is None else _without_padding(value, int(lengths[index]), pad_side)
     return {name: [by_feature[index] for index in sorted(by_feature)] for name, by_feature in found.items()}
 
 
-def targets(
-    head: Head, labels: np.ndarray, row_valid: np.ndarray, class_weights: tuple[float, ...] | None = None
-) -> float:
+def _output_lengths(features: Features, head: Head) -> np.ndarray | None:
+    if head in PER_TOKEN:
+        return features.lengths
+    return features.lists["labels"].lengths if head is Head.SEQ2SEQ_LM and "labels" in features.lists else None
+
+
+def targets(head: Head, batch: Batch, class_weights: tuple[float, ...] | None = None) -> float:
     """What a batch's summed loss is divided by: its targets, or their summed class weights.
 
     The first token of CAUSAL_LM is never a target, for nothing stands before it.
     """
+    valid = batch["row_valid"]
+    if head in (Head.QUESTION_ANSWERING, Head.QUESTION_ANSWERING_BEAM):
+        return float((valid & (batch["start_positions"] != IGNORE)).sum())
+    labels = batch["labels"]
     if head in _TOKEN_LABELS:
         counted = labels[:, 1:] if head is Head.CAUSAL_LM else labels
-        return float(((counted != IGNORE) & row_valid[:, None]).sum())
-    if head is Head.SEQUENCE_CLASSIFICATION:
-        known = labels[row_valid & (labels != IGNORE)]
-        return float(len(known) if class_weights is None else np.asarray(class_weights, dtype=np.float64)[known].sum())
-    return float(row_valid.sum())
+        return float(((counted != IGNORE) & valid[:, None]).sum())
+    if head is Head.SEQUENCE_REGRESSION:
+        return float((valid & ~np.isnan(labels)).sum())
+    known = labels[valid & (labels != IGNORE)]
+    return float(len(known) if class_weights is None else np.asarray(class_weights, dtype=np.float64)[known].sum())
 
 
 def share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
@@ -142,22 +198,21 @@ def _padded_length(longest: int, multiple: int, limit: int | None) -> int:
     return rounded if limit is None else max(longest, min(rounded, limit), 1)
 
 
-def _own_length(features: Features, name: str, indices: np.ndarray, head: Head, multiple: int) -> int | None:
-    if head is not Head.SEQ2SEQ_LM or name != "labels":  # only there labels are no companions of the input's tokens
-        return None
-    return _padded_length(max(map(len, features.lists[name].take(indices)), default=0), multiple, None)
+def _drawn(lists: dict[str, list[np.ndarray]], indices: np.ndarray, draw: Draw) -> dict[str, list[np.ndarray]]:
+    each = [
+        draw(int(index), {name: values[row] for name, values in lists.items()}) for row, index in enumerate(indices)
+    ]
+    return {name: [one[name] for one in each] for name in each[0]} if each else lists
 
 
-def _padded(
-    features: Features, name: str, indices: np.ndarray, shape: tuple[int, int], filler: int, side: Side
-) -> np.ndarray:
+def _padded(values: list[np.ndarray], shape: tuple[int, int], filler: int, side: Side) -> np.ndarray:
     array = np.full(shape, filler, dtype=np.int64)
     width = shape[1]
-    for row, values in enumerate(features.lists[name].take(indices)):
+    for row, one in enumerate(values):
         if side == "right":
-            array[row, : len(values)] = values
+            array[row, : len(one)] = one
         else:
-            array[row, width - len(values) :] = values
+            array[row, width - len(one) :] = one
     return array
 
 

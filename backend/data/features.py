@@ -71,6 +71,11 @@ class ListColumn:
         self._offsets = [chunk.offsets.to_numpy() for chunk in chunks]
         self._values = [chunk.values.to_numpy(zero_copy_only=True) for chunk in chunks]
 
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(features,) int64, numbers in each list."""
+        return np.concatenate([np.zeros(0, np.int64), *(np.diff(offsets) for offsets in self._offsets)])
+
     def take(self, indices: np.ndarray) -> list[np.ndarray]:
         """The lists of these features, without copying their numbers."""
         chunks = np.searchsorted(self._starts, indices, side="right") - 1

@@ -32,6 +32,8 @@ class Rows:
     skipped: tuple[Skipped, ...] = ()
     continuous: bool = False
     """The rows are the lines of running text, whose line breaks belong to it."""
+    metric_names: tuple[str, ...] = ()
+    """What a metric is called for each of several files, such as `{metric}` and `{metric}_mm`; empty: `file/metric`."""
 
     def __len__(self) -> int:
         return self.table.num_rows

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from backend.contract.catalog import Device
+from backend.contract.generation import GenerationSettings
 from backend.contract.heads import HeadFacts
 from backend.contract.spec import ModelSection, Section, TrainingSection
 
@@ -66,20 +67,6 @@ class StepNumbers:
     gradient_norm: float
 
 
-@dataclass(frozen=True)
-class GenerationSettings:
-    """How text is continued. Greedy unless `sample`; `seed` makes sampling repeatable."""
-
-    max_new_tokens: int = 64
-    sample: bool = False
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float | None = None
-    repetition_penalty: float = 1.0
-    seed: int = 0
-    eos_token_id: int | None = None
-
-
 class EngineEntry(Protocol):
     """What a package of `backend.engines` exports as `ENGINE`: facts for the catalog, and the door to the framework."""
 
@@ -128,7 +115,14 @@ class Engine(Protocol):
         """The head's outputs for every row of the batch, without dropout and without gradients."""
         ...
 
-    def generate(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
+    def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
+        """What the model writes for every row: new ids alone, without the end token; filler rows get none.
+
+        CAUSAL_LM prompts are padded on the left, SEQ2SEQ_LM sources on the right.
+        """
+        ...
+
+    def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
         """Continue one prompt, token by token as they are made."""
         ...
 

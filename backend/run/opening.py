@@ -72,7 +72,9 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     _refuse_other_rows(material, earlier)
     session = _open_session(spec, material, model, engine_kind.create())
     stages.start("tokenising")
-    features = {split: session.features(rows, stages.report) for split, rows in material.rows.items()}
+    features = {
+        split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
+    }
     for split, rows in material.rows.items():
         stages.loaded(split, rows, len(features[split]), _label_counts(session, rows))
 
@@ -252,7 +254,7 @@ def _evaluated(
         if split not in material.rows or count == 0:
             continue
         rows = material.rows[split]
-        if count is None or count >= len(rows):
+        if (count is None or count >= len(rows)) and not (split == "train" and session.task.draws):
             found[split] = rows, features[split]
             continue
         chosen = np.sort(np.random.default_rng(spec.training.seed).permutation(len(rows))[:count])

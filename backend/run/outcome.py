@@ -38,7 +38,9 @@ def predict(
     rows, features = opened.rows[split], opened.features[split]
     scored: Scored = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
     csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
-    predictions_file.write(predictions_file.joined(rows, scored.predictions), csv, parquet)
+    predictions_file.write(
+        predictions_file.joined(rows, scored.predictions), csv, parquet, scored.predictions.documents
+    )
     log.write(
         PredictionsWritten(
             time=time.time(),

@@ -3,7 +3,9 @@
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,11 +43,28 @@ def _free(name: str, taken: dict[str, object], prefix: str = "input_") -> str:
     return name
 
 
-def write(table: pa.Table, csv: Path, parquet_path: Path | None = None) -> None:
-    """Write the CSV (UTF-8) and its Parquet twin, each beside and renamed."""
+def write(
+    table: pa.Table, csv: Path, parquet_path: Path | None = None, documents: dict[str, Any] | None = None
+) -> None:
+    """Write the CSV (UTF-8), its Parquet twin and a task's further documents, each beside and renamed.
+
+    A document of `predictions_test.csv` is called `name_test.json`, one of `mine.csv` `name_mine.json`.
+    """
     _renamed(csv, lambda path: arrow_csv.write_csv(_flat(table), path))
     if parquet_path is not None:
         _renamed(parquet_path, lambda path: parquet.write_table(table, path, row_group_size=GROUP_ROWS))
+    for name, content in (documents or {}).items():
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
+        _renamed(_beside(csv, name), partial(_write_text, text))
+
+
+def _beside(csv: Path, name: str) -> Path:
+    suffix, plain = csv.stem.removeprefix("predictions").lstrip("_"), Path(name)
+    return csv.with_name(f"{plain.stem}_{suffix}{plain.suffix}" if suffix else name)
+
+
+def _write_text(text: str, path: Path) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def _renamed(path: Path, write_to: Callable[[Path], None]) -> None:

@@ -16,7 +16,7 @@ from backend.hardware import devices
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.models.positions import longest_sequence
-from backend.tasks.task import Columns, Facts, Task, key_of
+from backend.tasks.task import Columns, Facts, Task, key_of, used_columns
 
 SPLITS = ("train", "validation", "test")
 
@@ -59,7 +59,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
 
 def _check_metric(spec: RunSpec, task: type[Task]) -> None:
     metric = spec.evaluation.best_metric
-    if metric is not None and metric not in task.metrics:
+    if metric is not None and not is_metric(metric, task.metrics):
         raise InputError(
             f"evaluation.best_metric: {metric!r} is no metric of {spec.task['type']}; there are {', '.join(task.metrics)}",
             "evaluation.best_metric",
@@ -70,6 +70,12 @@ def _check_metric(spec: RunSpec, task: type[Task]) -> None:
         raise InputError(
             f"{key}: this needs evaluations; give data.validation (a file, or a fraction such as 0.1)", key
         )
+
+
+def is_metric(name: str, known: tuple[str, ...]) -> bool:
+    """Whether an evaluation may give a metric of this name: a known one, one with a suffix, or one of a single file."""
+    own = name.rsplit("/", 1)[-1]
+    return own in known or own.rsplit("_", 1)[0] in known
 
 
 def _model_paths(spec: RunSpec, base: Path) -> dict[str, Any]:
@@ -160,7 +166,7 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
 def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool = False) -> dict[str, str]:
     """Role → column: as given, else guessed from the usual names. Raises InputError naming the columns that there are."""
     there = rows.table.column_names
-    roles = {column.name: column for column in task.columns}
+    roles = {column.name: column for column in used_columns(task)}
     for role in given:
         if role not in roles:
             raise InputError(

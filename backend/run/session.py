@@ -7,17 +7,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from backend.contract.places import cache_folder
 from backend.contract.spec import RunSpec
 from backend.data import batches
 from backend.data.features import Features, features
+from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.run.preparation import quiet
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, Task
 from backend.tokenizers.loading import fingerprint
+
+MOST_FILES_APART = 50
+"""Of more files than this only the whole is measured."""
+Tick = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -41,26 +47,56 @@ class Session:
     pad_token_id: int
     engine: Engine
 
-    def features(self, rows: Rows, report: Report = quiet) -> Features:
-        """The rows' features, from the cache where they were made before."""
+    def features(self, rows: Rows, report: Report = quiet, *, to_train: bool = False) -> Features:
+        """The rows' features, from the cache where they were made before.
+
+        What a task draws is drawn anew in every epoch of training, and here once for everything else.
+        """
+        drawn = self.task.draws and not to_train
         key = {
             "rows": rows.fingerprint,
             "task": self.spec.task,
             "facts": self.facts,
             "columns": dict(self.columns),
             "tokenizer": fingerprint(self.tokenizer),
+            "drawn": self.spec.training.seed if drawn else None,
         }
         return features(
-            lambda: self.task.encode(rows, self.columns, self.tokenizer, self.facts),
+            lambda: self._drawn(self._encoded(rows)) if drawn else self._encoded(rows),
             key,
             cache_folder() / "features",
             report,
             len(rows),
         )
 
-    def micro_batches(self, source: Features, indices: np.ndarray, size: int) -> list[Batch]:
-        """The batches of one optimizer step, each of at most `size` rows."""
-        return batches.micro_batches(source, indices, size, **self._padding)
+    def _encoded(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+        return self.task.encode(rows, self.columns, self.tokenizer, self.facts)
+
+    def _drawn(self, encoded: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        done = 0
+        for batch in encoded:
+            names = [field.name for field in batch.schema if pa.types.is_list(field.type)]
+            each = []
+            for number in range(batch.num_rows):
+                lists = {name: batch[name][number].values.to_numpy(zero_copy_only=False) for name in names}
+                rng = generator("draw", "evaluation", self.spec.training.seed, done + number)
+                each.append(self.task.draw(lists, rng, self.tokenizer))
+            done += batch.num_rows
+            arrays = {name: batch[name] for name in batch.schema.names}
+            arrays |= (
+                {name: pa.array([one[name] for one in each], pa.list_(pa.int32())) for name in each[0]} if each else {}
+            )
+            yield pa.RecordBatch.from_pydict(arrays)
+
+    def micro_batches(self, source: Features, indices: np.ndarray, size: int, epoch: int) -> list[Batch]:
+        """The batches of one optimizer step, each of at most `size` rows; `epoch` counts from 0."""
+
+        def draw(feature: int, lists: batches.Lists) -> batches.Lists:
+            rng = generator("draw", source.fingerprint, self.spec.training.seed, epoch, feature)
+            return self.task.draw(lists, rng, self.tokenizer)
+
+        padding: batches.Padding = {**self._padding, "draw": draw if self.task.draws else None}
+        return batches.micro_batches(source, indices, size, **padding)
 
     @cached_property
     def _padding(self) -> batches.Padding:
@@ -74,23 +110,53 @@ class Session:
         }
 
     def score(
-        self, rows: Rows, source: Features, batch_size: int, tick: Callable[[int, int], None] = lambda done, total: None
-    ) -> Scored:
+        self, rows: Rows, source: Features, batch_size: int, tick: Tick = lambda done, total: None
+    ) -> Scored:  # fmt: skip
         """Predict every row and measure the labelled ones; `tick(done, total)` counts features."""
         started = time.perf_counter()
-        answers = self._answers(source, batch_size, tick)
-        outputs = batches.in_order(answers, source.lengths, self.task.head)
-        predictions = self._decode(outputs, source, rows)
-        return Scored(predictions, self.task.score(predictions, self.facts), time.perf_counter() - started)
+        outputs = self._outputs(source, batch_size, tick)
+        predictions = self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
+        return Scored(predictions, self._metrics(predictions, rows), time.perf_counter() - started)
 
-    def _answers(
-        self, source: Features, batch_size: int, tick: Callable[[int, int], None]
-    ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        done = 0
-        for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
-            yield indices, self.engine.evaluate(batch)
-            done += len(indices)
-            tick(done, len(source))
+    def _outputs(self, source: Features, batch_size: int, tick: Tick) -> Outputs:
+        writes = self.task.evaluates_by == "generate"
+        passes = [self._evaluated] if not writes or "labels" in source.lists else []
+        passes += [self._written] if writes else []
+        outputs: Outputs = {}
+        for number, answers in enumerate(passes):
 
-    def _decode(self, outputs: Outputs, source: Features, rows: Rows) -> Predictions:
-        return self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
+            def tell(done: int, number: int = number) -> None:
+                tick((number * len(source) + done) // len(passes), len(source))
+
+            outputs |= answers(source, batch_size, tell)
+        return outputs
+
+    def _evaluated(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+        def answers() -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+            done = 0
+            for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
+                yield indices, self.engine.evaluate(batch)
+                done += len(indices)
+                tell(done)
+
+        return batches.in_order(answers(), source, self.task.head)
+
+    def _written(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+        settings = self.task.generation(self.tokenizer)
+        written: dict[int, np.ndarray] = {}
+        for indices, batch in batches.prompt_batches(source, batch_size, **self._padding):
+            written |= dict(zip(indices.tolist(), self.engine.generate(batch, settings), strict=False))
+            tell(len(written))
+        return {"generated": [written[number] for number in range(len(source))]}
+
+    def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
+        """Of several files also each file's own, as `file/metric` or as the source names them."""
+        if len(rows.files) == 1 or len(rows.files) > MOST_FILES_APART:
+            return self.task.score(predictions, self.facts)
+        names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
+        metrics = {} if rows.metric_names else self.task.score(predictions, self.facts)
+        for number, name in enumerate(names):
+            own = predictions.take(np.flatnonzero(rows.file_index == number))
+            found = self.task.score(own, self.facts) if own.table.num_rows else {}
+            metrics |= {name.replace("{metric}", metric): value for metric, value in found.items()}
+        return metrics

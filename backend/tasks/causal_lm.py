@@ -10,6 +10,7 @@ from pydantic import Field
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
+from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
@@ -55,7 +56,7 @@ class CausalLm:
 
     title: ClassVar[str] = "Language model"
     description: ClassVar[str] = "Continues text: trains on running text, or on one example per row."
-    head: ClassVar[Head] = Head.CAUSAL_LM
+    head: Head = Head.CAUSAL_LM
     columns: ClassVar[tuple[Column, ...]] = (
         Column(
             "text",
@@ -66,7 +67,8 @@ class CausalLm:
     )
     metrics: ClassVar[tuple[str, ...]] = ("loss", "perplexity", "accuracy")
     default_metric: ClassVar[str] = "perplexity"
-    evaluates_by: ClassVar[Literal["outputs", "generate"]] = "outputs"
+    evaluates_by: Literal["outputs", "generate"] = "outputs"
+    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 1, "batch_size": 8, "learning_rate": 5e-5, "warmup": 0.03},
         "evaluation": {"best_metric": "loss"},
@@ -160,9 +162,17 @@ class CausalLm:
         end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
         return ("", [end]) if kind == "end_of_text" and end is not None else ("", [])
 
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
         """Nothing changes by epoch."""
         return arrays
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """As the settings say."""
+        own = self.settings
+        return GenerationSettings(
+            max_new_tokens=own.max_new_tokens, sample=own.sample, temperature=own.temperature, top_k=own.top_k,
+            top_p=own.top_p, repetition_penalty=own.repetition_penalty, eos_token_id=tokenizer.eos_token_id,
+        )  # fmt: skip
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
@@ -176,7 +186,7 @@ class CausalLm:
         tokens = np.bincount(owners, minlength=len(rows))
         # Features keep the rows' order, so the tokens of one row stand together, across blocks too.
         predicted = [part.tolist() for part in np.split(guess, np.cumsum(tokens)[:-1])]
-        correct = int((guess == ids).sum())
+        correct = np.bincount(owners, guess == ids, len(rows))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             mean = np.where(tokens > 0, loss / tokens, np.nan)
             perplexity = np.exp(mean)
@@ -187,16 +197,15 @@ class CausalLm:
             "tokens": pa.array(tokens),
             "perplexity": pa.array(perplexity, from_pandas=True),
         }
-        count = float(tokens.sum())
-        return Predictions(pa.table(table), {"loss": (float(loss.sum()), count), "accuracy": (float(correct), count)})
+        return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)})
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean loss over all tokens, its exponential, and the share of tokens that were the likeliest."""
-        total, count = predictions.sums["loss"]
+        total, count = predictions.total("loss")
         if not count:
             return {}
         loss = total / count
-        correct, _ = predictions.sums["accuracy"]
+        correct, _ = predictions.total("accuracy")
         return {"loss": loss, "perplexity": float(np.exp(min(loss, 700.0))), "accuracy": correct / count}
 
 

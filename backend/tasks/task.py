@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.catalog import Column
+from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.data.rows import Rows
@@ -22,9 +23,16 @@ Columns = Mapping[str, str]
 """Role → the column of the data that plays it. Roles without a column are absent."""
 
 Outputs = dict[str, list[np.ndarray]]
-"""What `Engine.evaluate` returned, one array per feature (filler and padding cut away), in the order of the features."""
+"""What `Engine.evaluate` returned, one array per feature (filler and padding cut away), in the order of the features.
+
+Where the task `evaluates_by` generation also `generated`: the new ids of each feature, without prompt and end token.
+"""
 
 SplitBy = Literal["label", "random", "contiguous"]
+
+
+Sums = dict[str, tuple[np.ndarray, np.ndarray]]
+"""Name → numerator and denominator of each row, both (rows,) float64, for what is summed over rows before dividing."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +40,23 @@ class Predictions:
     """One prediction per row, in the rows' order.
 
     `table` has `prediction`, `actual` (null where unknown) and the task's own columns, under the names that
-    `predictions.csv` uses. `sums` are numerators and denominators that a metric needs beside the table, for example `loss`.
+    `predictions.csv` uses. `sums` are what a metric needs beside the table, for example `loss`. `documents` are further
+    files to write beside the CSV, name → text or JSON value.
     """
 
     table: pa.Table
-    sums: dict[str, tuple[float, float]] = field(default_factory=dict)
+    sums: Sums = field(default_factory=dict)
+    documents: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, rows: np.ndarray) -> "Predictions":
+        """Those of some rows, without documents."""
+        sums = {name: (above[rows], below[rows]) for name, (above, below) in self.sums.items()}
+        return Predictions(self.table.take(pa.array(rows)), sums)
+
+    def total(self, name: str) -> tuple[float, float]:
+        """Summed numerator and denominator; nothing over nothing where there are none."""
+        above, below = self.sums.get(name, (np.zeros(0), np.zeros(0)))
+        return float(above.sum()), float(below.sum())
 
 
 class Task(Protocol):
@@ -44,11 +64,13 @@ class Task(Protocol):
 
     title: ClassVar[str]
     description: ClassVar[str]
-    head: ClassVar[Head]
     columns: ClassVar[tuple[Column, ...]]
     metrics: ClassVar[tuple[str, ...]]
+    """Names that every evaluation gives; variants with a suffix (`f1_PER`) may come beside them."""
     default_metric: ClassVar[str]
-    evaluates_by: ClassVar[Literal["outputs", "generate"]]
+    head: Head
+    """The class's is the usual one, an instance's is what its settings ask for; so it is with `evaluates_by`."""
+    evaluates_by: Literal["outputs", "generate"]
     defaults: ClassVar[dict[str, Any]]
     """Sensible other sections for this task, as a fragment of a spec."""
     Settings: ClassVar[type[Section]]
@@ -94,8 +116,15 @@ class Task(Protocol):
         """Features, some thousand at a time: `row`, `part` (int32), `input_ids`, `labels` where known and what the head needs."""
         ...
 
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """What changes by epoch (masks); most tasks return the arrays as they are."""
+    draws: ClassVar[bool]
+    """Whether `draw` changes anything; else it is never called."""
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+        """One feature's lists (L,) with what changes by epoch (masks); lengths stay. For evaluation it is drawn once."""
+        ...
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """How text is written, where the task `evaluates_by` generation or its model can continue a prompt."""
         ...
 
     def decode(
@@ -107,6 +136,15 @@ class Task(Protocol):
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Metrics over the rows whose `actual` is known; empty where none is."""
         ...
+
+
+def used_columns(task: Task) -> tuple[Column, ...]:
+    """The columns that play a part under the task's settings."""
+    return tuple(
+        column
+        for column in task.columns
+        if all(getattr(task.settings, name) in values for name, values in column.when.items())
+    )
 
 
 def key_of(split: str) -> str:

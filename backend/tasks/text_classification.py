@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
+from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
@@ -52,7 +53,7 @@ class TextClassification:
 
     title: ClassVar[str] = "Text classification"
     description: ClassVar[str] = "Sorts texts, or pairs of texts, into labels: sentiment, topic, entailment."
-    head: ClassVar[Head] = Head.SEQUENCE_CLASSIFICATION
+    head: Head = Head.SEQUENCE_CLASSIFICATION
     columns: ClassVar[tuple[Column, ...]] = (
         Column("text", "Text", "The text to classify.", usual_names=["text", "sentence", "sentence1", "review", "question", "content", "comment", "tweet", "premise"]),
         Column(
@@ -72,7 +73,8 @@ class TextClassification:
         "matthews",
     )
     default_metric: ClassVar[str] = "accuracy"
-    evaluates_by: ClassVar[Literal["outputs", "generate"]] = "outputs"
+    evaluates_by: Literal["outputs", "generate"] = "outputs"
+    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "accuracy"},
@@ -185,9 +187,13 @@ class TextClassification:
                 arrays["token_type_ids"] = pa.array(encoded["token_type_ids"], pa.list_(pa.int8()))
             yield pa.RecordBatch.from_pydict(arrays)
 
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
         """Nothing changes by epoch."""
         return arrays
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """Nothing is written."""
+        return GenerationSettings()
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
@@ -202,9 +208,10 @@ class TextClassification:
             table[f"probability_{label}"] = pa.array(np.exp(log_probabilities[:, index]))
         ids = _label_ids(rows, columns, facts)
         known = np.flatnonzero(ids >= 0)
-        row_weights = np.asarray(weights)[ids[known]] if weights else np.ones(len(known))
-        loss = -(log_probabilities[known, ids[known]] * row_weights).sum()
-        return Predictions(pa.table(table), {"loss": (float(loss), float(row_weights.sum()))})
+        row_weights, loss = np.zeros(len(ids)), np.zeros(len(ids))
+        row_weights[known] = np.asarray(weights)[ids[known]] if weights else 1.0
+        loss[known] = -log_probabilities[known, ids[known]] * row_weights[known]
+        return Predictions(pa.table(table), {"loss": (loss, row_weights)})
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second."""
@@ -216,7 +223,7 @@ class TextClassification:
         if known.num_rows == 0:
             return {}
         labels, actual, predicted = facts["labels"], known["actual"].to_pylist(), known["prediction"].to_pylist()
-        total, count = predictions.sums["loss"]
+        total, count = predictions.total("loss")
         scores = {"loss": total / count, "accuracy": float(metrics.accuracy_score(actual, predicted))}
         if len(labels) == 2:
             precision, recall, f1, _ = metrics.precision_recall_fscore_support(

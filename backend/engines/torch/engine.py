@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from backend.contract.errors import RunFailed
+from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head
 from backend.data.batches import targets
-from backend.engines.engine import Batch, GenerationSettings, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
 from backend.engines.torch import memory, state
 from backend.engines.torch.generation import continue_prompt
 from backend.engines.torch.inputs import arguments, valid_rows
@@ -97,7 +98,11 @@ class TorchEngine:
             found = outputs(self._head.head, logits, kept)
         return found if len(kept["row_valid"]) == len(valid) else _with_filler(found, valid)
 
-    def generate(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
+    def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
+        """What the model writes for every row: new ids alone, without the end token."""
+        raise NotImplementedError
+
+    def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
         """Continue one prompt, token by token as they are made."""
         self._set_training(False)
         limit = longest_sequence(self._model.config.to_dict())
@@ -124,7 +129,7 @@ class TorchEngine:
         return memory.peak_mb(self._device)
 
     def _targets(self, batch: Batch) -> float:
-        return targets(self._head.head, batch["labels"], batch["row_valid"], self._head.class_weights)
+        return targets(self._head.head, batch, self._head.class_weights)
 
     def _logits(self, batch: Batch) -> torch.Tensor:
         causal = self._head.head is Head.CAUSAL_LM

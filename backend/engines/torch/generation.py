@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import nn
 
-from backend.engines.engine import GenerationSettings
+from backend.contract.generation import GenerationSettings
 from backend.engines.torch.precision import Precision
 
 

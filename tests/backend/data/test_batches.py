@@ -130,7 +130,7 @@ def test_evaluation_takes_the_longest_first_and_everyone_once(pairs):
 def test_outputs_come_back_in_order_without_filler_and_padding(language, side):
     batches = evaluation_batches(language, 32, pad_token_id=PAD, head=Head.CAUSAL_LM, rows=32, pad_side=side)
     answers = ((indices, {"token_loss": batch["input_ids"] * 2}) for indices, batch in batches)
-    found = in_order(answers, language.lengths, Head.CAUSAL_LM, side)["token_loss"]
+    found = in_order(answers, language, Head.CAUSAL_LM, side)["token_loss"]
     assert [(one // 2).tolist() for one in found] == language.table["input_ids"].to_pylist()
 
 
@@ -140,7 +140,7 @@ def test_processes_share_an_evaluation_and_lose_nothing(pairs):
         mine = share(np.arange(COUNT), process, 3)
         batches = evaluation_batches(pairs, 16, mine, pad_token_id=PAD, head=Head.SEQUENCE_CLASSIFICATION)
         answers += [(indices, {"logits": batch["labels"][:, None] * np.ones(2)}) for indices, batch in batches]
-    found = in_order(answers, pairs.lengths, Head.SEQUENCE_CLASSIFICATION)["logits"]
+    found = in_order(answers, pairs, Head.SEQUENCE_CLASSIFICATION)["logits"]
     assert [int(one[0]) for one in found] == pairs.scalars["labels"].tolist()
 
 
@@ -155,12 +155,16 @@ def test_the_first_token_of_a_language_model_is_no_target(language):
     indices = np.array([3, 1, 4])
     batch = collate(language, indices, pad_token_id=PAD, head=Head.CAUSAL_LM, rows=8)
     expected = float((language.lengths[indices] - 1).sum())
-    assert targets(Head.CAUSAL_LM, batch["labels"], batch["row_valid"]) == expected
-    assert targets(Head.MASKED_LM, batch["labels"], batch["row_valid"]) == expected + 3
+    assert targets(Head.CAUSAL_LM, batch) == expected
+    assert targets(Head.MASKED_LM, batch) == expected + 3
 
 
 def test_classes_count_rows_or_their_weights():
-    labels, valid = np.array([0, 2, IGNORE, 1, 0]), np.array([True, True, True, True, False])
-    assert targets(Head.SEQUENCE_CLASSIFICATION, labels, valid) == 3
-    assert targets(Head.SEQUENCE_CLASSIFICATION, labels, valid, (0.5, 1.0, 4.0)) == 5.5
-    assert targets(Head.SEQUENCE_REGRESSION, labels, valid) == 4
+    batch = {"labels": np.array([0, 2, IGNORE, 1, 0]), "row_valid": np.array([True, True, True, True, False])}
+    assert targets(Head.SEQUENCE_CLASSIFICATION, batch) == 3
+    assert targets(Head.SEQUENCE_CLASSIFICATION, batch, (0.5, 1.0, 4.0)) == 5.5
+
+
+def test_scores_count_known_rows():
+    batch = {"labels": np.array([0.5, np.nan, 2.0]), "row_valid": np.array([True, True, False])}
+    assert targets(Head.SEQUENCE_REGRESSION, batch) == 1

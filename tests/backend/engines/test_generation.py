@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from backend.engines.engine import GenerationSettings
+from backend.contract.generation import GenerationSettings
 from backend.engines.torch.generation import choose
 from tests.backend.engines.material import LANGUAGE
 
@@ -17,7 +17,7 @@ PROMPT = [5, 6, 7, 8]
 def test_greedy_ids_equal_those_of_transformers(folder, penalty, engine_for, request):
     path = request.getfixturevalue(folder)
     settings = GenerationSettings(max_new_tokens=12, repetition_penalty=penalty)
-    found = list(engine_for(path, LANGUAGE).generate(PROMPT, settings))
+    found = list(engine_for(path, LANGUAGE).continue_prompt(PROMPT, settings))
     model = AutoModelForCausalLM.from_pretrained(path)
     ids = torch.tensor([PROMPT])
     expected = model.generate(
@@ -29,25 +29,25 @@ def test_greedy_ids_equal_those_of_transformers(folder, penalty, engine_for, req
 
 def test_sampling_repeats_by_seed_and_differs_by_seed(gpt2, engine_for):
     engine = engine_for(gpt2, LANGUAGE)
-    texts = [list(engine.generate(PROMPT, GenerationSettings(sample=True, seed=seed))) for seed in (1, 1, 2)]
+    texts = [list(engine.continue_prompt(PROMPT, GenerationSettings(sample=True, seed=seed))) for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
 
 
 def test_ids_come_while_they_are_made(gpt2, engine_for):
-    stream = engine_for(gpt2, LANGUAGE).generate(PROMPT, GenerationSettings(max_new_tokens=10**9))
+    stream = engine_for(gpt2, LANGUAGE).continue_prompt(PROMPT, GenerationSettings(max_new_tokens=10**9))
     assert isinstance(next(stream), int)
 
 
 def test_a_text_ends_before_its_end_token(gpt2, engine_for):
     engine = engine_for(gpt2, LANGUAGE)
-    free = list(engine.generate(PROMPT, GenerationSettings(max_new_tokens=8, sample=True, eos_token_id=-1)))
-    cut = list(engine.generate(PROMPT, GenerationSettings(max_new_tokens=8, sample=True, eos_token_id=free[4])))
+    free = list(engine.continue_prompt(PROMPT, GenerationSettings(max_new_tokens=8, sample=True, eos_token_id=-1)))
+    cut = list(engine.continue_prompt(PROMPT, GenerationSettings(max_new_tokens=8, sample=True, eos_token_id=free[4])))
     assert cut == free[: free.index(free[4])]
 
 
 def test_a_text_ends_where_the_positions_end(gpt2, engine_for):
     settings = GenerationSettings(max_new_tokens=100, eos_token_id=-1)
-    assert len(list(engine_for(gpt2, LANGUAGE).generate(PROMPT, settings))) == 40 - len(PROMPT)
+    assert len(list(engine_for(gpt2, LANGUAGE).continue_prompt(PROMPT, settings))) == 40 - len(PROMPT)
 
 
 def drawn(count=400, **settings):

@@ -1,0 +1,27 @@
+"""Owns how a model writes text: what a task's settings ask of an engine."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """Greedy unless `sample`, with beams where `num_beams` is above 1; `seed` makes sampling repeatable.
+
+    The meaning of every setting is that of transformers' generation settings of the same name. Lengths count new
+    tokens: neither the prompt nor a decoder's start token.
+    """
+
+    max_new_tokens: int = 64
+    min_new_tokens: int = 0
+    sample: bool = False
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    num_beams: int = 1
+    length_penalty: float = 1.0
+    early_stopping: bool = False
+    repetition_penalty: float = 1.0
+    no_repeat_ngram_size: int = 0
+    seed: int = 0
+    eos_token_id: int | None = None
+    """None ends a text as the model's own configuration says."""
