@@ -15,10 +15,11 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
+from backend.tasks._writing import WritingSettings, generation_settings
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
 
 
-class Settings(Section):
+class Settings(WritingSettings):
     """The `task` section of causal language modelling."""
 
     type: Annotated[Literal["causal_lm"], Field(title="Task")] = "causal_lm"
@@ -35,20 +36,6 @@ class Settings(Section):
     """What stands between two rows of a block; `auto` is a line break in running text, else the end-of-text token."""
     append_end: Annotated[bool, Field(title="End of text after examples", json_schema_extra=ADVANCED)] = True
     """Examples end with the end-of-text token, so that the model learns to stop."""
-    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=ADVANCED)] = 64
-    """How many tokens `burnish generate` adds at most."""
-    sample: Annotated[bool, Field(title="Sample", json_schema_extra=ADVANCED)] = False
-    """Draws each token by its probability instead of taking the likeliest."""
-    temperature: Annotated[float, Field(title="Temperature", gt=0, le=10, json_schema_extra=ADVANCED)] = 1.0
-    """Below 1 sampling becomes more cautious, above 1 wilder."""
-    top_k: Annotated[int | None, Field(title="Top k", ge=1, json_schema_extra=ADVANCED)] = None
-    """Samples from this many likeliest tokens only."""
-    top_p: Annotated[float | None, Field(title="Top p", gt=0, le=1, json_schema_extra=ADVANCED)] = None
-    """Samples from the likeliest tokens that together reach this probability."""
-    repetition_penalty: Annotated[float, Field(title="Repetition penalty", gt=0, le=10, json_schema_extra=ADVANCED)] = (
-        1.0
-    )
-    """Above 1 makes tokens that were already used less likely."""
 
 
 class CausalLm:
@@ -168,11 +155,7 @@ class CausalLm:
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
         """As the settings say."""
-        own = self.settings
-        return GenerationSettings(
-            max_new_tokens=own.max_new_tokens, sample=own.sample, temperature=own.temperature, top_k=own.top_k,
-            top_p=own.top_p, repetition_penalty=own.repetition_penalty, eos_token_id=tokenizer.eos_token_id,
-        )  # fmt: skip
+        return generation_settings(self.settings, tokenizer)
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
