@@ -18,6 +18,7 @@ from backend.commands import (
     requests,
     runs,
     text,
+    tokenizer,
     train,
     window,
 )
@@ -33,6 +34,7 @@ COMMANDS: tuple[Command, ...] = (
     *runs.COMMANDS,
     *predict.COMMANDS,
     *text.COMMANDS,
+    *tokenizer.COMMANDS,
     *export.COMMANDS,
     *plan.COMMANDS,
     *catalog.COMMANDS,

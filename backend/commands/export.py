@@ -1,4 +1,4 @@
-"""Owns `burnish export`: the curves of a run as a table for other programs."""
+"""Owns `burnish export`: the curves of a run as a table for other programs, or its model as a folder for them."""
 
 import csv
 import os
@@ -25,11 +25,17 @@ def _arguments(parser: ArgumentParser) -> None:
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--csv", metavar="FILE", help="write a CSV file; - writes to stdout")
     target.add_argument("--tensorboard", metavar="DIR", help="not there yet")
+    target.add_argument("--model", metavar="DIR", type=Path, help="copy the model into a new folder")
+    parser.add_argument(
+        "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
+    )
 
 
 def _export(arguments: Namespace) -> int:
     if arguments.tensorboard:
         raise InputError("--tensorboard: Burnish cannot write TensorBoard files yet; use --csv FILE")
+    if arguments.model:
+        return _export_model(arguments)
     curves = curves_of(named_run(arguments.run))
     if not curves:
         raise InputError(f"{arguments.run}: this run has no steps yet; wait until it trains")
@@ -42,6 +48,17 @@ def _export(arguments: Namespace) -> int:
     except OSError as error:
         raise InputError(f"--csv {path}: it cannot be written: {error.strerror}; name another file") from None
     print(f"{len(curves)} steps: {path}")
+    return 0
+
+
+def _export_model(arguments: Namespace) -> int:
+    folder = named_run(arguments.run)
+    if not (folder.model / "config.json").is_file():
+        raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
+    from backend.models.copying import copy_model  # loads numpy
+
+    copy_model(folder.model, arguments.model, arguments.dtype)
+    print(f"model: {arguments.model.absolute()}")
     return 0
 
 
@@ -90,4 +107,4 @@ def _write_beside(curves: Curves, path: Path) -> None:
         beside.unlink(missing_ok=True)
 
 
-COMMANDS = (Command("export", "write a run's curves to a file", _arguments, _export),)
+COMMANDS = (Command("export", "write a run's curves or its model elsewhere", _arguments, _export),)

@@ -1,9 +1,12 @@
 """Tests that `burnish export` writes each step and evaluation once, as the last attempt has it."""
 
 import csv
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from backend.contract import events
 
@@ -61,3 +64,38 @@ def test_folder_that_is_not_there_is_named(burnish, run: Path, tmp_path: Path) -
 
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
+
+
+@pytest.fixture
+def trained(run: Path) -> Path:
+    """The run with a model."""
+    model = run / "model"
+    model.mkdir()
+    (model / "config.json").write_text('{"model_type": "bert", "torch_dtype": "float32"}')
+    save_file({"weight": np.array([0.5, 1 / 3], np.float32), "ids": np.array([7])}, model / "model.safetensors")
+    return run
+
+
+def test_the_model_is_copied_with_half_the_numbers(burnish, trained: Path, tmp_path: Path) -> None:
+    done = burnish("export", "tiny", "--model", tmp_path / "small", "--dtype", "float16")
+    assert done.returncode == 0, done.stderr
+    weights = load_file(tmp_path / "small" / "model.safetensors")
+    assert weights["weight"].tolist() == np.array([0.5, 1 / 3], np.float16).tolist()
+    assert weights["ids"].tolist() == [7]
+    assert json.loads((tmp_path / "small" / "config.json").read_text()) == {"model_type": "bert", "dtype": "float16"}
+
+
+def test_weights_beyond_the_range_are_refused_and_nothing_is_left(burnish, trained: Path, tmp_path: Path) -> None:
+    save_file({"weight": np.array([1e6], np.float32)}, trained / "model" / "model.safetensors")
+    done = burnish("export", "tiny", "--model", tmp_path / "small", "--dtype", "float16")
+    assert done.returncode == 2
+    assert "weight holds numbers beyond the range of float16" in done.stderr
+    assert not list(tmp_path.glob("*small*"))
+
+
+def test_a_model_is_never_copied_over_another(burnish, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "mine").touch()
+    done = burnish("export", "tiny", "--model", tmp_path / "small")
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr

@@ -1,0 +1,56 @@
+"""Owns the copy of a model folder for others, with weights of half the size where asked for."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from backend.contract.errors import InputError
+
+Numbers = Literal["float32", "float16"]
+
+
+def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
+    """Write every file of `source` into the new folder `target`, its floating-point weights as `numbers`.
+
+    Raises InputError where `target` is not empty, or where a weight is beyond the range of float16.
+    """
+    if target.exists() and any(target.iterdir()):
+        raise InputError(f"--model: {target} is not empty; name a new folder")
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        shutil.copytree(source, beside, ignore=shutil.ignore_patterns("*.safetensors"))
+        for path in sorted(source.glob("*.safetensors")):
+            _convert(path, beside / path.name, numbers)
+        _name_numbers(beside / "config.json", numbers)
+        if target.exists():
+            target.rmdir()
+        beside.rename(target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _convert(source: Path, target: Path, numbers: Numbers) -> None:
+    with safe_open(source, framework="np") as file:
+        metadata = file.metadata()
+    tensors = load_file(source)
+    save_file({name: _as(values, name, numbers) for name, values in tensors.items()}, target, metadata)
+
+
+def _as(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
+    if not np.issubdtype(values.dtype, np.floating):
+        return values
+    if numbers == "float16" and np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
+        raise InputError(f"--dtype: {name} holds numbers beyond the range of float16; keep float32")
+    return values.astype(numbers)
+
+
+def _name_numbers(path: Path, numbers: Numbers) -> None:
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config.pop("torch_dtype", None)
+    path.write_text(json.dumps({**config, "dtype": numbers}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
