@@ -12,9 +12,18 @@ class Order:
     """The features of every optimizer step, a pure function of the arguments and the step's number.
 
     Each epoch holds every feature exactly once. Only its last batch may be smaller; its rows are drawn like any other's.
+    With `drop_last` that batch is left out, if it is not the only one.
     """
 
-    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int, fingerprint: str, length_buckets: bool) -> None:
+    def __init__(
+        self,
+        lengths: np.ndarray,
+        batch_size: int,
+        seed: int,
+        fingerprint: str,
+        length_buckets: bool,
+        drop_last: bool = False,
+    ) -> None:
         assert len(lengths), "an order of nothing"
         assert batch_size >= 1
         self._lengths = lengths
@@ -22,13 +31,15 @@ class Order:
         self._seed = seed
         self._fingerprint = fingerprint
         self._length_buckets = length_buckets
+        self._whole_only = drop_last and len(lengths) >= batch_size
         self._epoch = -1
         self._epoch_order = np.empty(0, dtype=np.int32)
 
     @property
     def steps_per_epoch(self) -> int:
-        """Optimizer steps that see every feature once."""
-        return -(-len(self._lengths) // self._batch_size)
+        """Optimizer steps that see every feature once, less what fills no batch where that is dropped."""
+        count = len(self._lengths)
+        return count // self._batch_size if self._whole_only else -(-count // self._batch_size)
 
     def epoch(self, step: int) -> float:
         """How many epochs are done after `step` steps."""

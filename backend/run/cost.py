@@ -11,7 +11,7 @@ from backend.data.sources.source import Report
 from backend.hardware import devices, planner
 from backend.run import throughput
 from backend.run.preparation import Material, check_model, locate_model, make_task, quiet, read_material
-from backend.run.schedule import total_steps
+from backend.run.schedule import steps_per_epoch, total_steps
 from backend.tokenizers.loading import open_tokenizer
 
 SAMPLE_ROWS = 2000
@@ -35,14 +35,14 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     micro = min(work.micro_batch_size(available), batch_size)
     memory = work.memory(micro)
     needed = planner.total(memory)
-    steps_per_epoch = -(-features // spec.training.batch_size)
-    total = total_steps(spec.training, steps_per_epoch)
+    epoch = steps_per_epoch(spec.training, features)
+    total = total_steps(spec.training, epoch)
     tokens_per_epoch = int(lengths.mean() * features)
     speed = throughput.expected(spec, model.folder, choice.name, choice.precision)
     return RunPlan(
         rows=rows,
         features=features,
-        steps_per_epoch=steps_per_epoch,
+        steps_per_epoch=epoch,
         total_steps=total,
         batch_size=batch_size,
         micro_batch_size=micro,
@@ -57,7 +57,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         memory_mb=needed,
         available_mb=available,
         fits=needed <= available,
-        seconds=total / steps_per_epoch * tokens_per_epoch / speed if speed else None,
+        seconds=total / epoch * tokens_per_epoch / speed if speed else None,
         notes=_notes(spec, material, rows, micro, batch_size),
         problems=_problems(needed, available, micro),
     )

@@ -85,6 +85,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         spec.training.seed,
         features["train"].fingerprint,
         spec.training.length_buckets,
+        spec.training.drop_last,
     )
     work = planner.Work(
         spec,

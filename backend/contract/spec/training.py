@@ -1,14 +1,18 @@
 """Owns the `training` section: steps, batch, optimizer, schedule, checkpoints."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic.config import JsonDict
 
 from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
 ADVANCED: JsonDict = {"advanced": True}
+Schedule = Literal[
+    "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "one_cycle",
+    "inverse_sqrt",
+]  # fmt: skip
 
 
 class TrainingSection(Section):
@@ -18,22 +22,50 @@ class TrainingSection(Section):
     """How often the whole training data is seen."""
     max_steps: Annotated[int | None, Field(title="Most steps", ge=1, json_schema_extra=ADVANCED)] = None
     """Ends training after this many optimizer steps, whatever `epochs` says."""
+    max_records: Annotated[int | None, Field(title="Most records", ge=1, json_schema_extra=ADVANCED)] = None
+    """Ends training after as many whole batches as fit into this many records, whatever `epochs` says."""
+    drop_last: Annotated[bool, Field(title="Drop the last batch", json_schema_extra=ADVANCED)] = False
+    """Leaves the rows that fill no whole batch out of an epoch, other ones each time; else they are a smaller batch."""
     batch_size: Annotated[int, Field(title="Batch size", ge=1, le=1_000_000)] = 32
     """Rows per optimizer step, over all devices."""
+    optimizer: Annotated[str, Field(title="Optimizer", json_schema_extra={"kind": "optimizer"})] = "adamw"
+    """How gradients change the weights."""
+    optimizer_options: Annotated[dict[str, Any], Field(title="Optimizer options", json_schema_extra=ADVANCED)] = {}
+    """Settings that only this optimizer has, for example `{momentum: 0.9}` of `sgd`."""
     learning_rate: Annotated[float, Field(title="Learning rate", gt=0, le=10)] = 2e-5
     """The highest learning rate of the schedule."""
-    schedule: Annotated[Literal["linear", "cosine", "constant"], Field(title="Schedule")] = "linear"
-    """How the learning rate falls after the warm-up: to zero in a line, along half a cosine, or not at all."""
+    layer_decay: Annotated[float | None, Field(title="Layer-wise decay", gt=0, le=1, json_schema_extra=ADVANCED)] = None
+    """Each layer learns at the rate of the one above it times this, the head at the full rate; empty treats all alike."""
+    schedule: Annotated[Schedule, Field(title="Schedule")] = "linear"
+    """How the learning rate goes on after the warm-up: `linear` and `cosine` fall to zero, `constant` (or
+    `constant_with_warmup`) stays; `one_cycle` rises and falls in two lines."""
     warmup: Annotated[float, Field(title="Warm-up", ge=0)] = 0.0
     """Below 1 the fraction of all steps, from 1 on the number of steps, in which the learning rate rises from zero."""
+    schedule_steps: Annotated[int | None, Field(title="Steps of the schedule", ge=1, json_schema_extra=ADVANCED)] = None
+    """The schedule reckons with this many steps; empty takes those of the training."""
+    schedule_cycles: Annotated[int, Field(title="Cosine cycles", ge=1, le=1000, json_schema_extra=ADVANCED)] = 1
+    """How often `cosine_with_restarts` falls to zero."""
+    schedule_power: Annotated[float, Field(title="Polynomial power", gt=0, le=10, json_schema_extra=ADVANCED)] = 1.0
+    """The exponent of `polynomial`; 1 is a line."""
+    schedule_end: Annotated[float, Field(title="Last learning rate", ge=0, json_schema_extra=ADVANCED)] = 1e-7
+    """Where `polynomial` ends."""
+    schedule_timescale: Annotated[int | None, Field(title="Time scale", ge=1, json_schema_extra=ADVANCED)] = None
+    """Steps after which `inverse_sqrt` begins to fall; empty takes the warm-up's, or 10,000 without one."""
+    schedule_divisor: Annotated[float, Field(title="One-cycle divisor", ge=1, json_schema_extra=ADVANCED)] = 1e7
+    """`one_cycle` begins at the highest learning rate divided by this."""
+    schedule_final_divisor: Annotated[
+        float, Field(title="One-cycle final divisor", ge=1, json_schema_extra=ADVANCED)
+    ] = 1e10
+    """`one_cycle` ends at its first learning rate divided by this."""
     weight_decay: Annotated[float, Field(title="Weight decay", ge=0, le=1)] = 0.01
-    """Decoupled weight decay of AdamW; biases and normalisation layers are left out."""
+    """How strongly weights are drawn to zero (decoupled from the gradient, except with `adam` and `sgd`); biases and
+    normalisation layers are left out."""
     adam_beta1: Annotated[float, Field(title="Adam beta 1", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.9
-    """Decay of the first moment."""
+    """Decay of the first moment (`adamw`, `adam`)."""
     adam_beta2: Annotated[float, Field(title="Adam beta 2", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.999
-    """Decay of the second moment."""
+    """Decay of the second moment (`adamw`, `adam`)."""
     adam_epsilon: Annotated[float, Field(title="Adam epsilon", gt=0, le=1e-2, json_schema_extra=ADVANCED)] = 1e-8
-    """Added to the root of the second moment."""
+    """Added to the root of the second moment (`adamw`, `adam`)."""
     max_gradient_norm: Annotated[float | None, Field(title="Gradient clipping", gt=0, json_schema_extra=ADVANCED)] = 1.0
     """Gradients whose global norm is larger are scaled down to it; empty switches this off."""
     label_smoothing: Annotated[float, Field(title="Label smoothing", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.0
@@ -54,3 +86,10 @@ class TrainingSection(Section):
     """Older ones are deleted; the best one is kept beside them."""
     seed: Annotated[int, Field(title="Seed", ge=0, lt=2**32)] = 42
     """Decides new weights, data order and dropout. Same spec and seed, same run."""
+
+    @field_validator("schedule_end")
+    @classmethod
+    def _ends_below_its_peak(cls, end: float, info: ValidationInfo) -> float:
+        if info.data.get("schedule") == "polynomial" and end >= info.data.get("learning_rate", float("inf")):
+            raise ValueError("the last learning rate must be below training.learning_rate")
+        return end

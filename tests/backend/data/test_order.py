@@ -94,3 +94,15 @@ def test_this_very_order_is_kept_over_versions():
         [0, 1, 4],
         [3, 5, 1],
     ]
+
+
+def test_dropping_the_last_batch_leaves_whole_ones_of_rows_that_differ_by_epoch():
+    one = Order(LENGTHS, 8, 1, "data", True, drop_last=True)
+    assert one.steps_per_epoch == 125
+    epochs = [list(chain.from_iterable(epoch_of(one, epoch))) for epoch in range(2)]
+    assert [len(set(epoch)) for epoch in epochs] == [1000, 1000]
+    assert set(epochs[0]) != set(epochs[1])
+
+
+def test_a_batch_that_is_the_only_one_is_not_dropped():
+    assert len(Order(LENGTHS[:5], 8, 1, "data", True, drop_last=True).indices(1)) == 5
