@@ -1,7 +1,7 @@
 """Owns the source `files`: tables and text in files of this computer."""
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -76,7 +76,7 @@ class Files:
         value = getattr(data, split)
         if value is None or isinstance(value, float | int):
             return None
-        with _naming(f"data.{split}"):
+        with naming(f"data.{split}"):
             return self._read(data_files(value, split), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
@@ -86,27 +86,47 @@ class Files:
     def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
         settings = self.settings
         kinds = [format_of(path, settings.format, settings.encoding) for path in paths]
-        key = fingerprint(
-            "rows", VERSION, _contents(paths, reading.report), kinds, settings.model_dump(mode="json"), max_rows
-        )
-        names = shown_names(paths)
         options = Options(settings.delimiter, settings.encoding, settings.quoting, max_rows)
 
-        def write(folder: Path) -> None:
-            readers = [open_reader(path, kind, options) for path, kind in zip(paths, kinds, strict=True)]
-            with writing(folder, _united([reader.schema() for reader in readers], names), max_rows) as writer:
-                _copy(readers, writer, paths, reading.report)
-            _check_count(writer, readers, names)
+        def readers() -> list[Reader]:
+            return [open_reader(path, kind, options) for path, kind in zip(paths, kinds, strict=True)]
 
-        continuous = all(kind == "text" for kind in kinds)
-        return cached_rows(reading.cache, key, names, write, reading.report, continuous)
+        how = ("rows", kinds, settings.model_dump(mode="json"))
+        return read_files(paths, readers, how, max_rows, reading, continuous=all(kind == "text" for kind in kinds))
 
 
 SOURCE = Files
 
 
+def read_files(
+    paths: list[Path],
+    readers: Callable[[], list[Reader]],
+    how: tuple[Any, ...],
+    max_rows: int | None,
+    reading: Reading,
+    *,
+    continuous: bool = False,
+) -> Rows:
+    """The rows of files, one reader each, from the cache where the same content was read before.
+
+    `how` are plain JSON values: the kind of source and its settings. Raises InputError.
+    """
+    kind, *settings = how
+    key = fingerprint(kind, VERSION, _contents(paths, reading.report), *settings, max_rows)
+    names = shown_names(paths)
+
+    def write(folder: Path) -> None:
+        opened = readers()
+        with writing(folder, _united([reader.schema() for reader in opened], names), max_rows) as writer:
+            _copy(opened, writer, paths, reading.report)
+        _check_count(writer, opened, names)
+
+    return cached_rows(reading.cache, key, names, write, reading.report, continuous)
+
+
 @contextmanager
-def _naming(field: str) -> Iterator[None]:
+def naming(field: str) -> Iterator[None]:
+    """Puts the spec's key before the sentence of an InputError."""
     try:
         yield
     except InputError as error:
