@@ -8,6 +8,7 @@ from ruamel.yaml import YAML, SafeConstructor
 from ruamel.yaml.error import YAMLError
 
 from backend.contract.errors import InputError
+from backend.contract.spec.include import with_includes
 
 
 class _Constructor(SafeConstructor):
@@ -31,7 +32,11 @@ def parse(text: str, name: str = "spec") -> Any:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The mapping in a spec file. Raises InputError where the file is missing, unreadable or no mapping."""
+    """The mapping in a spec file, its includes with it. Raises InputError where a file is missing, unreadable or no mapping."""
+    return with_includes(path, _read)
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

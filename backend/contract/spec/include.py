@@ -1,0 +1,89 @@
+"""Owns `include`: a spec file that builds on other spec files or presets, which it changes where it says so itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.resources import resource
+
+KEY = "include"
+PRESET = "preset:"
+_NAMES_OF_SPLITS = ("hub", "demo")
+"""Sources whose splits are no paths."""
+Read = Callable[[Path], dict[str, Any]]
+
+
+def with_includes(path: Path, read: Read) -> dict[str, Any]:
+    """The mapping in a spec file laid over those that its `include` names, the later over the earlier.
+
+    An include is a spec file, taken from the including file's folder, or `preset:NAME`. Mappings are laid over key by
+    key, any other value replaces. Relative paths in an included file of another folder are taken from that folder.
+    Raises InputError where a file is missing or includes itself.
+    """
+    parts = _parts(path, read, ())
+    merged: dict[str, Any] = {}
+    for _, values in parts:
+        merged = laid_over(merged, values)
+    data = merged.get("data")
+    source = data.get("source", "files") if isinstance(data, dict) else "files"
+    whole: dict[str, Any] = {}
+    for folder, values in parts:
+        whole = laid_over(whole, values if folder == path.parent else _from(folder, values, source))
+    return whole
+
+
+def laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Both mappings as one: where both have a mapping key by key, else what stands above."""
+    both = {key for key in above if isinstance(below.get(key), dict) and isinstance(above[key], dict)}
+    return {**below, **above, **{key: laid_over(below[key], above[key]) for key in both}}
+
+
+def _parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path, dict[str, Any]]]:
+    if path.resolve() in within:
+        raise InputError(f"{KEY}: {path} includes itself; take it out of its own includes", KEY)
+    values = read(path)
+    included = values.pop(KEY, None) or []
+    parts: list[tuple[Path, dict[str, Any]]] = []
+    for name in included if isinstance(included, list) else [included]:
+        if not isinstance(name, str):
+            raise InputError(f"{path}: {KEY} is the name of a spec file, or a list of them", KEY)
+        if name.startswith(PRESET):
+            parts.append((path.parent, _preset(name.removeprefix(PRESET), read)))
+        else:
+            parts += _parts(path.parent / Path(name).expanduser(), read, (*within, path.resolve()))
+    return [*parts, (path.parent, values)]
+
+
+def _preset(name: str, read: Read) -> dict[str, Any]:
+    known = sorted(path.stem for path in resource("presets").glob("*.yaml"))
+    if name not in known:
+        raise InputError(f"{KEY}: there is no preset {name!r}; there are {', '.join(known)}", KEY)
+    return read(resource("presets", f"{name}.yaml"))["spec"]
+
+
+def _from(folder: Path, values: dict[str, Any], source: str) -> dict[str, Any]:
+    changed = dict(values)
+    if isinstance(model := values.get("model"), dict):
+        changed["model"] = {
+            key: _if_there(value, folder) if key in ("name_or_path", "tokenizer") else value
+            for key, value in model.items()
+        }
+    if isinstance(data := values.get("data"), dict) and source not in _NAMES_OF_SPLITS:
+        changed["data"] = {
+            key: _absolute(value, folder) if key in ("train", "validation", "test") else _if_there(value, folder)
+            for key, value in data.items()
+        }
+    return changed
+
+
+def _absolute(value: Any, folder: Path) -> Any:
+    if isinstance(value, list):
+        return [_absolute(one, folder) for one in value]
+    return str(folder.absolute() / Path(value).expanduser()) if isinstance(value, str) else value
+
+
+def _if_there(value: Any, folder: Path) -> Any:
+    return (
+        _absolute(value, folder) if isinstance(value, str) and (folder / Path(value).expanduser()).exists() else value
+    )
