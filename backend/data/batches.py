@@ -4,18 +4,21 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Required, TypedDict, Unpack
 
 import numpy as np
+import pyarrow.compute as pc
 
 from backend.contract.heads import IGNORE, Head
 from backend.data.features import Features
 from backend.data.order import Order
 
 __all__ = [
+    "CHOICE_LENGTHS",
     "PER_TOKEN",
     "Batch",
     "Order",
     "collate",
     "evaluation_batches",
     "in_order",
+    "longest_sequence",
     "micro_batches",
     "prompt_batches",
     "share",
@@ -60,6 +63,8 @@ _LIST_FILLERS = {
 """Columns beside `input_ids` that are padded into a batch, and with what."""
 _OWN_LENGTH = frozenset({"labels", "decoder_prompt"})
 """Columns that for SEQ2SEQ_LM are no companions of the input's tokens."""
+CHOICE_LENGTHS = "choice_lengths"
+"""The column that says how many tokens each choice of a MULTIPLE_CHOICE feature has."""
 _SCALARS = ("labels", "start_positions", "end_positions", "cls_index", "is_impossible")
 
 
@@ -77,16 +82,14 @@ def collate(
 ) -> Batch:
     """One batch of these features, in this order.
 
-    It is as long as its longest feature, rounded up to a multiple, but not beyond `length_limit` (a model has only so
-    many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
+    It is as long as its longest feature (its longest choice, for MULTIPLE_CHOICE), rounded up to a multiple, but not
+    beyond `length_limit` (a model has only so many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
     """
-    lists = {
-        name: features.lists[name].take(indices) for name in ("input_ids", *_LIST_FILLERS) if name in features.lists
-    }
-    if draw is not None:
-        lists = _drawn(lists, indices, draw)
-    lengths = features.lengths[indices]
+    lists = _lists(features, indices, draw)
     count = max(rows or 0, len(indices))
+    if head is Head.MULTIPLE_CHOICE:
+        return _choices(features, indices, lists, count, pad_token_id, length_multiple, length_limit, pad_side)
+    lengths = features.lengths[indices]
     length = _padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
     batch = {"attention_mask": _attention_mask(lengths, (count, length), pad_side)}
     for name, values in lists.items():
@@ -95,11 +98,14 @@ def collate(
             width = _padded_length(max(map(len, values), default=0), length_multiple, None)
         filler = pad_token_id if name == "input_ids" else _LIST_FILLERS[name]
         batch[name] = _padded(values, (count, width), filler, pad_side)
-    for name in _SCALARS:
-        if name in features.scalars:
-            batch[name] = _filled(features.scalars[name][indices], count)
-    batch["row_valid"] = np.arange(count) < len(indices)
-    return batch
+    return batch | _row_values(features, indices, count)
+
+
+def longest_sequence(features: Features) -> int:
+    """Tokens of the longest sequence that a model gets to see: a feature, or a choice of one."""
+    if CHOICE_LENGTHS in features.lists:
+        return int(pc.max(pc.list_flatten(features.table[CHOICE_LENGTHS])).as_py())
+    return int(features.lengths.max())
 
 
 def micro_batches(
@@ -198,11 +204,40 @@ def _padded_length(longest: int, multiple: int, limit: int | None) -> int:
     return rounded if limit is None else max(longest, min(rounded, limit), 1)
 
 
-def _drawn(lists: dict[str, list[np.ndarray]], indices: np.ndarray, draw: Draw) -> dict[str, list[np.ndarray]]:
-    each = [
-        draw(int(index), {name: values[row] for name, values in lists.items()}) for row, index in enumerate(indices)
-    ]
-    return {name: [one[name] for one in each] for name in each[0]} if each else lists
+def _lists(features: Features, indices: np.ndarray, draw: Draw | None) -> dict[str, list[np.ndarray]]:
+    """The lists that make a batch; `draw` sees all that a feature has, so that it knows what it may change."""
+    wanted = ("input_ids", *_LIST_FILLERS)
+    names = features.lists.keys() if draw is not None else features.lists.keys() & {*wanted}
+    lists = {name: features.lists[name].take(indices) for name in names}
+    if draw is not None:
+        each = [
+            draw(int(index), {name: values[row] for name, values in lists.items()}) for row, index in enumerate(indices)
+        ]
+        lists = {name: [one[name] for one in each] for name in each[0]} if each else lists
+    return {name: lists[name] for name in wanted if name in lists}
+
+
+def _row_values(features: Features, indices: np.ndarray, count: int) -> Batch:
+    scalars = {name: _filled(features.scalars[name][indices], count) for name in _SCALARS if name in features.scalars}
+    return scalars | {"row_valid": np.arange(count) < len(indices)}
+
+
+def _choices(
+    features: Features, indices: np.ndarray, lists: dict[str, list[np.ndarray]], count: int, pad_token_id: int,
+    length_multiple: int, length_limit: int | None, side: Side,
+) -> Batch:  # fmt: skip
+    """A batch whose rows are choices, (B, K, L): a feature's tokens are those of its K choices, one after another."""
+    choice_lengths = np.stack(features.lists[CHOICE_LENGTHS].take(indices))  # (rows, choices)
+    choices = choice_lengths.shape[1]
+    length = _padded_length(int(choice_lengths.max(initial=0)), length_multiple, length_limit)
+    shape = (count * choices, length)
+    ends = np.cumsum(choice_lengths, axis=1)[:, :-1]
+    batch = {"attention_mask": _attention_mask(choice_lengths.ravel(), shape, side)}
+    for name, values in lists.items():
+        each = [part for one, cuts in zip(values, ends, strict=True) for part in np.split(one, cuts)]
+        batch[name] = _padded(each, shape, pad_token_id if name == "input_ids" else _LIST_FILLERS[name], side)
+    batch = {name: array.reshape(count, choices, length) for name, array in batch.items()}
+    return batch | _row_values(features, indices, count)
 
 
 def _padded(values: list[np.ndarray], shape: tuple[int, int], filler: int, side: Side) -> np.ndarray:

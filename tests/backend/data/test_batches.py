@@ -7,7 +7,15 @@ import pyarrow as pa
 import pytest
 
 from backend.contract.heads import IGNORE, Head
-from backend.data.batches import collate, evaluation_batches, in_order, micro_batches, share, targets
+from backend.data.batches import (
+    collate,
+    evaluation_batches,
+    in_order,
+    longest_sequence,
+    micro_batches,
+    share,
+    targets,
+)
 from backend.data.features import Features, features
 
 COUNT = 300
@@ -168,3 +176,60 @@ def test_classes_count_rows_or_their_weights():
 def test_scores_count_known_rows():
     batch = {"labels": np.array([0.5, np.nan, 2.0]), "row_valid": np.array([True, True, False])}
     assert targets(Head.SEQUENCE_REGRESSION, batch) == 1
+
+
+@pytest.fixture
+def choices(tmp_path) -> Features:
+    """Two questions of three choices each."""
+    arrays = {
+        "row": pa.array([0, 1]),
+        "part": pa.array([0, 0]),
+        "input_ids": pa.array([[1, 2, 3, 4, 5, 6], [7, 8, 10]]),
+        "token_type_ids": pa.array([[0, 1, 1, 0, 1, 1], [0, 1, 0]]),
+        "choice_lengths": pa.array([[1, 3, 2], [1, 1, 1]]),
+        "labels": pa.array([2, IGNORE]),
+    }
+    return features(lambda: iter([pa.RecordBatch.from_pydict(arrays)]), {}, tmp_path / "choices", lambda *_: None, 2)
+
+
+def test_choices_are_rows_of_their_own_padded_to_the_longest(choices):
+    batch = collate(choices, np.array([1, 0]), pad_token_id=PAD, head=Head.MULTIPLE_CHOICE, length_multiple=1)
+    assert batch["input_ids"].tolist() == [
+        [[7, PAD, PAD], [8, PAD, PAD], [10, PAD, PAD]],
+        [[1, PAD, PAD], [2, 3, 4], [5, 6, PAD]],
+    ]
+    assert batch["attention_mask"].tolist() == [[[1, 0, 0]] * 3, [[1, 0, 0], [1, 1, 1], [1, 1, 0]]]
+    assert batch["token_type_ids"].tolist()[1] == [[0, 0, 0], [1, 1, 0], [1, 1, 0]]
+    assert batch["labels"].tolist() == [IGNORE, 2]
+
+
+def test_choices_are_filled_up_to_a_constant_number_of_rows(choices):
+    padding = {"pad_token_id": PAD, "head": Head.MULTIPLE_CHOICE, "rows": 3, "length_multiple": 8}
+    batch = collate(choices, np.array([0, 1]), **padding)
+    assert batch["input_ids"].shape == batch["attention_mask"].shape == (3, 3, 8)
+    assert batch["attention_mask"][2].sum(axis=1).tolist() == [1, 1, 1]  # a softmax over nothing would be NaN
+    assert batch["row_valid"].tolist() == [True, True, False]
+    assert targets(Head.MULTIPLE_CHOICE, batch) == 1
+
+
+def test_choices_can_be_padded_on_the_left(choices):
+    batch = collate(
+        choices, np.array([0]), pad_token_id=PAD, head=Head.MULTIPLE_CHOICE, length_multiple=1, pad_side="left"
+    )
+    assert batch["input_ids"].tolist() == [[[PAD, PAD, 1], [2, 3, 4], [PAD, 5, 6]]]
+
+
+def test_a_model_sees_one_choice_at_a_time(choices, pairs):
+    assert longest_sequence(choices) == 3
+    assert longest_sequence(pairs) == pairs.lengths.max()
+
+
+def test_draw_sees_every_list_and_a_batch_only_its_own(tmp_path):
+    found = make(tmp_path, word=lambda lists: pa.array(lists, pa.list_(pa.int16())))
+    batch = collate(
+        found, np.array([2]), pad_token_id=PAD, head=Head.MASKED_LM,
+        draw=lambda number, lists: {**lists, "labels": lists["word"] + number},
+    )  # fmt: skip
+    length = found.lengths[2]
+    assert batch["labels"][0, :length].tolist() == (batch["input_ids"][0, :length] + 2).tolist()
+    assert "word" not in batch
