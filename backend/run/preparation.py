@@ -44,7 +44,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
         raise InputError("adapter: there are no adapters yet; leave it out to train every weight", "adapter")
     if spec.hardware.processes > 1:
         raise InputError("hardware.processes: this Burnish trains in one process; leave it at 1", "hardware.processes")
-    _check_metric(spec, task)
+    _check_metric(spec, task, source)
     return spec.model_copy(
         update={
             "task": settings.model_dump(),
@@ -57,14 +57,15 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     )
 
 
-def _check_metric(spec: RunSpec, task: type[Task]) -> None:
+def _check_metric(spec: RunSpec, task: type[Task], source: type[Source]) -> None:
     metric = spec.evaluation.best_metric
     if metric is not None and not is_metric(metric, task.metrics):
         raise InputError(
             f"evaluation.best_metric: {metric!r} is no metric of {spec.task['type']}; there are {', '.join(task.metrics)}",
             "evaluation.best_metric",
         )
-    evaluates = spec.data.validation is not None and spec.evaluation.every != "never"
+    has_validation = spec.data.validation is not None or "validation" in getattr(source, "own_splits", ())
+    evaluates = has_validation and spec.evaluation.every != "never"
     if not evaluates and (metric is not None or spec.training.early_stopping is not None):
         key = "evaluation.best_metric" if metric is not None else "training.early_stopping"
         raise InputError(
@@ -127,23 +128,30 @@ class Material:
     """`train`, and `validation` and `test` where there are any."""
     columns: Columns
     facts: Facts
+    notes: tuple[str, ...] = ()
+    """What a person should know of how the task took the data, in sentences."""
 
 
 def read_material(spec: RunSpec, model_folder: Path | None, report: Report = quiet) -> Material:
-    """Read every split, leave out what cannot be used, fit the task. Raises InputError."""
+    """Read every split, leave out what cannot be used, fit the task. Raises InputError.
+
+    Test rows need no label: those without are predicted and not scored.
+    """
     task, source = make_task(spec), make_source(spec)
     rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
     if "train" not in rows:
         raise InputError("data.train: name the training data, for example a CSV file", "data.train")
     columns = choose_columns(task, spec.data.columns, rows["train"])
     for split in rows:
-        rows[split] = usable(task, rows[split], columns, split)
+        _check_columns(task, rows[split], columns, split)
+        rows[split] = usable(task, rows[split], columns, split, labelled=split != "test")
     if isinstance(spec.data.validation, float | int):
         rows |= _split_off(spec, task, rows["train"], columns)
     facts = task.fit(rows["train"], columns, model_labels(model_folder))
+    notes = tuple(facts.pop("notes", ()))
     for split in rows.keys() - {"train"}:
         task.check(rows[split], columns, facts, split)
-    return Material(rows, columns, with_max_length(task, facts, model_folder))
+    return Material(rows, columns, with_max_length(task, facts, model_folder), notes)
 
 
 def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict[str, Rows]:
@@ -178,7 +186,7 @@ def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_pred
         name = given.get(role) if role in given else guess_column(column.usual_names, there, set(chosen.values()))
         if name in there:
             chosen[role] = name
-        elif given.get(role) is not None and (needed or not to_predict):
+        elif given.get(role) is not None and (column.needed_to_predict or not to_predict):
             raise InputError(
                 f"data.columns.{role}: there is no column {name!r}; there are {', '.join(there)}",
                 f"data.columns.{role}",
@@ -189,6 +197,19 @@ def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_pred
                 f"data.columns.{role}",
             )
     return chosen
+
+
+def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None:
+    """Raises InputError where a split lacks a column that the training data has; test rows may be without labels."""
+    there = rows.table.column_names
+    for column in used_columns(task):
+        name = columns.get(column.name)
+        if name is not None and name not in there and (column.needed_to_predict or split != "test"):
+            raise InputError(
+                f"data.{split}: {rows.files[0]} has no column {name!r} ({column.title.lower()}), which the training data has; "
+                f"there are {', '.join(there)}",
+                f"data.{split}",
+            )
 
 
 def guess_column(usual_names: list[str], there: list[str], taken: set[str]) -> str | None:

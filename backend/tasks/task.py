@@ -16,7 +16,8 @@ from backend.data.rows import Rows
 Facts = dict[str, Any]
 """What a task learnt from the training rows, as plain JSON values; stored with the model, so that it can predict.
 
-Preparation adds `max_length`, the settings' own or the model's limit.
+Preparation adds `max_length`, the settings' own or the model's limit, and takes out `notes`: sentences that tell a
+person how the task took the data.
 """
 
 Columns = Mapping[str, str]

@@ -1,7 +1,7 @@
 """Owns text classification: one label per text or pair of texts."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +16,13 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks, key_of
+from backend.tasks import _texts
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, key_of
+
+_MOST_FRACTIONS = 20
+"""More different numbers with fractions than this are scores and no labels."""
+_HIDDEN = "-1"
+"""What the hub's data sets write where a label is kept secret (GLUE's test rows), unless it is one of the labels."""
 
 
 class Settings(Section):
@@ -55,12 +61,8 @@ class TextClassification:
     description: ClassVar[str] = "Sorts texts, or pairs of texts, into labels: sentiment, topic, entailment."
     head: Head = Head.SEQUENCE_CLASSIFICATION
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("text", "Text", "The text to classify.", usual_names=["text", "sentence", "sentence1", "review", "question", "content", "comment", "tweet", "premise"]),
-        Column(
-            "text_pair", "Second text", "The second text of a pair.", required=False, needed_to_predict=False,
-            usual_names=["text_pair", "sentence2", "passage", "hypothesis", "text2", "question2"],
-        ),
-        Column("label", "Label", "The label of the row.", needed_to_predict=False, usual_names=["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating"]),
+        *_texts.text_columns("The text to classify."),
+        Column("label", "Label", "The label of the row.", needed_to_predict=False, usual_names=["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating", "gold_label", "is_duplicate", "quality"]),
     )  # fmt: skip
     metrics: ClassVar[tuple[str, ...]] = (
         "loss",
@@ -68,6 +70,7 @@ class TextClassification:
         "f1",
         "precision",
         "recall",
+        "combined",
         "f1_macro",
         "f1_weighted",
         "matthews",
@@ -95,12 +98,9 @@ class TextClassification:
 
     def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
         """Rows without text and, where labels are needed, without label."""
-        needed = [("text", columns["text"])] + ([("label", columns["label"])] if labelled else [])
-        reasons = {}
-        for role, column in reversed(needed):
-            empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(_as_text(rows.table[column])), ""), True)
-            reasons |= dict.fromkeys(np.flatnonzero(empty.to_numpy()).tolist(), f"no {role}")
-        return sorted(reasons.items())
+        labels = _texts.label_values(rows, columns)
+        missing = _texts.is_blank(labels) if labelled and labels is not None else np.zeros(len(rows), dtype=bool)
+        return _texts.reasons({"no label": missing, "no text": _texts.without_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Labels in id order and, if asked for, their weights. Raises InputError for a single class or unknown labels."""
@@ -112,6 +112,12 @@ class TextClassification:
                 "classification needs at least two, so choose another column or more data",
                 "data.columns.label",
             )
+        if not self.settings.labels and _are_scores(counts):
+            raise InputError(
+                f"data.columns.label: the column {column!r} holds scores such as {next(iter(counts))}, not labels; choose "
+                "the task text_regression, or list them in task.labels if each is a class of its own",
+                "data.columns.label",
+            )
         if len(counts) > max(1000, len(rows) // 2):
             raise InputError(
                 f"data.columns.label: the column {column!r} holds {len(counts):,} different labels in {len(rows):,} rows; "
@@ -121,7 +127,7 @@ class TextClassification:
         labels = self.settings.labels or _ordered(list(counts), model_labels)
         facts: Facts = {"labels": labels, "class_weights": self._class_weights(labels, counts)}
         self.check(rows, columns, facts, "train")
-        return facts
+        return facts | {"notes": _notes(labels, model_labels)}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
         """What an already trained model knows by its own configuration."""
@@ -145,10 +151,7 @@ class TextClassification:
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
         """Raises InputError for a label that training does not know."""
-        column = columns.get("label")
-        if column is None or column not in rows.table.column_names:
-            return
-        values = _as_text(rows.table[column])
+        values = _labels(rows, columns, facts)
         known = pc.is_in(values, pa.array([*facts["labels"], ""], pa.string()))
         strangers = np.flatnonzero(~known.to_numpy())
         if len(strangers):
@@ -166,26 +169,7 @@ class TextClassification:
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
         """One feature per row; `labels` is the label's id, -100 where it is unknown."""
-        texts, pairs = rows.table[columns["text"]], rows.table[columns["text_pair"]] if "text_pair" in columns else None
-        ids = _label_ids(rows, columns, facts)
-        for chunk in in_chunks(len(rows)):
-            part = slice(chunk.start, chunk.stop)
-            encoded = tokenizer(
-                _strings(texts[part]),
-                _strings(pairs[part]) if pairs is not None else None,
-                truncation="longest_first",
-                max_length=facts["max_length"],
-                return_attention_mask=False,
-            )
-            arrays = {
-                "row": pa.array(np.arange(chunk.start, chunk.stop, dtype=np.int32)),
-                "part": pa.array(np.zeros(len(chunk), dtype=np.int32)),
-                "input_ids": pa.array(encoded["input_ids"], pa.list_(pa.int32())),
-                "labels": pa.array(ids[part]),
-            }
-            if "token_type_ids" in encoded:
-                arrays["token_type_ids"] = pa.array(encoded["token_type_ids"], pa.list_(pa.int8()))
-            yield pa.RecordBatch.from_pydict(arrays)
+        return _texts.encode(rows, columns, tokenizer, facts["max_length"], _label_ids(rows, columns, facts))
 
     def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
         """Nothing changes by epoch."""
@@ -203,7 +187,10 @@ class TextClassification:
         logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, labels)
         log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
         names = np.array(labels, dtype=object)
-        table = {"prediction": pa.array(names[logits.argmax(axis=1)], pa.string()), "actual": _actual(rows, columns)}
+        table = {
+            "prediction": pa.array(names[logits.argmax(axis=1)], pa.string()),
+            "actual": _actual(rows, columns, facts),
+        }
         for index, label in enumerate(labels):
             table[f"probability_{label}"] = pa.array(np.exp(log_probabilities[:, index]))
         ids = _label_ids(rows, columns, facts)
@@ -214,7 +201,10 @@ class TextClassification:
         return Predictions(pa.table(table), {"loss": (loss, row_weights)})
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second."""
+        """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second.
+
+        `combined` is then the mean of accuracy and F1, as MRPC and QQP of GLUE are measured.
+        """
         from sklearn import metrics  # heavy; the catalog reads this module without it
 
         # A label that training did not know can be in new rows only; there is no loss for it either.
@@ -235,6 +225,7 @@ class TextClassification:
                 zero_division=0,  # pyright: ignore[reportArgumentType]  scikit-learn's own annotation is too narrow
             )
             scores |= {"f1": float(f1), "precision": float(precision), "recall": float(recall)}
+            scores["combined"] = (scores["accuracy"] + scores["f1"]) / 2
         for average in ("macro", "weighted"):
             f1 = metrics.f1_score(actual, predicted, labels=labels, average=average, zero_division=0)  # pyright: ignore[reportArgumentType]
             scores[f"f1_{average}"] = float(f1)
@@ -252,10 +243,6 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(column.cast(pa.string()), "")
 
 
-def _strings(column: pa.ChunkedArray) -> list[str]:
-    return pc.fill_null(column.cast(pa.string()), "").to_pylist()
-
-
 def _ordered(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
     """The checkpoint's order where it names the same labels (whatever their case), else numbers by value, words by name."""
     own = {label.lower(): label for label in labels}
@@ -271,22 +258,41 @@ def _listed(labels: list[str]) -> str:
     return ", ".join(labels[:12]) + (f" and {len(labels) - 12} more" if len(labels) > 12 else "")
 
 
-def _has_labels(rows: Rows, columns: Columns) -> bool:
-    return columns.get("label") in rows.table.column_names
+def _are_scores(labels: Iterable[str]) -> bool:
+    """More numbers than one would use as classes, some of them with a fraction."""
+    try:
+        numbers = [float(label) for label in labels]
+    except ValueError:
+        return False
+    return len(numbers) > _MOST_FRACTIONS and any(number % 1 for number in numbers)
+
+
+def _notes(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
+    if not model_labels or sorted(map(str.lower, labels)) == sorted(map(str.lower, model_labels)):
+        return []
+    return [
+        f"the model was trained for other labels ({_listed(list(model_labels))}); they are ignored, and a new head is made "
+        f"for {_listed(labels)}"
+    ]
+
+
+def _labels(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:
+    """Every row's label as text, empty where it is unknown, hidden or absent."""
+    values = _texts.label_values(rows, columns)
+    if values is None:
+        return pa.chunked_array([pa.array([""] * len(rows), pa.string())])
+    values = _as_text(values)
+    return values if _HIDDEN in facts["labels"] else pc.if_else(pc.equal(values, _HIDDEN), "", values)
 
 
 def _label_ids(rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
-    """(rows,) int64, -100 where the label is unknown or absent."""
-    if not _has_labels(rows, columns):
-        return np.full(len(rows), -100, dtype=np.int64)
-    found = pc.index_in(_as_text(rows.table[columns["label"]]), pa.array(facts["labels"], pa.string()))
+    """(rows,) int64, -100 where the label is unknown."""
+    found = pc.index_in(_labels(rows, columns, facts), pa.array(facts["labels"], pa.string()))
     return pc.fill_null(found, -100).to_numpy().astype(np.int64)
 
 
-def _actual(rows: Rows, columns: Columns) -> pa.ChunkedArray | pa.Array:
-    if not _has_labels(rows, columns):
-        return pa.nulls(len(rows), pa.string())
-    values = _as_text(rows.table[columns["label"]])
+def _actual(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:
+    values = _labels(rows, columns, facts)
     return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
 
 

@@ -28,6 +28,7 @@ class Demo:
     description: ClassVar[str] = "Small real data that Burnish carries with it, to try everything at once"
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ()
+    own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")
 
     def __init__(self, settings: Section) -> None:
         assert isinstance(settings, Settings)

@@ -31,6 +31,8 @@ class Source(Protocol):
     path_fields: ClassVar[tuple[str, ...]]
     """Keys of the `data` section that hold paths, made absolute from the spec file's folder."""
 
+    # A source whose splits are there without being named says so: own_splits: ClassVar[tuple[str, ...]]
+
     def __init__(self, settings: Section) -> None: ...
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:

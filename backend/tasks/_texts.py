@@ -1,0 +1,92 @@
+"""Owns texts and pairs of texts as what a task reads: which columns hold them, which rows lack them, and their tokens."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backend.contract.catalog import Column
+from backend.data.rows import Rows
+from backend.tasks.task import Columns, in_chunks
+
+# The first text of a pair is asked for before the names that either text of a pair may bear (QNLI: question, sentence).
+TEXT_NAMES = [
+    "text", "sentence1", "question", "question1", "premise", "#1 string", "sentence", "review", "content", "comment",
+    "tweet",
+]  # fmt: skip
+PAIR_NAMES = [
+    "text_pair", "sentence2", "passage", "hypothesis", "hypo", "text2", "question2", "#2 string", "sentence",
+]  # fmt: skip
+
+
+def text_columns(what: str) -> tuple[Column, Column]:
+    """The parts `text` and `text_pair`; `what` is done with the text, for example `The text to classify.`"""
+    return (
+        Column("text", "Text", what, usual_names=TEXT_NAMES),
+        Column(
+            "text_pair",
+            "Second text",
+            "The second text of a pair.",
+            required=False,
+            usual_names=PAIR_NAMES,
+        ),
+    )
+
+
+def without_text(rows: Rows, columns: Columns) -> np.ndarray:
+    """(rows,) bool, where there is no text; "None", "NA" and "null" are texts."""
+    return is_blank(rows.table[columns["text"]])
+
+
+def is_blank(column: pa.ChunkedArray) -> np.ndarray:
+    """(rows,) bool, where a cell is missing, empty or white space."""
+    return pc.equal(pc.utf8_trim_whitespace(strings(column)), "").to_numpy()
+
+
+def reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:
+    """Row and reason in the rows' order, of reason → (rows,) bool; where several hold, the last one is said."""
+    by_row: dict[int, str] = {}
+    for reason, rows in found.items():
+        by_row |= dict.fromkeys(np.flatnonzero(rows).tolist(), reason)
+    return sorted(by_row.items())
+
+
+def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The cells as text, a missing one as the empty text."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pc.fill_null(column.cast(pa.string()), "")
+
+
+def encode(
+    rows: Rows, columns: Columns, tokenizer: Any, max_length: int, labels: np.ndarray
+) -> Iterator[pa.RecordBatch]:
+    """One feature per text or pair, cut to `max_length` tokens; `labels` (rows,) are handed on as they are."""
+    texts = rows.table[columns["text"]]
+    pairs = rows.table[columns["text_pair"]] if "text_pair" in columns else None
+    for chunk in in_chunks(len(rows)):
+        part = slice(chunk.start, chunk.stop)
+        encoded = tokenizer(
+            strings(texts[part]).to_pylist(),
+            strings(pairs[part]).to_pylist() if pairs is not None else None,
+            truncation="longest_first",
+            max_length=max_length,
+            return_attention_mask=False,
+        )
+        arrays = {
+            "row": pa.array(np.arange(chunk.start, chunk.stop, dtype=np.int32)),
+            "part": pa.array(np.zeros(len(chunk), dtype=np.int32)),
+            "input_ids": pa.array(encoded["input_ids"], pa.list_(pa.int32())),
+            "labels": pa.array(labels[part]),
+        }
+        if "token_type_ids" in encoded:
+            arrays["token_type_ids"] = pa.array(encoded["token_type_ids"], pa.list_(pa.int8()))
+        yield pa.RecordBatch.from_pydict(arrays)
+
+
+def label_values(rows: Rows, columns: Columns) -> pa.ChunkedArray | None:
+    """The column of labels, or None where these rows have none."""
+    name = columns.get("label")
+    return rows.table[name] if name in rows.table.column_names else None

@@ -1,0 +1,193 @@
+"""Owns text regression: one number per text or pair of texts, such as a similarity or a rating."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.spec import Section
+from backend.data.rows import Rows
+from backend.tasks import _texts
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, key_of
+
+_HIDDEN = -1.0
+"""What the hub's data sets write in every row of a split whose scores are kept secret (STS-B's test rows)."""
+
+
+class Settings(Section):
+    """The `task` section of text regression."""
+
+    type: Annotated[Literal["text_regression"], Field(title="Task")] = "text_regression"
+    """Always `text_regression`."""
+    max_length: Annotated[
+        int | None, Field(title="Longest text", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+    ] = 128
+    """Longer texts are cut to this many tokens; empty takes the model's own limit."""
+
+
+class TextRegression:
+    """One number per text or pair; see `backend.tasks.task.Task` for the protocol."""
+
+    title: ClassVar[str] = "Text regression"
+    description: ClassVar[str] = "Gives texts, or pairs of texts, a number: similarity, rating, difficulty."
+    head: Head = Head.SEQUENCE_REGRESSION
+    columns: ClassVar[tuple[Column, ...]] = (
+        *_texts.text_columns("The text to score."),
+        Column(
+            "label",
+            "Score",
+            "The number of the row.",
+            needed_to_predict=False,
+            usual_names=["score", "label", "labels", "similarity", "rating", "stars", "target", "value", "number"],
+        ),
+    )
+    metrics: ClassVar[tuple[str, ...]] = ("loss", "pearson", "spearman", "combined")
+    default_metric: ClassVar[str] = "combined"
+    evaluates_by: Literal["outputs", "generate"] = "outputs"
+    draws: ClassVar[bool] = False
+    defaults: ClassVar[dict[str, Any]] = {
+        "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
+        "evaluation": {"best_metric": "combined"},
+    }
+    Settings: ClassVar[type[Section]] = Settings
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @property
+    def split_by(self) -> SplitBy:
+        """Any row is as good as another."""
+        return "random"
+
+    def label_column(self, columns: Columns) -> str | None:
+        """None: numbers are no labels to keep in proportion or to count."""
+        return None
+
+    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        """Rows without text and, where scores are needed, without score."""
+        scores = _texts.label_values(rows, columns)
+        missing = _missing(scores) if labelled and scores is not None else np.zeros(len(rows), dtype=bool)
+        return _texts.reasons({"no score": missing, "no text": _texts.without_text(rows, columns)})
+
+    def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
+        """Nothing is learnt. Raises InputError for a score that is no number, and where all are the same."""
+        self.check(rows, columns, {}, "train")
+        scores = _as_numbers(rows.table[columns["label"]])
+        if np.ptp(scores) == 0:
+            raise InputError(
+                f"data.columns.label: every row of the column {columns['label']!r} has the score {scores[0]:g}; "
+                "there is nothing to learn, so choose another column or more data",
+                "data.columns.label",
+            )
+        return {}
+
+    def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
+        """A model of another origin need not know anything."""
+        return {}
+
+    def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
+        """Raises InputError for a score that is no number."""
+        values = _texts.label_values(rows, columns)
+        if values is None:
+            return
+        strange = np.flatnonzero(np.isnan(_as_numbers(values)) & ~_missing(values))
+        if len(strange):
+            row = int(strange[0])
+            raise InputError(
+                f"{key_of(split)}: {rows.place(row)} has the score {values[row].as_py()!r}, which is no number; correct "
+                "the row, choose another data.columns.label, or the task text_classification for labels in words",
+                key_of(split),
+            )
+
+    def head_facts(self, facts: Facts) -> HeadFacts:
+        """A head with one output."""
+        return HeadFacts(self.head)
+
+    def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
+        """One feature per row; `labels` is the score, NaN where it is unknown."""
+        scores = _scores(rows, columns).astype(np.float32)
+        return _texts.encode(rows, columns, tokenizer, facts["max_length"], scores)
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+        """Nothing changes by epoch."""
+        return arrays
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """Nothing is written."""
+        return GenerationSettings()
+
+    def decode(
+        self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
+    ) -> Predictions:
+        """The number itself; `loss` is the squared error."""
+        # float32 as the model gives it: its shortest decimal text is what a person wants to read in the CSV.
+        predicted = np.asarray(outputs["logits"], dtype=np.float32).reshape(len(rows))
+        actual = _scores(rows, columns)
+        known = ~np.isnan(actual)
+        error = np.where(known, predicted.astype(np.float64) - actual, 0.0)
+        table = pa.table({"prediction": predicted, "actual": pa.array(actual, pa.float64(), mask=~known)})
+        return Predictions(table, {"loss": (error**2, known.astype(np.float64))})
+
+    def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
+        """Mean squared error, both correlations and their mean, as the STS-B of GLUE is measured."""
+        known = predictions.table.filter(predictions.table["actual"].is_valid())
+        if known.num_rows == 0:
+            return {}
+        actual, predicted = (known[name].to_numpy().astype(np.float64) for name in ("actual", "prediction"))
+        pearson, spearman = _correlations(actual, predicted)
+        total, count = predictions.total("loss")
+        return {"loss": total / count, "pearson": pearson, "spearman": spearman, "combined": (pearson + spearman) / 2}
+
+
+def _correlations(actual: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
+    """Pearson's and Spearman's; the correlation with a constant is undefined and counts as 0."""
+    from scipy import stats  # heavy; the catalog reads this module without it
+
+    if not (_varies(actual) and _varies(predicted)):
+        return 0.0, 0.0
+    pearson, spearman = stats.pearsonr(actual, predicted), stats.spearmanr(actual, predicted)
+    return float(pearson.statistic), float(spearman.statistic)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _varies(values: np.ndarray) -> bool:
+    """Whether the numbers differ by more than the rounding of their mean, below which scipy warns."""
+    return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
+
+
+def _scores(rows: Rows, columns: Columns) -> np.ndarray:
+    """(rows,) float64, NaN where the score is unknown or absent, or hidden in all rows."""
+    values = _texts.label_values(rows, columns)
+    scores = np.full(len(rows), np.nan) if values is None else _as_numbers(values)
+    return np.full(len(rows), np.nan) if (scores == _HIDDEN).all() else scores
+
+
+def _missing(values: pa.ChunkedArray) -> np.ndarray:
+    """(rows,) bool; tables that come from pandas mark a missing number by NaN."""
+    missing = pc.is_null(values, nan_is_null=True) if pa.types.is_floating(values.type) else None
+    return _texts.is_blank(values) if missing is None else missing.to_numpy()
+
+
+def _as_numbers(values: pa.ChunkedArray) -> np.ndarray:
+    """(rows,) float64, NaN where a cell is missing or no finite number."""
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        numbers = pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy()
+    else:
+        numbers = np.array([_number(text) for text in _texts.strings(values).to_pylist()], dtype=np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+TASK = TextRegression
