@@ -12,6 +12,7 @@ from backend.hardware import devices, planner
 from backend.run import throughput
 from backend.run.preparation import Material, check_model, locate_model, make_task, quiet, read_material
 from backend.run.schedule import steps_per_epoch, total_steps
+from backend.tasks.task import encoded
 from backend.tokenizers.loading import open_tokenizer
 
 SAMPLE_ROWS = 2000
@@ -72,7 +73,7 @@ def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.
     )
     lengths = [
         len(ids)
-        for batch in task.encode(sample, material.columns, tokenizer, material.facts)
+        for batch in encoded(task, sample, material.columns, tokenizer, material.facts, to_train=True)
         for ids in batch.column("input_ids")
     ]
     return np.array(lengths or [1]), len(lengths) / len(sample)

@@ -15,6 +15,7 @@ from backend.contract.places import is_offline
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.contract.version import CONTRACT_VERSION
+from backend.data.batches import longest_sequence
 from backend.data.features import Features
 from backend.data.order import Order
 from backend.data.rows import Rows
@@ -28,6 +29,7 @@ from backend.run.schedule import total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations, greater_is_better
+from backend.tasks.task import trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
 PACKAGES = ("burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow")
@@ -204,7 +206,7 @@ def _load(
             device=choice.name,
             precision=choice.precision,
             vocabulary=len(session.tokenizer),
-            max_length=max(int(one.lengths.max()) for one in features.values()),
+            max_length=max(longest_sequence(one) for one in features.values()),
             pad_token_id=session.pad_token_id,
             threads=getattr(spec.hardware, "threads", None),
         )
@@ -251,11 +253,12 @@ def _evaluated(
     """The rows that are measured during training, drawn once from the seed where only some are wanted."""
     wanted = {"validation": spec.evaluation.max_rows, "train": spec.evaluation.train_rows}
     found: dict[str, tuple[Rows, Features]] = {}
+    apart = session.task.draws or trains_apart(session.task)
     for split, count in wanted.items():
         if split not in material.rows or count == 0:
             continue
         rows = material.rows[split]
-        if (count is None or count >= len(rows)) and not (split == "train" and session.task.draws):
+        if (count is None or count >= len(rows)) and not (split == "train" and apart):
             found[split] = rows, features[split]
             continue
         chosen = np.sort(np.random.default_rng(spec.training.seed).permutation(len(rows))[:count])

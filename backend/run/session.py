@@ -18,7 +18,7 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.run.preparation import quiet
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, Task
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, Task, encoded, trains_apart
 from backend.tokenizers.loading import fingerprint
 
 MOST_FILES_APART = 50
@@ -60,17 +60,18 @@ class Session:
             "columns": dict(self.columns),
             "tokenizer": fingerprint(self.tokenizer),
             "drawn": self.spec.training.seed if drawn else None,
+            **({"to_train": True} if to_train and trains_apart(self.task) else {}),
         }
         return features(
-            lambda: self._drawn(self._encoded(rows)) if drawn else self._encoded(rows),
+            lambda: self._drawn(self._encoded(rows)) if drawn else self._encoded(rows, to_train=to_train),
             key,
             cache_folder() / "features",
             report,
             len(rows),
         )
 
-    def _encoded(self, rows: Rows) -> Iterator[pa.RecordBatch]:
-        return self.task.encode(rows, self.columns, self.tokenizer, self.facts)
+    def _encoded(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
+        return encoded(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)
 
     def _drawn(self, encoded: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         done = 0

@@ -139,6 +139,30 @@ class Task(Protocol):
         ...
 
 
+class TrainsApart(Protocol):
+    """What a task has beside `Task` where it trains on other features than it measures with (packing)."""
+
+    trains_apart: bool
+    """The class's is the usual one, an instance's is what its settings ask for."""
+
+    def for_training(self, features: Iterator[pa.RecordBatch], facts: Facts) -> Iterator[pa.RecordBatch]:
+        """The encoded features as training sees them; called only where `trains_apart`."""
+        ...
+
+
+def trains_apart(task: Task) -> bool:
+    """Whether the task trains on other features than it measures with."""
+    return getattr(task, "trains_apart", False)
+
+
+def encoded(
+    task: Any, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts, *, to_train: bool
+) -> Iterator[pa.RecordBatch]:
+    """The features of these rows, as the task measures with them or as it trains on them."""
+    features = task.encode(rows, columns, tokenizer, facts)
+    return task.for_training(features, facts) if to_train and trains_apart(task) else features
+
+
 def used_columns(task: Task) -> tuple[Column, ...]:
     """The columns that play a part under the task's settings."""
     return tuple(
