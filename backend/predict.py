@@ -15,7 +15,7 @@ from backend.contract.spec import RunSpec
 from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
-from backend.engines.engine import Loading
+from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices
 from backend.models import inspection
 from backend.run import predictions_file
@@ -38,6 +38,9 @@ from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 BATCH_SIZE = 64
 OVERRIDABLE = ("hardware", "evaluation", "task", "data", "model")
 """Sections that `--set` reaches without training again."""
+
+_LABELLED = (Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION)
+"""Heads that name their labels."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,21 @@ class PredictionResult:
     startup_seconds: float
 
 
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model that can be asked: the session, what became of its weights, and the device it is on."""
+
+    session: Session
+    loaded: Loaded
+    device: str
+
+
 def evaluate(
     target: str, data: Path, task: str | None = None, changes: list[str] | None = None, report: Report = quiet
 ) -> EvaluationResult:
     """Measure a run's or a folder's model on a labelled file. Raises InputError, RunFailed."""
     started = time.perf_counter()
-    spec = _spec_of(target, task, changes or [])
+    spec = spec_of(target, task, changes or [])
     _, rows, scored, ready = _scored(spec, data, report, labelled=True)
     if not scored.metrics:
         raise InputError(
@@ -95,7 +107,7 @@ def predict(
         raise InputError(f"--output: the folder {output.absolute().parent} does not exist; make it first")
     if output.exists() and output.samefile(data.expanduser()):
         raise InputError(f"--output: {output} is the file that is read; name another one")
-    spec = _spec_of(target, task, changes or [])
+    spec = spec_of(target, task, changes or [])
     _, rows, scored, ready = _scored(spec, data, report, labelled=False)
     table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
     predictions_file.write(table, output, documents=documents)
@@ -115,23 +127,26 @@ def generate(
 
     `seed` repeats a sample; without it the spec's is taken. Raises InputError where the model continues no text.
     """
-    spec = _spec_of(target, None, changes or [], generates=True)
+    spec = spec_of(target, None, changes or [], generates=True)
     task = make_task(spec)
     if task.head is not Head.CAUSAL_LM:
         raise InputError(f"{target}: a model for {spec.task['type']} continues no text; choose a language model")
-    session = _open(spec)
+    session = open_model(spec).session
     chosen = replace(task.generation(session.tokenizer), seed=spec.training.seed if seed is None else seed)
-    prompt_ids = session.tokenizer(prompt)["input_ids"]
-    end = session.tokenizer.eos_token_id
-    if prompt_ids[-1:] == [end] and end is not None:
-        prompt_ids = prompt_ids[:-1]  # a prompt that ends with end-of-text would be finished already
+    prompt_ids = ids_of_prompt(session.tokenizer, prompt)
     if not prompt_ids:
         raise InputError("--prompt: the prompt holds no token; write at least a word")
     ids = session.engine.continue_prompt(prompt_ids, chosen)
-    return _as_text(ids, session.tokenizer, prompt_ids)
+    return as_text(ids, session.tokenizer, prompt_ids)
 
 
-def _as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterator[str]:
+def ids_of_prompt(tokenizer: Any, prompt: str) -> list[int]:
+    """The tokens of a text that is to be continued; one that ended with end-of-text would be finished already."""
+    ids, end = tokenizer(prompt)["input_ids"], tokenizer.eos_token_id
+    return ids[:-1] if end is not None and ids[-1:] == [end] else ids
+
+
+def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterator[str]:
     """Text that is certain by now: a character that is still being made of bytes waits."""
     made: list[int] = []
     said = len(tokenizer.decode(prompt_ids, skip_special_tokens=True))
@@ -146,7 +161,7 @@ def _as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Itera
         yield rest
 
 
-def _spec_of(target: str, task: str | None, changes: list[str], *, generates: bool = False) -> RunSpec:
+def spec_of(target: str, task: str | None, changes: list[str], *, generates: bool = False) -> RunSpec:
     """The spec under which a target predicts: the run's own with its `model/`, or a fresh one around a model folder."""
     _check_changes(changes)
     run = find_run(target, runs_folder())
@@ -187,13 +202,17 @@ def _check_changes(changes: list[str]) -> None:
             )
 
 
-def _open(spec: RunSpec, report: Report = quiet) -> Session:
-    """Tokenizer and model in place for evaluation."""
+def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool = False) -> OpenedModel:
+    """Tokenizer and model in place for evaluation.
+
+    Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
+    """
     task = make_task(spec)
     folder = locate_model(spec, report).folder
     inspection.check(folder, task.head, max_length=None, needs_tokenizer=spec.model.tokenizer is None)
     note = read_note(folder)
-    facts = note["facts"] if note and note["task"]["type"] == spec.task["type"] else _facts_of(spec, folder)
+    is_own = note is not None and note["task"]["type"] == spec.task["type"]
+    facts = note["facts"] if note and is_own else _facts_of(spec, folder, accepts_untrained)
     tokenizer = open_tokenizer(
         spec.model.tokenizer or str(folder), options=spec.model.tokenizer_options, offline=is_offline()
     )
@@ -214,18 +233,24 @@ def _open(spec: RunSpec, report: Report = quiet) -> Session:
             threads=getattr(spec.hardware, "threads", None),
         )
     )
-    if loaded.new_weights:
+    if loaded.new_weights and not accepts_untrained:
         raise InputError(
             f"{spec.model.name_or_path}: this model was not trained for {spec.task['type']} (it lacks {loaded.new_weights[0]}); "
             "train it first, or choose a model that was",
             "model.name_or_path",
         )
-    return Session(spec, task, facts, {}, tokenizer, pad_token_id, engine)
+    columns = {role: name for role, name in spec.data.columns.items() if name is not None}
+    session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
+    return OpenedModel(session, loaded, choice.name)
 
 
-def _facts_of(spec: RunSpec, folder: Path) -> dict[str, Any]:
+def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> dict[str, Any]:
+    """What the configuration tells; a head that must name its labels and was never trained gets the nameless ones."""
     task = make_task(spec)
-    return with_max_length(task, task.facts_of_model(model_labels(folder)), folder)
+    labels = model_labels(folder)
+    if not labels and accepts_untrained and task.head in _LABELLED:
+        labels = tuple(getattr(task.settings, "labels", None) or inspection.nameless_labels(folder))
+    return with_max_length(task, task.facts_of_model(labels), folder)
 
 
 def _scored(spec: RunSpec, data: Path, report: Report, *, labelled: bool) -> tuple[Session, Rows, Scored, float]:
@@ -234,7 +259,7 @@ def _scored(spec: RunSpec, data: Path, report: Report, *, labelled: bool) -> tup
     rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", labelled)
-    session = replace(_open(spec, report), columns=columns)
+    session = replace(open_model(spec, report).session, columns=columns)
     if labelled:
         task.check(rows, columns, session.facts, "--data")
     source_features = session.features(rows, report)

@@ -21,6 +21,7 @@ from backend import process_tree
 from backend.contract.processes import child_environment, python_command
 from backend.contract.queries import Request
 from backend.queries.channel import Channel
+from backend.queries.query import DEVICE_GIVEN_UP
 from backend.queries.worker import QUERIES
 
 MOST_WORKERS = 6
@@ -178,12 +179,7 @@ class Helper:
     def _died(self, worker: Worker) -> None:
         self._end(worker)
         if worker.request:
-            code = worker.process.returncode
-            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-            message = (
-                f"the process that answered {worker.request.query} ended ({how}); ask again, or run burnish doctor"
-            )
-            self._channel.refuse(worker.request.id, message)
+            self._channel.refuse(worker.request.id, _epitaph(worker.process.returncode, worker.request.query))
         self._hand_out()
 
     def _cancel(self, number: int) -> None:
@@ -214,6 +210,14 @@ class Helper:
         assert process.stdin
         with suppress(BrokenPipeError):  # a question that it never took is still in the buffer
             process.stdin.close()
+
+
+def _epitaph(code: int, query: str) -> str:
+    """Why there is no answer, for people."""
+    if code == DEVICE_GIVEN_UP:
+        return "a run has started on the device of this model; ask again when the run is over"
+    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    return f"the process that answered {query} ended ({how}); ask again, or run burnish doctor"
 
 
 def _warm(request: Request) -> str:

@@ -1,5 +1,7 @@
 """Owns `burnish evaluate` and `burnish predict`: a trained model on new rows."""
 
+import json
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backend.commands.command import Command, add_changes, add_json
 from backend.commands.follow import number
 from backend.commands.screen import Screen
+from backend.contract.errors import InputError
 
 SHOWN, LISTED = 5, 100
 """Skipped rows that are named in words, and in JSON."""
@@ -16,16 +19,28 @@ if TYPE_CHECKING:
 
 
 def _shared_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
     parser.add_argument("--data", metavar="FILE", type=Path, required=True, help="the rows")
+    _target_arguments(parser)
+
+
+def _target_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
     parser.add_argument("--task", metavar="NAME", help="the task, where the model does not say it")
     add_changes(parser)
     add_json(parser)
 
 
 def _predict_arguments(parser: ArgumentParser) -> None:
-    _shared_arguments(parser)
-    parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="the CSV file to write")
+    rows = parser.add_mutually_exclusive_group(required=True)
+    rows.add_argument("--data", metavar="FILE", type=Path, help="the rows")
+    rows.add_argument(
+        "--input",
+        metavar="JSON",
+        action="append",
+        help='a row on the spot, such as \'{"text": "…"}\'; its answer is printed as a line of JSON',
+    )
+    parser.add_argument("--output", metavar="FILE", type=Path, help="the CSV file to write, with --data")
+    _target_arguments(parser)
 
 
 def _evaluate(arguments: Namespace) -> int:
@@ -48,6 +63,10 @@ def _evaluate(arguments: Namespace) -> int:
 
 
 def _predict(arguments: Namespace) -> int:
+    if arguments.input:
+        return _answer(arguments)
+    if arguments.output is None:
+        raise InputError("--output: name the CSV file to write")
     screen = Screen()
     screen.line("loading the model")
     from backend import predict  # loads the framework, which takes seconds
@@ -78,6 +97,28 @@ def _predict(arguments: Namespace) -> int:
     print(_in_words(result))
     print(result.output)
     return 0
+
+
+def _answer(arguments: Namespace) -> int:
+    rows = [_row(text) for text in arguments.input]
+    from backend import answering  # loads the framework, which takes seconds
+
+    answer = answering.Answerer(arguments.target, arguments.task, arguments.changes).answer(rows)
+    if answer.note:
+        print(answer.note, file=sys.stderr)
+    for row in answer.rows:
+        _print_json(row)
+    return 0
+
+
+def _row(text: str) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise InputError(f'--input {text}: this is no JSON mapping; write for example \'{{"text": "…"}}\'')
+    return row
 
 
 def _print_json(values: dict[str, Any]) -> None:

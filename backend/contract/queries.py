@@ -181,3 +181,27 @@ class Exported(msgspec.Struct, frozen=True):
 
     path: str
     rows: int
+
+
+class Confusion(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `confusion {parquet}`: how often which label was taken for which."""
+
+    labels: list[str]
+    """Every label that is actual or predicted, the most frequent first."""
+    counts: list[list[int]]
+    """`counts[actual][predicted]`, by the labels' places."""
+    left_out: int = 0
+    """Rows of labels beyond the first hundred."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `answer {target, task, rows, settings}` and of `burnish predict --input`: what a model says to typed rows."""
+
+    task: str
+    model: str
+    device: str
+    rows: list[dict[str, Any]]
+    """One per typed row: the inputs by role, `prediction`, and the task's own columns as in `predictions.csv`."""
+    note: str = ""
+    """A sentence worth reading before the answer is believed; empty where there is none."""
+    seconds: float = 0

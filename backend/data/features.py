@@ -103,6 +103,16 @@ def features(
     return open_or_write(cache / name, lambda folder: _open(folder, name), write, report)
 
 
+def in_memory(batches: Iterator[pa.RecordBatch]) -> Features:
+    """The features of a few rows that nobody will ask for again; nothing is written. Raises InputError where there is none."""
+    kept = [_canonical(batch) for batch in batches if batch.num_rows]
+    if not kept:
+        raise InputError("the tokenizer makes nothing of this text; write at least a word that it knows")
+    table = pa.Table.from_batches(kept).combine_chunks()
+    lengths = pc.list_value_length(table["input_ids"]).to_numpy().astype(np.int32)
+    return Features(table, lengths, "typed")
+
+
 def _open(folder: Path, name: str) -> Features:
     facts = read_facts(folder)
     table, lengths = mapped_table(folder / "table.arrow"), mapped_array(folder / "lengths.bin", np.int32)

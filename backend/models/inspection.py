@@ -98,6 +98,12 @@ def labels(config: dict[str, Any]) -> list[str]:
     return [] if all(label == f"LABEL_{index}" for index, label in enumerate(found)) else found
 
 
+def nameless_labels(folder: Path) -> list[str]:
+    """`LABEL_0`, `LABEL_1` …: as many as the folder's configuration says, at least two."""
+    names = read_config(folder).get("id2label") or {}
+    return [f"LABEL_{index}" for index in range(max(2, len(names)))]
+
+
 def licence(folder: Path) -> str:
     """What the model card's front matter states, or nothing."""
     try:

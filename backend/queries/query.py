@@ -10,6 +10,8 @@ from backend.contract.queries import Progress
 Tell = Callable[[Progress], None]
 """Called with how far a long answer is."""
 Arguments = dict[str, Any]
+DEVICE_GIVEN_UP = 75
+"""Exit code of a worker that made room for a run on its accelerator."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from backend.data.features import Features
 from backend.data.order import Order
 from backend.data.rows import Rows
 from backend.engines.engine import Loading
-from backend.hardware import devices, planner
+from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
@@ -64,6 +64,8 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     checkpoints.clear_leftovers()
     from_step = checkpoints.latest() or 0
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if spec.hardware.device != "cpu":
+        claims.claim()  # before the free memory is measured: a model that only waits makes room
     choice = devices.choose(spec, engine_kind.devices())
     _begin(folder, spec, log, stages, earlier, from_step, choice)
 

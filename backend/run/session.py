@@ -12,7 +12,7 @@ import pyarrow as pa
 from backend.contract.places import cache_folder
 from backend.contract.spec import RunSpec
 from backend.data import batches
-from backend.data.features import Features, features
+from backend.data.features import Features, features, in_memory
 from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
@@ -69,6 +69,11 @@ class Session:
             report,
             len(rows),
         )
+
+    def typed_features(self, rows: Rows) -> Features:
+        """Features of rows that a person typed; nothing is kept on the disk."""
+        encoded = self._encoded(rows)
+        return in_memory(self._drawn(encoded) if self.task.draws else encoded)
 
     def _encoded(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
         return encoded(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)

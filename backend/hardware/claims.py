@@ -1,0 +1,48 @@
+"""Owns how a model that only waits for questions gives its accelerator up to a run that starts (stdlib only)."""
+
+import getpass
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+LOOK_SECONDS = 0.2
+
+
+def claim() -> None:
+    """A run is about to take an accelerator of this machine."""
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    os.utime(path)
+
+
+class Waiting:
+    """Watches for claims from now on; `on_claim` is called once, from a thread of its own."""
+
+    def __init__(self, on_claim: Callable[[], None]) -> None:
+        self._on_claim, self._since, self._over = on_claim, _claimed_at(), threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def stop(self) -> None:
+        """Nothing is watched any more."""
+        self._over.set()
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            if _claimed_at() != self._since:
+                self._on_claim()
+                return
+
+
+def _path() -> Path:
+    # Neither the cache nor the runs folder: a terminal and a window may have set them differently.
+    return Path(tempfile.gettempdir()) / f"burnish-{getpass.getuser()}" / "accelerator-wanted"
+
+
+def _claimed_at() -> int:
+    try:
+        return _path().stat().st_mtime_ns
+    except OSError:
+        return 0

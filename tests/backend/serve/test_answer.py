@@ -1,0 +1,144 @@
+"""Tests that a model answers typed rows, stays open for the next question, and makes room for a run."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from backend import answering
+from backend.contract.errors import InputError
+from backend.contract.places import cache_folder
+from backend.contract.resources import resource
+from backend.hardware import claims
+
+MODEL = str(resource("demo", "bert-tiny"))
+
+
+@pytest.fixture(scope="module")
+def answerer() -> answering.Answerer:
+    """The demo's encoder with a head that was drawn by chance."""
+    return answering.Answerer(MODEL, "text_classification", ['task.labels=["no","yes"]', "hardware.device=cpu"])
+
+
+def test_answer_has_the_columns_of_a_predictions_file(answerer: answering.Answerer) -> None:
+    row = answerer.answer([{"text": "a good film"}]).rows[0]
+
+    assert list(row) == ["text", "prediction", "probability_no", "probability_yes"]
+    assert row["probability_no"] + row["probability_yes"] == pytest.approx(1)
+
+
+def test_untrained_head_is_said(answerer: answering.Answerer) -> None:
+    assert "a new head was drawn by chance" in answerer.answer([{"text": "film"}]).note
+
+
+def test_typed_label_is_the_actual_value(answerer: answering.Answerer) -> None:
+    assert answerer.answer([{"text": "film", "label": "yes"}]).rows[0]["actual"] == "yes"
+
+
+def test_several_rows_are_answered_in_their_order(answerer: answering.Answerer) -> None:
+    texts = ["a much longer text about films", "short"]
+
+    assert [row["text"] for row in answerer.answer([{"text": text} for text in texts]).rows] == texts
+
+
+def test_second_text_changes_the_answer(answerer: answering.Answerer) -> None:
+    alone, pair = answerer.answer([{"text": "film"}]), answerer.answer([{"text": "film", "text_pair": "and book"}])
+
+    assert alone.rows[0]["probability_no"] != pair.rows[0]["probability_no"]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ({"txt": "film"}, "'txt' is no column of this task; it has text, text_pair, label"),
+        ({"text_pair": "film"}, "Text is empty; write it first"),
+        ({"text": "   "}, "no text; write something else"),
+    ],
+)
+def test_row_that_cannot_be_answered_is_refused_in_a_sentence(
+    answerer: answering.Answerer, row: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        answerer.answer([row])
+
+
+def test_typed_rows_leave_nothing_on_the_disk(answerer: answering.Answerer) -> None:
+    answerer.answer([{"text": "a text that nobody else asks for"}])
+
+    assert not (cache_folder() / "features").exists()
+
+
+def test_labels_are_invented_where_nobody_named_them() -> None:
+    row = answering.Answerer(MODEL, "text_classification", ["hardware.device=cpu"]).answer([{"text": "x"}]).rows[0]
+
+    assert {"probability_LABEL_0", "probability_LABEL_1"} <= row.keys()
+
+
+def test_language_model_continues_what_was_typed(writer: Path) -> None:
+    pieces: list[str] = []
+
+    answer = answering.Answerer(str(writer), "causal_lm", ["hardware.device=cpu"]).answer(
+        [{"text": "the film"}], {"max_new_tokens": 5, "sample": True, "seed": 3}, pieces.append
+    )
+
+    assert answer.rows[0]["prediction"] == "".join(pieces) != ""
+    assert answer.note == ""
+
+
+def test_decoding_setting_that_cannot_be_is_refused_by_its_name(writer: Path) -> None:
+    with pytest.raises(InputError, match=r"task\.top_k"):
+        answering.Answerer(str(writer), "causal_lm", ["hardware.device=cpu"]).answer([{"text": "film"}], {"top_k": 0})
+
+
+def test_helper_keeps_the_model_open(helper) -> None:
+    question = {"target": MODEL, "task": "text_classification", "rows": [{"text": "a good film"}]}
+
+    first = helper.answer("answer", **question)
+    workers = helper.workers()
+    second = helper.answer("answer", **question)
+
+    assert first["rows"] == second["rows"]
+    assert workers == helper.workers()
+    assert second["seconds"] < 1
+
+
+def test_helper_says_what_is_missing(helper) -> None:
+    reply = helper.reply(helper.ask("answer", target=MODEL, task="text_classification", rows=[{}]))
+
+    assert reply["error"] == {"message": "Text is empty; write it first", "field": "text"}
+
+
+def test_waiting_model_hears_of_a_run() -> None:
+    heard = threading.Event()
+    waiting = claims.Waiting(heard.set)
+
+    claims.claim()
+
+    assert heard.wait(60)
+    waiting.stop()
+
+
+def test_command_line_answers_in_json(burnish_lines) -> None:
+    lines, words = burnish_lines(
+        "predict", MODEL, "--task", "text_classification", "--input", '{"text": "good"}', "--input", '{"text": "bad"}'
+    )
+
+    assert [json.loads(line)["text"] for line in lines] == ["good", "bad"]
+    assert "a new head was drawn by chance" in words
+
+
+@pytest.fixture
+def burnish_lines():
+    """Runs the command line; what it said on stdout by line, and on stderr."""
+    import subprocess
+
+    from backend.contract.processes import child_environment, python_command
+
+    def run(*words: str) -> tuple[list[str], str]:
+        done = subprocess.run(
+            python_command("backend", *words), env=child_environment(), capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines(), done.stderr
+
+    return run
