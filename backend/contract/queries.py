@@ -170,7 +170,8 @@ class DeviceList(msgspec.Struct, frozen=True):
 
 
 class PredictionRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `filter_predictions {parquet, right, text, sort_by, descending}`: an Arrow file of row numbers."""
+    """Answer of `filter_predictions {parquet, right, text, actual, prediction, sort_by, descending}`: an Arrow file of row
+    numbers. Beside the file's columns rows are sorted by `confidence`, `error` (of a number) and `wrong_tags`."""
 
     arrow: str
     count: int
@@ -187,7 +188,7 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `confusion {parquet}`: how often which label was taken for which."""
 
     labels: list[str]
-    """Every label that is actual or predicted, the most frequent first."""
+    """The labels that are actual or predicted, by name."""
     counts: list[list[int]]
     """`counts[actual][predicted]`, by the labels' places."""
     left_out: int = 0

@@ -1,13 +1,15 @@
-"""Owns `filter_predictions` and `export_predictions`: what is too much for the window to do between two frames."""
+"""Owns `filter_predictions`, `confusion` and `export_predictions`: what is too much for the window to do between two frames."""
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.queries import Exported, PredictionRows, Progress
+from backend.contract.queries import Confusion, Exported, PredictionRows, Progress
+from backend.queries.derived_columns import with_column
 from backend.queries.query import Arguments, Query, Tell, needed
 
 if TYPE_CHECKING:
@@ -17,9 +19,8 @@ EXPORT_ROWS = 20_000
 """Rows that are written between two looks at the progress."""
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet runs a cell that begins so (https://owasp.org/www-community/attacks/CSV_Injection)."""
-PROBABILITY = "probability_"
-CONFIDENCE = "confidence"
-"""No column of the file: the largest probability of a row, by which people sort."""
+MOST_LABELS = 100
+"""Labels of a confusion matrix; more cannot be read, and seldom are labels."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -30,9 +31,8 @@ def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
     table = _read(arguments)
     keep = _kept(table, arguments)
     sort_by = arguments.get("sort_by")
-    if sort_by == CONFIDENCE:
-        table = _with_confidence(table)
     if sort_by:
+        table = with_column(table, str(sort_by))
         if sort_by not in table.column_names:
             raise InputError(f"{sort_by!r} is no column of this file; there are {', '.join(table.column_names)}")
         direction = "descending" if arguments.get("descending") else "ascending"
@@ -42,16 +42,6 @@ def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
         rows = compute.call_function("indices_nonzero", [keep])
     rows = compute.cast(rows, pa.int64())
     return PredictionRows(arrow=_written(pa.table({"row": rows})), count=len(rows))
-
-
-def _with_confidence(table: "pa.Table") -> "pa.Table":
-    """The table with the largest probability of each row, where it has probabilities and no such column."""
-    import pyarrow.compute as compute
-
-    names = [name for name in table.column_names if name.startswith(PROBABILITY)]
-    if not names or CONFIDENCE in table.column_names:
-        return table
-    return table.append_column(CONFIDENCE, compute.max_element_wise(*[table[name] for name in names]))
 
 
 def _kept(table: "pa.Table", arguments: Arguments) -> Any:
@@ -67,10 +57,23 @@ def _kept(table: "pa.Table", arguments: Arguments) -> Any:
         equal = compute.call_function("equal", pair)
         wanted = equal if right else compute.call_function("invert", [equal])
         keep = compute.call_function("and", [keep, compute.fill_null(wanted, False)])
+    for name in ("actual", "prediction"):
+        if arguments.get(name) is not None:
+            keep = compute.call_function("and", [keep, _equal(table, name, str(arguments[name]))])
     text = arguments.get("text")
     if text:
         keep = compute.call_function("and", [keep, _containing(table, str(text))])
     return keep.combine_chunks()
+
+
+def _equal(table: "pa.Table", name: str, value: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if name not in table.column_names:
+        raise InputError(f"there is no column {name!r} in this file")
+    values = compute.cast(table[name], pa.string())
+    return compute.fill_null(compute.call_function("equal", [values, pa.scalar(value, pa.string())]), False)
 
 
 def _containing(table: "pa.Table", text: str) -> Any:
@@ -85,6 +88,27 @@ def _containing(table: "pa.Table", text: str) -> Any:
         hits = compute.call_function("match_substring", [compute.cast(column, pa.string())], options)
         found = compute.call_function("or", [found, compute.fill_null(hits, False)])
     return found
+
+
+def _confusion(arguments: Arguments, tell: Tell) -> Confusion:
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    pair = ["actual", "prediction"]
+    table = _read(arguments, pair)
+    known = pa.table([compute.cast(table[name], pa.string()) for name in pair], names=pair).drop_null()
+    cells = known.group_by(pair).aggregate([([], "count_all")]).to_pylist()
+    totals: Counter[str] = Counter()
+    for cell in cells:
+        totals[cell["actual"]] += cell["count_all"]
+        totals[cell["prediction"]] += 0
+    labels = sorted(label for label, _ in totals.most_common(MOST_LABELS))
+    places = {label: place for place, label in enumerate(labels)}
+    counts = [[0] * len(labels) for _ in labels]
+    for cell in cells:
+        if cell["actual"] in places and cell["prediction"] in places:
+            counts[places[cell["actual"]]][places[cell["prediction"]]] = cell["count_all"]
+    return Confusion(labels=labels, counts=counts, left_out=known.num_rows - sum(map(sum, counts)))
 
 
 def _export(arguments: Arguments, tell: Tell) -> Exported:
@@ -146,13 +170,16 @@ def _chosen(table: "pa.Table", indices: Any) -> "pa.Table":
     return table.take(pa.array(indices, pa.int64()))
 
 
-def _read(arguments: Arguments) -> "pa.Table":
+def _read(arguments: Arguments, columns: list[str] | None = None) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
     path = needed(arguments, "parquet")
     try:
-        return parquet.read_table(path)
+        missing = set(columns or ()) - set(parquet.read_schema(path).names)
+        if missing:
+            raise InputError(f"{path}: these predictions have no {min(missing)!r} to compare with")
+        return parquet.read_table(path, columns=columns)
     except (OSError, pa.ArrowInvalid) as error:
         first = str(error).splitlines()[0]
         raise InputError(f"{path}: these predictions cannot be read: {first}; run burnish predict again") from None
@@ -167,4 +194,8 @@ def _written(table: "pa.Table") -> str:
     return path
 
 
-QUERIES = (Query("filter_predictions", _filter), Query("export_predictions", _export))
+QUERIES = (
+    Query("filter_predictions", _filter),
+    Query("export_predictions", _export),
+    Query("confusion", _confusion),
+)

@@ -9,7 +9,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.queries.predictions import QUERIES
 
-FILTER, EXPORT = (query.answer for query in QUERIES)
+FILTER, EXPORT, CONFUSION = (query.answer for query in QUERIES)
 
 
 @pytest.fixture
@@ -113,3 +113,48 @@ def test_rows_of_a_filter_are_exported(file: str, tmp_path: Path) -> None:
 def test_missing_folder_leaves_nothing(file: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         EXPORT({"parquet": file, "output": str(tmp_path / "no" / "out.csv")}, lambda progress: None)
+
+
+def test_rows_of_a_label_pair_are_found(file: str) -> None:
+    assert rows(parquet=file, actual="neg", prediction="pos") == [0]
+    assert rows(parquet=file, prediction="pos") == [0, 1, 3]
+
+
+def test_numbers_are_sorted_by_their_error(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.parquet"
+    parquet.write_table(pa.table({"prediction": [1.0, 5.0, 2.0], "actual": [1.5, 1.0, None]}), path)
+
+    assert rows(parquet=str(path), sort_by="error", descending=True) == [1, 0, 2]
+
+
+@pytest.mark.parametrize("tags", [["O B-PER", "O O", None], ["O B-PER", "B-PER O O", None]])
+def test_sentences_are_sorted_by_their_wrong_tags(tmp_path: Path, tags: list[str]) -> None:
+    path = tmp_path / "tags.parquet"
+    predicted = ["O B-PER", *(["B-PER B-PER"] if len(tags[1]) == 3 else ["O O B-LOC"]), "O"]
+    parquet.write_table(pa.table({"prediction": predicted, "actual": tags}), path)
+
+    assert rows(parquet=str(path), sort_by="wrong_tags", descending=True) == [1, 0, 2]
+
+
+def test_confusion_counts_rows_with_an_actual_value(file: str) -> None:
+    found = CONFUSION({"parquet": file}, lambda progress: None)
+
+    assert (found.labels, found.counts, found.left_out) == (["neg", "pos"], [[1, 1], [0, 1]], 0)
+
+
+def test_confusion_leaves_rare_labels_out_and_says_how_many_rows(tmp_path: Path) -> None:
+    path = tmp_path / "many.parquet"
+    labels = [f"{number:03}" for number in range(120)]
+    parquet.write_table(pa.table({"prediction": labels, "actual": labels}), path)
+
+    found = CONFUSION({"parquet": str(path)}, lambda progress: None)
+
+    assert (len(found.labels), found.left_out) == (100, 20)
+
+
+def test_confusion_without_actual_values_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "unlabelled.parquet"
+    parquet.write_table(pa.table({"prediction": ["a"]}), path)
+
+    with pytest.raises(InputError, match="no 'actual' to compare with"):
+        CONFUSION({"parquet": str(path)}, lambda progress: None)
