@@ -74,6 +74,8 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     stages.start("loading data")
     material = read_material(spec, model.folder, stages.report)
     _refuse_other_rows(material, earlier)
+    for note in material.notes:
+        stages.warn("data", note)
     session = _open_session(spec, material, model, engine_kind.create())
     stages.start("tokenising")
     features = {
