@@ -1,0 +1,110 @@
+"""Owns `burnish import`: another system's experiment as a spec, with a list of what had no counterpart."""
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.commands.command import Command, add_changes, add_json
+from backend.contract.errors import InputError
+
+if TYPE_CHECKING:
+    from backend.importing.foreign import Imported
+
+_SCRIPT_FILES = (".sh", ".txt", ".bash", ".cmd")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="a Determined or PyMarlin YAML, an example script's JSON arguments, or a shell script that calls one")  # fmt: skip
+    parser.add_argument("--command", dest="line", metavar="TEXT", help="the command line of a transformers example script")
+    parser.add_argument("--script", metavar="NAME", help="which example script the arguments are for, such as run_glue")
+    parser.add_argument("--output", metavar="SPEC.yaml", type=Path, help="write the spec there; else it is printed")
+    add_changes(parser)
+    add_json(parser)
+
+
+def _import(arguments: Namespace) -> int:
+    if (arguments.file is None) == (arguments.line is None):
+        raise InputError("name a file to import, or give a command line with --command")
+    if arguments.output is not None and arguments.output.exists():
+        raise InputError(f"--output: {arguments.output} is there already; name a new file")
+    system, found = _imported(arguments)
+    spec = _checked(found.spec, arguments)
+    if arguments.json:
+        print(json.dumps({"spec": spec, "without_counterpart": found.unmatched, "notes": found.notes}))
+        return 0
+    text = _with_remarks(spec, system, found)
+    if arguments.output is None:
+        print(text, end="")
+    else:
+        _write(text, arguments.output)
+        print(arguments.output.absolute())
+    for line in found.unmatched:
+        sys.stderr.write(f"no counterpart: {line}\n")
+    return 0
+
+
+def _imported(arguments: Namespace) -> "tuple[str, Imported]":
+    """The name of the system, and what was made of it."""
+    from backend.importing import determined, example_scripts, pymarlin
+
+    if arguments.line is not None or arguments.file.suffix in _SCRIPT_FILES:
+        values, script = example_scripts.from_command(arguments.line or _text(arguments.file))
+        return "transformers example", example_scripts.imported(values, arguments.script or script)
+    from backend.contract.spec import file as spec_file  # loads the YAML reader
+
+    values = spec_file.parse(_text(arguments.file), str(arguments.file))
+    if isinstance(values, dict):
+        if determined.recognises(values):
+            return "Determined experiment", determined.imported(values)
+        if pymarlin.recognises(values):
+            return "PyMarlin config", pymarlin.imported(values)
+        if example_scripts.recognises(values):
+            return "transformers example", example_scripts.imported(values, arguments.script)
+    raise InputError(
+        f"{arguments.file}: it is neither a Determined experiment, nor a PyMarlin config, nor the arguments of a "
+        "transformers example script; write a spec instead (see the README)"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InputError(f"{path}: it cannot be read: {reason}; check the path") from None
+
+
+def _checked(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
+    """The spec with `--set` changes, valid for every setting. Raises InputError."""
+    from backend.contract.spec import file as spec_file
+    from backend.run.preparation import resolve
+
+    changed = spec_file.with_changes({"version": 1, **spec}, arguments.changes)
+    resolve(changed, (arguments.output or arguments.file or Path.cwd() / "spec").absolute().parent)
+    return changed
+
+
+def _with_remarks(spec: dict[str, Any], system: str, found: "Imported") -> str:
+    from backend.contract.spec import file as spec_file
+
+    remarks = [f"Imported from a {system}."]
+    remarks += ["Without counterpart:", *(f"  {line}" for line in found.unmatched)] if found.unmatched else []
+    remarks += ["Otherwise here:", *(f"  {line}" for line in found.notes)] if found.notes else []
+    return "".join(f"# {line}\n" for line in remarks) + spec_file.dump(spec)
+
+
+def _write(text: str, path: Path) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"--output {path}: it cannot be written: {error.strerror}; name another file") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+COMMANDS = (Command("import", "make a spec of another system's experiment", _arguments, _import),)

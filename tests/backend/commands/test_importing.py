@@ -1,0 +1,54 @@
+"""`burnish import` writes a spec that Burnish accepts, with remarks about the rest, or nothing at all."""
+
+from pathlib import Path
+
+from backend.contract.spec import file as spec_file
+
+COMMAND = (
+    "python run_glue.py --model_name_or_path {model} --train_file train.csv --validation_file dev.csv --fsdp full_shard"
+)
+
+
+def test_the_written_spec_is_accepted(burnish, tmp_path: Path) -> None:
+    out = tmp_path / "spec.yaml"
+    done = burnish("import", "--command", COMMAND.format(model="bert"), "--script", "run_glue", "--output", out)
+    assert done.returncode == 0, done.stderr
+    assert "no counterpart: fsdp: full_shard" in done.stderr
+    assert spec_file.read(out)["data"]["train"] == "train.csv"
+    assert "#   fsdp: full_shard" in out.read_text()
+
+
+def test_changes_are_laid_over(burnish, tmp_path: Path) -> None:
+    done = burnish("import", "--command", COMMAND.format(model="bert"), "--set", "training.epochs=7")
+    assert spec_file.parse(done.stdout)["training"]["epochs"] == 7
+
+
+def test_a_shell_script_is_read(burnish, tmp_path: Path) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/sh\n" + COMMAND.format(model="bert") + "\n")
+    assert spec_file.parse(burnish("import", script).stdout)["model"]["name_or_path"] == "bert"
+
+
+def test_a_setting_that_burnish_refuses_leaves_nothing(burnish, tmp_path: Path) -> None:
+    out = tmp_path / "spec.yaml"
+    done = burnish("import", "--command", COMMAND.format(model="bert") + " --learning_rate 900", "--output", out)
+    assert done.returncode == 2
+    assert "training.learning_rate" in done.stderr
+    assert not out.exists()
+
+
+def test_a_stranger_is_one_sentence(burnish, tmp_path: Path) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text("a: 1\n")
+    done = burnish("import", path)
+    assert done.returncode == 2
+    assert "neither a Determined experiment" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_file_is_never_overwritten(burnish, tmp_path: Path) -> None:
+    out = tmp_path / "spec.yaml"
+    out.write_text("mine")
+    done = burnish("import", "--command", COMMAND.format(model="bert"), "--output", out)
+    assert done.returncode == 2
+    assert out.read_text() == "mine"
