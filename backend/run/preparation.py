@@ -148,9 +148,9 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
     if isinstance(spec.data.validation, float | int):
         rows |= _split_off(spec, task, rows["train"], columns)
     facts = task.fit(rows["train"], columns, model_labels(model_folder))
-    notes = tuple(facts.pop("notes", ()))
-    for split in rows.keys() - {"train"}:
+    for split in sorted(rows.keys() - {"train"}, reverse=True):
         task.check(rows[split], columns, facts, split)
+    notes = tuple(facts.pop("notes", ()))
     return Material(rows, columns, with_max_length(task, facts, model_folder), notes)
 
 
