@@ -1,0 +1,272 @@
+"""Owns text to text: translation, summarisation, and whatever else answers one text with another."""
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from backend.contract.catalog import Column
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.spec import Section
+from backend.contract.spec.training import ADVANCED
+from backend.data.rows import Rows
+from backend.tasks._language_tokens import languages
+from backend.tasks._text_scores import METRICS, BleuWords, Kind, check_words, signatures, text_scores
+from backend.tasks._texts import is_blank, reasons, strings
+from backend.tasks._writing import WritingSettings, generation_settings
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Sums, in_chunks
+
+SIGNATURES = "signatures.json"
+"""Written beside the predictions: how each score was computed."""
+
+_Encoded = tuple[list[int], int]
+"""Token ids, and how many were cut off."""
+_Languages = tuple[str | None, str | None]
+_TOKENS: dict[str, Any] = {"unit": "tokens"}
+_SCORES: dict[str, tuple[Kind, ...]] = {
+    "all": ("bleu", "chrf", "rouge", "exact_match"),
+    "translation": ("bleu", "chrf", "exact_match"),
+    "summarisation": ("rouge", "exact_match"),
+}
+_TEACHER_FORCED = ("loss", "perplexity", "accuracy")
+
+
+class Settings(WritingSettings):
+    """The `task` section of text to text."""
+
+    type: Annotated[Literal["seq2seq_lm"], Field(title="Task")] = "seq2seq_lm"
+    """Always `seq2seq_lm`."""
+    max_length: Annotated[int | None, Field(title="Longest source", ge=2, le=1_000_000, json_schema_extra=_TOKENS)] = (
+        128
+    )
+    """Longer sources, prefix included, are cut to this many tokens; empty takes the model's own limit."""
+    max_target_length: Annotated[
+        int | None, Field(title="Longest target", ge=2, le=1_000_000, json_schema_extra=_TOKENS)
+    ] = 128
+    """Longer targets are cut to this many tokens in training; empty takes the limit of the sources."""
+    prefix: Annotated[
+        str, Field(title="Prefix", json_schema_extra={"examples": ["translate English to Spanish: "]})
+    ] = ""
+    """Text put before every source, as T5 expects it; a column `prefix` says it row by row. Where it ends in a letter
+    or digit a colon and a space follow, where it ends in another sign a space."""
+    source_language: Annotated[str | None, Field(title="Source language", json_schema_extra=ADVANCED)] = None
+    """The language token of the sources, for example `eng_Latn` for NLLB or `en_XX` for mBART; a column overrides it."""
+    target_language: Annotated[str | None, Field(title="Target language", json_schema_extra=ADVANCED)] = None
+    """The language token of the targets; what is written begins with it where the architecture wants that."""
+    scores: Annotated[
+        Literal["all", "translation", "summarisation"], Field(title="Scores", json_schema_extra=ADVANCED)
+    ] = "all"
+    """`translation` gives BLEU and chrF, `summarisation` ROUGE, `all` both, at about 2 seconds per 1,000 rows."""
+    bleu_words: Annotated[BleuWords, Field(title="Words of BLEU", json_schema_extra=ADVANCED)] = "auto"
+    """sacreBLEU's way of cutting words; `auto` is 13a, or zh or char where the references part no words by spaces."""
+    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=ADVANCED)] = 128
+    """How many tokens are written at most."""
+
+
+class Seq2SeqLm:
+    """One text answered by another; see `backend.tasks.task.Task` for the protocol."""
+
+    title: ClassVar[str] = "Text to text"
+    description: ClassVar[str] = "Answers a text with a text: translation, summarisation, rewriting."
+    head: Head = Head.SEQ2SEQ_LM
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("source", "Source", "The text to translate, summarise or answer.", usual_names=["source", "input_text", "src", "article", "document", "dialogue", "text", "input", "question"]),
+        Column("target", "Target", "The text that is wanted.", needed_to_predict=False, usual_names=["target", "target_text", "trg", "tgt", "translation", "summary", "highlights", "output", "answer"]),
+        Column("prefix", "Prefix", "Text put before the source of the row, such as the direction.", required=False, needed_to_predict=False, usual_names=["prefix"]),
+        Column("source_language", "Source language", "The language token of the row's source.", required=False, needed_to_predict=False),
+        Column("target_language", "Target language", "The language token of the row's target.", required=False, needed_to_predict=False),
+    )  # fmt: skip
+    metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in _SCORES["all"] for name in METRICS[kind]))
+    default_metric: ClassVar[str] = "bleu"
+    evaluates_by: Literal["outputs", "generate"] = "generate"
+    draws: ClassVar[bool] = False
+    defaults: ClassVar[dict[str, Any]] = {
+        "training": {"epochs": 3, "batch_size": 16, "learning_rate": 1e-4, "warmup": 0.06},
+        "evaluation": {"best_metric": "loss"},
+    }
+    Settings: ClassVar[type[Section]] = Settings
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+        self._kinds = _SCORES[settings.scores]
+        self.metrics = (*_TEACHER_FORCED, *(name for kind in self._kinds for name in METRICS[kind]))
+
+    @property
+    def split_by(self) -> SplitBy:
+        """Any rows go with any others."""
+        return "random"
+
+    def label_column(self, columns: Columns) -> str | None:
+        """The column with the targets."""
+        return columns.get("target")
+
+    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        """Rows without source and, where targets are needed, without target."""
+        needed = ["target", "source"] if labelled else ["source"]
+        return reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
+
+    def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
+        """Nothing is learnt from the rows. Raises InputError where the scores cannot be computed here."""
+        check_words(self.settings.bleu_words)
+        return {}
+
+    def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
+        """A model that writes needs no facts."""
+        return {}
+
+    def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
+        """Any text goes with any other. Raises InputError where the scores cannot be computed here."""
+        check_words(self.settings.bleu_words)
+
+    def head_facts(self, facts: Facts) -> HeadFacts:
+        """A head that writes."""
+        return HeadFacts(self.head)
+
+    def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
+        """One feature per row; `labels` (not shifted, without padding) where any target is known.
+
+        `cut_source` and `cut_target` count the tokens that truncation left out. `decoder_prompt` is the language token
+        that an answer begins with, where the model has such.
+        """
+        limits = facts["max_length"], self.settings.max_target_length or facts["max_length"]
+        labelled = any(any(_cells(rows, columns, "target", chunk)) for chunk in in_chunks(len(rows)))
+        for chunk in in_chunks(len(rows)):
+            sources, targets = self._sources(rows, columns, chunk), _cells(rows, columns, "target", chunk)
+            encoded: dict[int, tuple[_Encoded, _Encoded, list[int]]] = {}
+            for pair, places in self._by_languages(rows, columns, chunk).items():
+                with languages(tokenizer, *pair) as prompt:
+                    questions = _encoded(tokenizer, "text", [sources[place] for place in places], limits[0])
+                    answers = _encoded(tokenizer, "text_target", [targets[place] for place in places], limits[1])
+                encoded |= dict(zip(places, zip(questions, answers, repeat(prompt)), strict=True))
+            yield _features(chunk, [encoded[place] for place in range(len(chunk))], labelled)
+
+    def _sources(self, rows: Rows, columns: Columns, chunk: range) -> list[str]:
+        """The texts with their prefixes."""
+        texts = _cells(rows, columns, "source", chunk)
+        has_column = columns.get("prefix") in rows.table.column_names
+        prefixes = _cells(rows, columns, "prefix", chunk) if has_column else repeat(self.settings.prefix)
+        return [_prefixed(prefix, text) for prefix, text in zip(prefixes, texts, strict=False)]
+
+    def _by_languages(self, rows: Rows, columns: Columns, chunk: range) -> dict[_Languages, list[int]]:
+        """Source and target language → places in the chunk; a row's own languages come before the settings'."""
+        own = zip(
+            _cells(rows, columns, "source_language", chunk),
+            _cells(rows, columns, "target_language", chunk),
+            strict=True,
+        )
+        found: dict[_Languages, list[int]] = {}
+        for place, (source, target) in enumerate(own):
+            pair = source or self.settings.source_language, target or self.settings.target_language
+            found.setdefault(pair, []).append(place)
+        return found
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+        """Nothing changes by epoch."""
+        return arrays
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """As the settings say."""
+        return generation_settings(self.settings, tokenizer)
+
+    def decode(
+        self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
+    ) -> Predictions:
+        """What the model wrote for each row, and under teacher forcing the loss and the hits of its target's tokens."""
+        written = tokenizer.batch_decode([ids.tolist() for ids in outputs["generated"]], skip_special_tokens=True)
+        every = range(len(rows))
+        targets = [text if text.strip() else None for text in _cells(rows, columns, "target", every)]
+        table = {
+            "prediction": pa.array([text.strip() for text in written], pa.string()),
+            "actual": pa.array(targets, pa.string()),
+            "source_text": pa.array(self._as_read(rows, columns, features, tokenizer), pa.string()),
+        }
+        known = [text for text in targets if text is not None]
+        how = signatures(known, self._kinds, self.settings.bleu_words) if known else {}
+        return Predictions(pa.table(table), _sums(outputs, features), {SIGNATURES: how} if how else {})
+
+    def _as_read(self, rows: Rows, columns: Columns, features: pa.Table, tokenizer: Any) -> list[str]:
+        """The sources with their prefixes; of those that were cut, what is left of them."""
+        texts = self._sources(rows, columns, range(len(rows)))
+        for row in np.flatnonzero(features["cut_source"].to_numpy()).tolist():
+            texts[row] = tokenizer.decode(features["input_ids"][row].as_py(), skip_special_tokens=True)
+        return texts
+
+    def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
+        """Loss, its exponential and the share of tokens hit under teacher forcing; BLEU and the like of what was written."""
+        known = predictions.table.filter(predictions.table["actual"].is_valid())
+        if known.num_rows == 0:
+            return {}
+        scores = {}
+        total, count = predictions.total("loss")
+        if count:
+            loss, (hits, _) = total / count, predictions.total("accuracy")
+            scores = {"loss": loss, "perplexity": float(np.exp(min(loss, 700.0))), "accuracy": hits / count}
+        written, references = known["prediction"].to_pylist(), known["actual"].to_pylist()
+        return scores | text_scores(written, references, self._kinds, self.settings.bleu_words)
+
+
+def _cells(rows: Rows, columns: Columns, role: str, chunk: range) -> list[str]:
+    """The texts of a role; empty ones where no column plays it."""
+    name = columns.get(role)
+    if name not in rows.table.column_names:
+        return [""] * len(chunk)
+    return strings(rows.table[name].slice(chunk.start, len(chunk))).to_pylist()
+
+
+def _prefixed(prefix: str, text: str) -> str:
+    """`translate sinhala to english` becomes `translate sinhala to english: …`, `>>spa<<` becomes `>>spa<< …`."""
+    if not prefix.strip() or prefix[-1].isspace():
+        return prefix.lstrip() + text
+    return f"{prefix}{':' if prefix[-1].isalnum() else ''} {text}"
+
+
+def _encoded(tokenizer: Any, side: Literal["text", "text_target"], texts: list[str], limit: int) -> list[_Encoded]:
+    """Token ids and how many were cut off; an empty text, which is an unknown one, has none."""
+    plain = {"return_attention_mask": False, "verbose": False}  # longer than a model's limit is told by the counts
+    found = [(ids if text else [], 0) for ids, text in zip(_ids(tokenizer, side, texts, plain), texts, strict=True)]
+    long = [place for place, (ids, _) in enumerate(found) if len(ids) > limit]
+    if long:  # only these are tokenised once more, by the tokenizer's own rules of cutting
+        shorter = {**plain, "truncation": True, "max_length": limit}
+        for place, ids in zip(long, _ids(tokenizer, side, [texts[place] for place in long], shorter), strict=True):
+            found[place] = ids, len(found[place][0]) - len(ids)
+    return found
+
+
+def _ids(tokenizer: Any, side: str, texts: list[str], options: dict[str, Any]) -> list[list[int]]:
+    return tokenizer(**{side: texts}, **options)["input_ids"]
+
+
+def _features(chunk: range, encoded: list[tuple[_Encoded, _Encoded, list[int]]], labelled: bool) -> pa.RecordBatch:
+    lists = pa.list_(pa.int32())
+    sources, targets, prompts = zip(*encoded, strict=True)
+    arrays = {
+        "row": pa.array(np.arange(chunk.start, chunk.stop, dtype=np.int32)),
+        "part": pa.array(np.zeros(len(chunk), dtype=np.int32)),
+        "input_ids": pa.array([ids for ids, _ in sources], lists),
+        "cut_source": pa.array([cut for _, cut in sources], pa.int32()),
+        "cut_target": pa.array([cut for _, cut in targets], pa.int32()),
+    }
+    if labelled:
+        arrays["labels"] = pa.array([ids for ids, _ in targets], lists)
+    if any(prompts):
+        arrays["decoder_prompt"] = pa.array(prompts, lists)
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+def _sums(outputs: Outputs, features: pa.Table) -> Sums:
+    """Summed loss and hits of each row over its target tokens; nothing where no target is known."""
+    if "token_loss" not in outputs:
+        return {}
+    labels = [np.asarray(ids.values) for ids in features["labels"]]
+    tokens = np.array([len(ids) for ids in labels], dtype=np.float64)
+    loss = np.array([one.sum(dtype=np.float64) for one in outputs["token_loss"]])
+    guesses = zip(outputs["token_prediction"], labels, strict=True)
+    hits = np.array([(guess == ids).sum() for guess, ids in guesses], dtype=np.float64)
+    return {"loss": (loss, tokens), "accuracy": (hits, tokens)}
+
+
+TASK = Seq2SeqLm
