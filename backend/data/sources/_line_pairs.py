@@ -1,0 +1,173 @@
+"""Owns parallel text: two files whose lines belong together, read as rows in one direction or in both."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from backend.contract.errors import InputError
+from backend.contract.spec import Section
+from backend.data.fingerprint import file_fingerprint
+from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
+from backend.data.rows import Rows
+from backend.data.sources.files import read_files
+from backend.data.sources.source import Reading
+
+ADVANCED: dict[str, Any] = {"advanced": True}
+
+
+class Directions(Section):
+    """Which way parallel text is read."""
+
+    direction: Annotated[Literal["forward", "backward", "both"], Field(title="Direction")] = "forward"
+    """`forward` is from source to target, `backward` the other way; `both` gives two rows per line, backward first."""
+    prefix_forward: Annotated[
+        str, Field(title="Prefix forward", json_schema_extra={"examples": ["translate english to sinhala"]})
+    ] = ""
+    """What the column `prefix` says of rows from source to target; without any prefix there is no such column."""
+    prefix_backward: Annotated[
+        str, Field(title="Prefix backward", json_schema_extra={"examples": ["translate sinhala to english"]})
+    ] = ""
+    """What the column `prefix` says of rows from target to source."""
+    source_language: Annotated[str | None, Field(title="Language of the source files", json_schema_extra=ADVANCED)] = (
+        None
+    )
+    """Written into a column `source_language` (backward: `target_language`), for models with language tokens."""
+    target_language: Annotated[str | None, Field(title="Language of the target files", json_schema_extra=ADVANCED)] = (
+        None
+    )
+    """Written into a column `target_language` (backward: `source_language`)."""
+
+
+Pair = tuple[Path, Path | None]
+"""The files of the sources and of the targets; None where there are sources alone."""
+
+
+def read_pairs(pairs: list[Pair], directions: Directions, max_rows: int | None, reading: Reading) -> Rows:
+    """The rows of pairs of files. Raises InputError where the two files of a pair differ in their number of lines."""
+    targets = [target and file_fingerprint(target) for _, target in pairs]
+    how = ("parallel", targets, directions.model_dump(mode="json"))
+
+    def readers() -> list[Reader]:
+        return [LinePairs(source, target, directions) for source, target in pairs]
+
+    return read_files([source for source, _ in pairs], readers, how, max_rows, reading)
+
+
+class LinePairs:
+    """One pair of files; a reader as `backend.data.formats.reader.Reader` has it. Files may be gzipped."""
+
+    def __init__(self, source: Path, target: Path | None, directions: Directions) -> None:
+        self.skipped: list[tuple[int, str]] = []
+        self._source, self._target, self._directions = source, target, directions
+        self._ways = {"both": ("backward", "forward")}.get(directions.direction, (directions.direction,))
+        if target is None:  # the one file is what is asked, whatever its direction
+            self._ways = self._ways[-1:]
+
+    def schema(self) -> pa.Schema:
+        """`prefix`, `source`, `target`, `source_language`, `target_language`, as far as they are known."""
+        told = self._directions
+        names = ["prefix"] if told.prefix_forward or told.prefix_backward else []
+        names += ["source"] if self._target is None else ["source", "target"]
+        names += ["source_language", "target_language"] if told.source_language or told.target_language else []
+        return pa.schema([(name, pa.string()) for name in names])
+
+    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+        """All rows in order; those of one line stand together."""
+        with ExitStack() as opened:
+            source = opened.enter_context(_Lines(self._source))
+            target = opened.enter_context(_Lines(self._target)) if self._target else None
+            rows: list[dict[str, str]] = []
+            lines: list[int] = []
+            for number, (one, other) in enumerate(self._paired(source, target), 1):
+                rows += [self._row(way, one, other) for way in self._ways]
+                lines += [number] * len(self._ways)
+                if len(rows) >= PIECE_ROWS:
+                    yield _piece(rows, lines, schema, source.position)
+                    rows, lines = [], []
+            if rows:
+                yield _piece(rows, lines, schema, source.position)
+
+    def _paired(self, source: "_Lines", target: "_Lines | None") -> Iterator[tuple[str, str]]:
+        if target is None:
+            yield from ((line, "") for line in source)
+            return
+        for one, other in zip_longest(source, target):
+            if one is None or other is None:
+                counts = [lines.number + sum(1 for _ in lines) for lines in (source, target)]
+                raise InputError(
+                    f"{source.name} has {counts[0]:,} lines and {target.name} has {counts[1]:,}; line by line they must "
+                    "belong together, so find out which lines are missing"
+                )
+            yield one, other
+
+    def _row(self, way: str, source: str, target: str) -> dict[str, str]:
+        told = self._directions
+        row = {
+            "prefix": told.prefix_forward,
+            "source": source,
+            "target": target,
+            "source_language": told.source_language or "",
+            "target_language": told.target_language or "",
+        }
+        if way == "forward":
+            return row
+        back = {"prefix": told.prefix_backward}
+        back |= {"source_language": row["target_language"], "target_language": row["source_language"]}
+        return row | back | ({"source": target, "target": source} if self._target else {})
+
+
+def _piece(rows: list[dict[str, str]], lines: list[int], schema: pa.Schema, position: int) -> Piece:
+    columns = [pa.array([row[name] for row in rows], pa.string()) for name in schema.names]
+    return Piece(pa.record_batch(columns, schema=schema), np.array(lines, dtype=np.int64), position)
+
+
+class _Lines:
+    """The lines of a UTF-8 file, gzipped or not; only a line feed ends one, or two files would fall out of step."""
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.number = path.name, 0
+        self._raw = path.open("rb")
+        zipped = self._raw.read(2) == b"\x1f\x8b"
+        self._raw.seek(0)
+        self._stream: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if zipped else self._raw
+
+    def __enter__(self) -> "_Lines":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stream.close()
+        self._raw.close()
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file that have been read."""
+        return self._raw.tell()
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self._stream:
+                self.number += 1
+                yield self._text(line)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise InputError(f"{self.name} is damaged or incomplete; fetch or make it again") from None
+
+    def _text(self, line: bytes) -> str:
+        try:
+            text = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.name} line {self.number} is not UTF-8 (byte 0x{line[error.start]:02X}); save the file again as UTF-8"
+            ) from None
+        if "\0" in text:
+            raise InputError(
+                f"{self.name} line {self.number} holds NUL bytes, so it is no UTF-8 text; save it again as such"
+            )
+        return text.removesuffix("\n").removesuffix("\r")
