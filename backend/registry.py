@@ -1,8 +1,15 @@
-"""Finds tasks, sources, engines, launchers and families by name; the only dynamic imports of the house."""
+"""Finds tasks, sources, engines, optimizers, adapters and launchers by name; the only dynamic imports of the house.
+
+Installed packages may add members through entry points (`burnish.tasks` and so on). They are loaded when first asked
+for; one that cannot be used is named in `problems` and left out.
+"""
 
 import importlib
+import importlib.util
 import pkgutil
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
@@ -11,33 +18,119 @@ _ROOMS = {
     "task": ("backend.tasks", "TASK"),
     "source": ("backend.data.sources", "SOURCE"),
     "engine": ("backend.engines", "ENGINE"),
+    "optimizer": ("backend.engines.torch.optimizers", "OPTIMIZER"),
+    "adapter": ("backend.adapters", "ADAPTER"),
     "launcher": ("backend.hardware.launchers", "LAUNCHER"),
 }
 """Kind → (package, the name that each module of it exports)."""
 
+PLUGGED = {
+    "task": ("title", "description", "head", "columns", "metrics", "default_metric", "defaults", "Settings", "fit",
+             "encode", "decode", "score"),
+    "source": ("title", "description", "path_fields", "Settings", "read", "read_file"),
+    "optimizer": ("title", "description", "Settings", "state_per_weight", "make"),
+    "metric": ("title", "tasks", "greater_is_better", "score"),
+}  # fmt: skip
+"""Kinds that installed packages may add to, as entry points of `burnish.<kind>s`, and what such an object must have."""
+
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """All keys of a kind, which are the names of its modules."""
-    package, _ = _ROOMS[kind]
-    path = importlib.import_module(package).__path__
-    return tuple(sorted(found.name for found in pkgutil.iter_modules(path) if not _is_shared(kind, found)))
+    """All keys of a kind: the names of its modules, and of plugins whether they can be loaded or not."""
+    return tuple(sorted({*_own(kind), *_plugins(kind)}))
 
 
 def find(kind: str, name: str, field: str) -> Any:
-    """What the module `name` of that kind exports. Raises InputError with the valid choices; `field` is the spec's key."""
+    """What is known under that name. Raises InputError with the valid choices; `field` is the spec's key."""
     if name not in names(kind):
-        raise InputError(f"{field}: {name!r} is no {kind}; there are {', '.join(names(kind))}", field)
+        raise InputError(f"{field}: {name!r} is no {kind}; there are {', '.join(names(kind)) or 'none'}", field)
+    if name in _plugins(kind):
+        found, problem = _load(kind, name)
+        if problem:
+            raise InputError(f"{field}: {problem}", field)
+        return found
     package, export = _ROOMS[kind]
     return getattr(importlib.import_module(f"{package}.{name}"), export)
 
 
 def all_of(kind: str) -> dict[str, Any]:
-    """Every member of a kind by name, imported."""
-    return {name: find(kind, name, kind) for name in names(kind)}
+    """Every member of a kind by name, imported; plugins that cannot be used are left out."""
+    usable = [name for name in names(kind) if name not in _plugins(kind) or not _load(kind, name)[1]]
+    return {name: find(kind, name, kind) for name in usable}
+
+
+def problems() -> list[str]:
+    """What is wrong with installed plugins, a sentence each; loads them all."""
+    found = []
+    for kind in PLUGGED:
+        own = _own(kind)
+        found += [
+            f"{_said(kind, one)} is left out: Burnish has a {kind} of that name"
+            for one in _found(kind)
+            if one.name in own
+        ]
+        found += [problem for name in _plugins(kind) if (problem := _load(kind, name)[1])]
+    return found
+
+
+def plugged() -> list[tuple[Any, ...]]:
+    """Name, version and files of every installed plugin, without loading it: what a cache must know of them."""
+    return [(kind, one.name, one.value, _version(one), *_files(one)) for kind in PLUGGED for one in _found(kind)]
+
+
+@cache
+def _own(kind: str) -> tuple[str, ...]:
+    if kind not in _ROOMS:
+        return ()
+    path = importlib.import_module(_ROOMS[kind][0]).__path__
+    return tuple(found.name for found in pkgutil.iter_modules(path) if not _is_shared(kind, found))
 
 
 def _is_shared(kind: str, found: pkgutil.ModuleInfo) -> bool:
     # Beside its members a room holds what they share: the protocol named after the kind, and private modules. An engine
     # is always a package, so the modules beside the engines are what they share.
     return found.name == kind or found.name.startswith("_") or (kind == "engine" and not found.ispkg)
+
+
+@cache
+def _found(kind: str) -> tuple[EntryPoint, ...]:
+    if kind not in PLUGGED:
+        return ()
+    return tuple(sorted(entry_points(group=f"burnish.{kind}s"), key=lambda one: (one.name, one.value)))
+
+
+@cache
+def _plugins(kind: str) -> dict[str, EntryPoint]:
+    return {one.name: one for one in _found(kind) if one.name not in _own(kind)}
+
+
+@cache
+def _load(kind: str, name: str) -> tuple[Any, str]:
+    """The plugin's object, or why it cannot be used."""
+    entry = _plugins(kind)[name]
+    try:
+        found = entry.load()
+    except Exception as error:  # another's code may raise anything while it is imported
+        reason = (str(error).splitlines() or [""])[0]
+        return None, f"{_said(kind, entry)} cannot be loaded ({type(error).__name__}: {reason})"
+    lacking = [each for each in PLUGGED[kind] if not hasattr(found, each)]
+    return found, f"{_said(kind, entry)} cannot be used: it has no {', '.join(lacking)}" if lacking else ""
+
+
+def _said(kind: str, entry: EntryPoint) -> str:
+    owner = entry.dist.name if entry.dist else entry.value
+    return f"the {kind} {entry.name} of the package {owner}"
+
+
+def _version(entry: EntryPoint) -> str:
+    return entry.dist.version if entry.dist else ""
+
+
+def _files(entry: EntryPoint) -> list[tuple[str, int, int]]:
+    spec = importlib.util.find_spec(entry.module.partition(".")[0])
+    if spec is None:
+        return []
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    files = [file for folder in folders for file in sorted(folder.rglob("*.py"))] or [Path(spec.origin or "")]
+    stats = [(file, file.stat()) for file in files if file.is_file()]
+    return [(str(file), stat.st_mtime_ns, stat.st_size) for file, stat in stats]

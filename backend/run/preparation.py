@@ -16,6 +16,7 @@ from backend.hardware import devices
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.models.positions import longest_sequence
+from backend.run import options
 from backend.tasks.task import Columns, Facts, Task, key_of, used_columns
 
 SPLITS = ("train", "validation", "test")
@@ -40,8 +41,8 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     settings = validated(task.Settings, spec.task, "task")
     data = validated(source.Settings, spec.data.model_extra or {}, "data")
     hardware = validated(engine.Settings, spec.hardware.model_extra or {}, "hardware")
-    if spec.adapter is not None:
-        raise InputError("adapter: there are no adapters yet; leave it out to train every weight", "adapter")
+    options.optimizer_options(spec)
+    adapter = options.adapter_settings(spec)
     if spec.hardware.processes > 1:
         raise InputError("hardware.processes: this Burnish trains in one process; leave it at 1", "hardware.processes")
     _check_metric(spec, task, source)
@@ -53,6 +54,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
                 update={**data.model_dump(), **_data_paths(spec, data.model_dump(), source, base)}
             ),
             "hardware": spec.hardware.model_copy(update=hardware.model_dump()),
+            "adapter": adapter.model_dump() if adapter else None,
         }
     )
 

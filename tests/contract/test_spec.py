@@ -118,7 +118,7 @@ def test_later_set_wins():
     [
         ("training.learning_rat=1", "training knows epochs, max_steps, batch_size, learning_rate", "learning_rat"),
         ("trainin.epochs=1", "a spec knows version, name, task, model, data, training", "trainin"),
-        ("training.schedule=step", "'step' cannot be used: input should be 'linear', 'cosine' or 'const", "schedule"),
+        ("training.schedule=step", "'step' cannot be used: input should be 'linear', 'cosine', ", "schedule"),
         ("training.epochs=-1", "-1 cannot be used: input should be greater than 0", "training.epochs"),
         ("training.epochs=yes", "'yes' cannot be used: input should be a valid number", "training.epochs"),
         ("training.epochs=.nan", "nan cannot be used", "training.epochs"),

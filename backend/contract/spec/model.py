@@ -22,6 +22,8 @@ class ModelSection(Section):
     """Trained weights, or new ones drawn from the configuration (training from scratch)."""
     dropout: Annotated[float | None, Field(title="Dropout", ge=0, lt=1, json_schema_extra={"advanced": True})] = None
     """Replaces every dropout probability of the model; empty keeps what its configuration says."""
+    frozen: Annotated[list[str | int], Field(title="Frozen", json_schema_extra={"advanced": True})] = []
+    """What is not trained: `embeddings`, `encoder`, a number of lower layers, patterns such as `*.layer.0.*`."""
     config: Annotated[dict[str, Any], Field(title="Configuration changes", json_schema_extra={"advanced": True})] = {}
     """Keys of the model's config.json that shall differ, for example `{num_hidden_layers: 4}`."""
     tokenizer_options: Annotated[

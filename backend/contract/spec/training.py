@@ -22,18 +22,18 @@ class TrainingSection(Section):
     """How often the whole training data is seen."""
     max_steps: Annotated[int | None, Field(title="Most steps", ge=1, json_schema_extra=ADVANCED)] = None
     """Ends training after this many optimizer steps, whatever `epochs` says."""
+    batch_size: Annotated[int, Field(title="Batch size", ge=1, le=1_000_000)] = 32
+    """Rows per optimizer step, over all devices."""
+    learning_rate: Annotated[float, Field(title="Learning rate", gt=0, le=10)] = 2e-5
+    """The highest learning rate of the schedule."""
     max_records: Annotated[int | None, Field(title="Most records", ge=1, json_schema_extra=ADVANCED)] = None
     """Ends training after as many whole batches as fit into this many records, whatever `epochs` says."""
     drop_last: Annotated[bool, Field(title="Drop the last batch", json_schema_extra=ADVANCED)] = False
     """Leaves the rows that fill no whole batch out of an epoch, other ones each time; else they are a smaller batch."""
-    batch_size: Annotated[int, Field(title="Batch size", ge=1, le=1_000_000)] = 32
-    """Rows per optimizer step, over all devices."""
     optimizer: Annotated[str, Field(title="Optimizer", json_schema_extra={"kind": "optimizer"})] = "adamw"
     """How gradients change the weights."""
     optimizer_options: Annotated[dict[str, Any], Field(title="Optimizer options", json_schema_extra=ADVANCED)] = {}
     """Settings that only this optimizer has, for example `{momentum: 0.9}` of `sgd`."""
-    learning_rate: Annotated[float, Field(title="Learning rate", gt=0, le=10)] = 2e-5
-    """The highest learning rate of the schedule."""
     layer_decay: Annotated[float | None, Field(title="Layer-wise decay", gt=0, le=1, json_schema_extra=ADVANCED)] = None
     """Each layer learns at the rate of the one above it times this, the head at the full rate; empty treats all alike."""
     schedule: Annotated[Schedule, Field(title="Schedule")] = "linear"

@@ -18,6 +18,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw
+from backend.engines.torch.layers import freeze
 from backend.models.positions import longest_sequence
 
 _MODEL_CLASSES = {
@@ -210,7 +211,9 @@ def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:
     training = loading.training
     if training is None:
         model.requires_grad_(False)
-    elif training.gradient_checkpointing:
+        return
+    freeze(model, loading.model.frozen)
+    if training.gradient_checkpointing:
         # Newer releases of transformers give the same switch another name.
         newer = getattr(model, "activation_checkpointing_enable", None)
         (newer or model.gradient_checkpointing_enable)({"use_reentrant": False})

@@ -1,70 +1,65 @@
-"""Owns AdamW: which weights decay, clipping by the global norm, and the optimizer's state by parameter name."""
+"""Owns one optimizer step: which weights decay and at which rate, clipping by the global norm, state by parameter name."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
 
-from backend.contract.spec import TrainingSection
+from backend import registry
+from backend.contract.spec import TrainingSection, validated
+from backend.engines.torch.layers import rates
+from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.word_rows import WordRows
 
-_FUSED = {"cpu", "cuda", "xpu", "mps"}
-_MOMENTS = ("exp_avg", "exp_avg_sq")
+OPTIONS = "training.optimizer_options"
 
 
 class Optimizer:
-    """AdamW over a model's trainable parameters (Loshchilov and Hutter 2019, as torch computes it)."""
+    """The spec's optimizer over a model's trainable parameters."""
 
     def __init__(self, model: nn.Module, words: WordRows | None, training: TrainingSection, precision: Precision):
         self._words, self._training, self._precision = words, training, precision
-        undecayed = set(undecayed_parameters(model))
         self._named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
         self._parameters = [parameter for _, parameter in self._named]
-        groups = [
-            {"params": [each for name, each in self._named if name not in undecayed]},
-            {"params": [each for name, each in self._named if name in undecayed], "weight_decay": 0.0},
-        ]
-        self._fused = self._parameters[0].device.type in _FUSED
-        self._adamw = torch.optim.AdamW(
-            [group for group in groups if group["params"]],
-            lr=training.learning_rate,
-            betas=(training.adam_beta1, training.adam_beta2),
-            eps=training.adam_epsilon,
-            weight_decay=training.weight_decay,
-            fused=self._fused,
-        )
+        by_name = rates(model, training.layer_decay)
+        self._word_rate = by_name[words.name] if words is not None else 1.0
+        kind = registry.find("optimizer", training.optimizer, "training.optimizer")
+        options = validated(kind.Settings, training.optimizer_options, OPTIONS)
+        self._inner: Any = kind.make(_groups(model, self._named, by_name, training), training, options)
+        # The fused kernel divides by `grad_scale` as it reads a gradient, which saves a pass over all of them.
+        self._fused = bool(self._inner.defaults.get("fused"))
         self._never = torch.zeros((), device=self._parameters[0].device)
 
     def step(self, learning_rate: float) -> torch.Tensor:
         """Change the weights by their gradients, drop the gradients, and give the gradients' norm before clipping."""
-        for group in self._adamw.param_groups:
-            group["lr"] = learning_rate
+        for group in self._inner.param_groups:
+            group["lr"] = learning_rate * group["rate"]
         norm = self._scaled_step() if self._precision.scaler else self._plain_step(learning_rate)
-        self._adamw.zero_grad(set_to_none=True)
+        self._inner.zero_grad(set_to_none=True)
         return norm
 
     def _plain_step(self, learning_rate: float) -> torch.Tensor:
         norm = torch.nn.utils.get_total_norm(self._gradients())
         scale = self._clipping_divisor(norm)
         if self._fused and scale is not None:
-            # The fused kernel divides by `grad_scale` as it reads a gradient, which saves a pass over all of them.
-            self._adamw.grad_scale, self._adamw.found_inf = scale, self._never  # type: ignore[attr-defined]
+            self._inner.grad_scale, self._inner.found_inf = scale, self._never
         elif scale is not None:
             torch.nn.utils.clip_grads_with_norm_(self._parameters, self._training.max_gradient_norm or 0.0, norm)
-        self._adamw.step()
+        self._inner.step()
         if self._words is not None:
-            self._words.finish(learning_rate, scale)
+            self._words.finish(learning_rate * self._word_rate, scale)
         return norm
 
     def _scaled_step(self) -> torch.Tensor:
         scaler = self._precision.scaler
         assert scaler is not None
-        scaler.unscale_(self._adamw)
+        scaler.unscale_(self._inner)
         norm = torch.nn.utils.get_total_norm(self._gradients())
         if self._training.max_gradient_norm is not None:
             torch.nn.utils.clip_grads_with_norm_(self._parameters, self._training.max_gradient_norm, norm)
-        scaler.step(self._adamw)
+        scaler.step(self._inner)
         scaler.update()
         return norm
 
@@ -77,28 +72,51 @@ class Optimizer:
         return found if self._words is None else [*found, self._words.gradient]
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Moments and step counts by parameter name, float32."""
-        tensors = {f"{key}.{name}": value for name, key, value in self._entries()}
+        """What the optimizer keeps of each parameter, as `key.name`; its whole numbers as int64, else float32."""
+        tensors = {
+            f"{key}.{name}": value if isinstance(value, torch.Tensor) else torch.tensor(value)
+            for name, parameter in self._named
+            for key, value in self._inner.state.get(parameter, {}).items()
+            if value is not None
+        }
         if self._words is not None:
             tensors |= {f"words.{key}": value for key, value in self._words.state().items()}
         return tensors
 
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
         """Take over what `state` gave; a parameter that had no gradient yet has no entries."""
+        by_name: dict[str, dict[str, torch.Tensor]] = {}
+        for place, value in tensors.items():
+            key, _, name = place.partition(".")
+            by_name.setdefault(name, {})[key] = value
         for name, parameter in self._named:
-            if f"step.{name}" in tensors:
-                state = {key: tensors[f"{key}.{name}"].to(parameter.device) for key in _MOMENTS}
-                # torch keeps a fused optimizer's step count beside the weights and another's on the processor.
-                step = tensors[f"step.{name}"]
-                self._adamw.state[parameter] = state | {"step": step.to(parameter.device) if self._fused else step}
+            if name in by_name:
+                self._inner.state[parameter] = {
+                    key: self._placed(key, value, parameter) for key, value in by_name[name].items()
+                }
         if self._words is not None:
             words = {key.removeprefix("words."): value for key, value in tensors.items() if key.startswith("words.")}
             self._words.restore(words)
 
-    def _entries(self) -> Iterator[tuple[str, str, torch.Tensor]]:
-        for name, parameter in self._named:
-            for key, value in self._adamw.state.get(parameter, {}).items():
-                yield name, key, value
+    def _placed(self, key: str, value: torch.Tensor, parameter: torch.Tensor) -> Any:
+        if value.dtype == torch.int64 and value.ndim == 0:
+            return int(value)  # Adafactor counts in plain numbers
+        # torch keeps a fused optimizer's step count beside the weights and another's on the processor.
+        return value if key == "step" and not self._fused else value.to(parameter.device)
+
+
+def _groups(
+    model: nn.Module, named: list[tuple[str, nn.Parameter]], by_name: dict[str, float], training: TrainingSection
+) -> Groups:
+    """Parameters of the same rate and weight decay together, in the model's order; those that decay first."""
+    undecayed = set(undecayed_parameters(model))
+    groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    for name, parameter in named:
+        groups.setdefault((name in undecayed, by_name[name]), []).append(parameter)
+    return [
+        {"params": groups[key], "weight_decay": 0.0 if key[0] else training.weight_decay, "rate": key[1]}
+        for key in sorted(groups, key=lambda key: key[0])
+    ]
 
 
 def undecayed_parameters(model: nn.Module) -> Iterator[str]:

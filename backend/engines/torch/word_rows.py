@@ -127,6 +127,8 @@ def word_rows(model: nn.Module, device: torch.device, training: TrainingSection)
     module = model.get_input_embeddings()  # type: ignore[operator]
     if device.type != "cpu" or type(module) is not nn.Embedding or module.max_norm is not None:
         return None
+    if training.optimizer != "adamw":  # what is done here to rows that did not occur is AdamW's arithmetic
+        return None
     holders = [
         name
         for name, parameter in model.named_parameters(remove_duplicate=False)

@@ -1,0 +1,40 @@
+"""Owns Lion, which moves every weight by the sign of its momentum."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from backend.contract.spec import Section, TrainingSection
+from backend.engines.torch.optimizers.optimizer import Groups
+
+
+class Settings(Section):
+    """What only Lion has."""
+
+    beta1: Annotated[float, Field(title="Beta 1", ge=0, lt=1)] = 0.9
+    """Share of the momentum in the direction of a step."""
+    beta2: Annotated[float, Field(title="Beta 2", ge=0, lt=1)] = 0.99
+    """Decay of the momentum."""
+
+
+class Lion:
+    """Lion (Chen et al. 2023, algorithm 2)."""
+
+    title = "Lion"
+    description = "Lion, the sign of the momentum; wants a learning rate 3 to 10 times smaller than AdamW's."
+    Settings = Settings
+
+    @staticmethod
+    def state_per_weight(options: Any) -> float:
+        """The momentum."""
+        return 1.0
+
+    @staticmethod
+    def make(groups: Groups, training: TrainingSection, options: Any) -> Any:
+        """Burnish's own: torch has none."""
+        from backend.engines.torch.optimizers._sign_momentum import SignMomentum  # imports torch
+
+        return SignMomentum(groups, training.learning_rate, (options.beta1, options.beta2), training.weight_decay)
+
+
+OPTIMIZER = Lion

@@ -1,0 +1,38 @@
+"""Owns what an optimizer is: settings of its own for the catalog, and the way to torch's object."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from backend.contract.spec import Section, TrainingSection
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
+Groups = list[dict[str, Any]]
+"""Parameter groups as torch takes them: `params`, `weight_decay`, and `rate`, what the learning rate is multiplied by."""
+
+FUSED = {"cpu", "cuda", "xpu", "mps"}
+"""Kinds of device on which torch has one kernel for the whole step."""
+
+
+class OptimizerEntry(Protocol):
+    """What a module here exports as `OPTIMIZER`, or an installed package as an entry point of `burnish.optimizers`."""
+
+    title: ClassVar[str]
+    description: ClassVar[str]
+    Settings: ClassVar[type[Section]]
+    """The keys of `training.optimizer_options`."""
+
+    @staticmethod
+    def state_per_weight(options: Any) -> float:
+        """Float32 numbers kept for each trained weight, for the plan of memory."""
+        ...
+
+    @staticmethod
+    def make(groups: Groups, training: TrainingSection, options: Any) -> "Optimizer":
+        """The optimizer; imports torch. Before each step the loop's learning rate is set in the groups' `lr`."""
+        ...
+
+
+def has_fused(groups: Groups) -> bool:
+    """Whether torch's fused kernel can be used where the parameters are."""
+    return groups[0]["params"][0].device.type in FUSED

@@ -1,0 +1,52 @@
+"""Owns stochastic gradient descent, plain or with momentum."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from backend.contract.spec import Section, TrainingSection
+from backend.engines.torch.optimizers.optimizer import Groups
+
+
+class Settings(Section):
+    """What only SGD has."""
+
+    momentum: Annotated[float, Field(title="Momentum", ge=0, lt=1)] = 0.0
+    """Share of the last step's direction that is kept."""
+    nesterov: Annotated[bool, Field(title="Nesterov")] = False
+    """Looks ahead along the momentum (Sutskever et al. 2013)."""
+
+    @field_validator("nesterov")
+    @classmethod
+    def _has_momentum(cls, nesterov: bool, info: ValidationInfo) -> bool:
+        if nesterov and not info.data.get("momentum"):
+            raise ValueError("nesterov needs a momentum above 0, for example momentum: 0.9")
+        return nesterov
+
+
+class SGD:
+    """Stochastic gradient descent, as torch computes it."""
+
+    title = "SGD"
+    description = (
+        "Stochastic gradient descent, plain or with (Nesterov) momentum; weight decay is part of the gradient."
+    )
+    Settings = Settings
+
+    @staticmethod
+    def state_per_weight(options: Any) -> float:
+        """The momentum, where there is one."""
+        return 1.0 if options.momentum else 0.0
+
+    @staticmethod
+    def make(groups: Groups, training: TrainingSection, options: Any) -> Any:
+        """torch's SGD."""
+        from torch.optim import SGD  # torch takes seconds to import
+
+        return SGD(
+            groups, lr=training.learning_rate, momentum=options.momentum, nesterov=options.nesterov,
+            weight_decay=training.weight_decay,
+        )  # fmt: skip
+
+
+OPTIMIZER = SGD

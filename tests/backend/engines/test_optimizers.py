@@ -1,0 +1,158 @@
+"""Every optimizer makes the steps of the plain one, decays and clips as AdamW does, and resumes to the bit."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from transformers.optimization import Adafactor
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.spec import TrainingSection
+from tests.backend.engines.material import LANGUAGE, classes, language_batch, text_batch
+
+RATES = [1e-2, 5e-3, 2e-2]
+LIMIT = 0.05
+HEAD = classes("a", "b", "c")
+
+
+class PlainLion(torch.optim.Optimizer):
+    """Algorithm 2 of Chen et al. 2023, one weight tensor after another."""
+
+    def __init__(self, groups, **settings):
+        super().__init__(groups, settings)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for weight in group["params"]:
+                momentum = self.state[weight].setdefault("m", torch.zeros_like(weight))
+                direction = (0.9 * momentum + 0.1 * weight.grad).sign()
+                weight -= group["lr"] * (direction + group["weight_decay"] * weight)
+                momentum.copy_(0.99 * momentum + 0.01 * weight.grad)
+
+
+PLAIN = {
+    "adamw": ({}, lambda groups: torch.optim.AdamW(groups, lr=1.0)),
+    "adam": ({}, lambda groups: torch.optim.Adam(groups, lr=1.0)),
+    "sgd": ({}, lambda groups: torch.optim.SGD(groups, lr=1.0)),
+    "sgd-momentum": (
+        {"momentum": 0.9, "nesterov": True},
+        lambda groups: torch.optim.SGD(groups, lr=1.0, momentum=0.9, nesterov=True),
+    ),
+    "lion": ({}, lambda groups: PlainLion(groups, lr=1.0)),
+    "adafactor": (
+        {},
+        lambda groups: Adafactor(groups, lr=1.0, relative_step=False, scale_parameter=False),
+    ),
+    "adafactor-scaled": (
+        {"scale_parameter": True, "beta1": 0.9, "clip_threshold": 0.5, "decay_rate": -0.6},
+        lambda groups: Adafactor(
+            groups, lr=1.0, relative_step=False, scale_parameter=True, beta1=0.9, clip_threshold=0.5, decay_rate=-0.6
+        ),
+    ),
+    "adafactor-relative": (
+        {"relative_step": True, "scale_parameter": True, "warmup_init": True},
+        lambda groups: Adafactor(groups, lr=None, relative_step=True, scale_parameter=True, warmup_init=True),
+    ),
+}
+
+
+def training(case: str, **changes) -> TrainingSection:
+    values = {"weight_decay": 0.1, "max_gradient_norm": LIMIT, "seed": 7, **changes}
+    return TrainingSection(optimizer=case.split("-")[0], optimizer_options=PLAIN[case][0], **values)
+
+
+def plain_groups(model):
+    """Biases and norms apart, found by name."""
+    named = dict(model.named_parameters())
+    plain = [name for name in named if name.endswith("bias") or "norm" in name.lower()]
+    return [
+        {"params": [each for name, each in named.items() if name not in plain], "weight_decay": 0.1},
+        {"params": [named[name] for name in plain], "weight_decay": 0.0},
+    ]
+
+
+def reference_weights(folder, make, batches):
+    """The same steps with nothing of ours."""
+    from transformers import AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder).train()
+    optimizer = make(plain_groups(model))
+    for rate, batch in zip(RATES, batches, strict=True):
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        model(**{name: torch.from_numpy(array) for name, array in batch.items() if name != "row_valid"}).loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
+        optimizer.step()
+        optimizer.zero_grad()
+    return {name: value.detach().numpy() for name, value in model.named_parameters()}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_steps_equal_those_of_the_plain_optimizer(case, bert, engine_for, tmp_path):
+    engine = engine_for(bert, HEAD, training(case, adam_epsilon=1e-4))
+    engine.export(tmp_path / "before")
+    batches = [text_batch(8, seed=seed, labels=3) for seed in range(3)]
+    make = PLAIN[case][1]
+    if case in ("adamw", "adam"):  # a tiny epsilon blows rounding of tiny gradients up to whole steps
+        plain = make
+        make = lambda groups: _with_epsilon(plain(groups))  # noqa: E731
+    expected = reference_weights(tmp_path / "before", make, batches)
+    for step, (rate, batch) in enumerate(zip(RATES, batches, strict=True)):
+        engine.train_step([batch], step, rate)
+    engine.export(tmp_path / "after")
+    ours = load_file(tmp_path / "after" / "model.safetensors")
+    for name, value in expected.items():
+        if case == "lion" and name.endswith("key.bias"):
+            continue  # its gradient is zero but for rounding, whose sign is anything
+        np.testing.assert_allclose(ours[name], value, rtol=0, atol=1e-6, err_msg=name)
+
+
+def _with_epsilon(optimizer):
+    for group in optimizer.param_groups:
+        group["eps"] = 1e-4
+    return optimizer
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(case, gpt2, engine_for, tmp_path):
+    def steps(engine, numbers):
+        results = [engine.train_step([language_batch(4, seed=step)], step, 1e-3) for step in numbers]
+        return engine.read(results)
+
+    whole = engine_for(gpt2, LANGUAGE, training(case))
+    steps(whole, range(2))
+    whole.save(tmp_path)
+    expected = steps(whole, range(2, 5))
+    resumed = engine_for(gpt2, LANGUAGE, training(case))
+    resumed.restore(tmp_path)
+    assert steps(resumed, range(2, 5)) == expected
+
+
+@pytest.mark.parametrize(
+    ("case", "rate"),
+    [("adamw", 1e-2), ("adam", 1e-2), ("sgd", 1.0), ("sgd-momentum", 0.3), ("lion", 1e-3), ("adafactor", 1e-2)],
+)
+def test_thirty_steps_lower_the_loss(case, rate, bert, engine_for):
+    engine = engine_for(bert, HEAD, training(case, max_gradient_norm=None))
+    numbers = engine.read([engine.train_step([text_batch(8, labels=3)], step, rate) for step in range(30)])
+    assert numbers[-1].loss < 0.9 * numbers[0].loss
+
+
+def test_every_optimizer_has_a_title_and_a_state_that_the_plan_can_count():
+    for name, entry in registry.all_of("optimizer").items():
+        assert entry.title, name
+        assert entry.state_per_weight(entry.Settings()) in (0.0, 1.0, 2.0)
+
+
+def test_adafactor_with_its_own_rate_and_layer_decay_is_refused(bert, engine_for):
+    with pytest.raises(InputError, match="relative_step"):
+        engine_for(bert, HEAD, training("adafactor-relative", layer_decay=0.9))
+
+
+def test_only_adamw_trains_a_large_embedding_by_rows(engine_for):
+    from tests.backend.engines.material import BERT_TINY
+
+    engine = engine_for(BERT_TINY, HEAD, TrainingSection(optimizer="adam"), vocabulary=30522)
+    assert engine._words is None
