@@ -16,9 +16,14 @@ _TABLES = {
     Head.SEQUENCE_REGRESSION: "SEQUENCE_CLASSIFICATION",
     Head.TOKEN_CLASSIFICATION: "TOKEN_CLASSIFICATION",
     Head.QUESTION_ANSWERING: "QUESTION_ANSWERING",
-    Head.QUESTION_ANSWERING_BEAM: "QUESTION_ANSWERING",
     Head.MULTIPLE_CHOICE: "MULTIPLE_CHOICE",
 }
+BEAM_CLASSES = {
+    "xlnet": "XLNetForQuestionAnswering",
+    "xlm": "XLMForQuestionAnswering",
+    "flaubert": "FlaubertForQuestionAnswering",
+}
+"""The only architectures with a beam-search head, and its class; transformers has no table of them."""
 _AUDIO = ("SPEECH_SEQ_2_SEQ", "AUDIO_CLASSIFICATION", "CTC", "AUDIO_XVECTOR", "TEXT_TO_SPECTROGRAM", "TEXT_TO_WAVEFORM")
 _IMAGES = (
     "IMAGE", "IMAGE_CLASSIFICATION", "ZERO_SHOT_IMAGE_CLASSIFICATION", "MASKED_IMAGE_MODELING", "IMAGE_SEGMENTATION",
@@ -33,7 +38,7 @@ _WORDS = {
     Head.SEQUENCE_REGRESSION: "score text",
     Head.TOKEN_CLASSIFICATION: "label words",
     Head.QUESTION_ANSWERING: "answer questions",
-    Head.QUESTION_ANSWERING_BEAM: "answer questions",
+    Head.QUESTION_ANSWERING_BEAM: "answer questions by beam search",
     Head.MULTIPLE_CHOICE: "choose among answers",
 }
 
@@ -45,10 +50,14 @@ def why_not(config: dict[str, Any], head: Head) -> str:
         return "its config.json names no model_type, so nobody can tell what it is"
     if medium := _medium(model_type):
         return f"a {model_type} model is made for {medium}; choose a model for text"
+    if head is Head.QUESTION_ANSWERING_BEAM and model_type not in BEAM_CLASSES:
+        return f"a {model_type} model has no beam-search head; choose XLNet, XLM or FlauBERT, or the plain head"
     if model_type not in model_types(head):
         return f"a {model_type} model cannot {_WORDS[head]}; choose one that can, or another task"
     if head is Head.CAUSAL_LM and config.get("is_encoder_decoder"):
         return f"a {model_type} model turns one text into another and cannot continue a text; choose a decoder such as GPT-2"
+    if head is Head.CAUSAL_LM and model_type == "xlnet":
+        return "an xlnet model sees the words that follow and cannot continue a text; choose a decoder such as GPT-2"
     if head is Head.CAUSAL_LM and model_type in model_types(Head.MASKED_LM) and not config.get("is_decoder"):
         return f"a {model_type} model is an encoder and cannot continue a text; choose a decoder such as GPT-2"
     return ""
@@ -62,7 +71,7 @@ def needs_code(config: dict[str, Any]) -> bool:
 
 def model_types(head: Head) -> frozenset[str]:
     """The model types that transformers can give this head."""
-    return _table(_TABLES[head])
+    return frozenset(BEAM_CLASSES) if head is Head.QUESTION_ANSWERING_BEAM else _table(_TABLES[head])
 
 
 def _medium(model_type: str) -> str:

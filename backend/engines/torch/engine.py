@@ -10,14 +10,13 @@ import torch
 
 from backend.contract.errors import RunFailed
 from backend.contract.generation import GenerationSettings
-from backend.contract.heads import Head
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
 from backend.engines.torch import memory, state
-from backend.engines.torch.generation import continue_prompt
-from backend.engines.torch.inputs import arguments, valid_rows
+from backend.engines.torch.generation import continue_prompt, write
+from backend.engines.torch.heads import HEADS
+from backend.engines.torch.inputs import valid_rows
 from backend.engines.torch.loading import load_model
-from backend.engines.torch.losses import HeadLoss, outputs
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.word_rows import WordRows, word_rows
@@ -44,15 +43,15 @@ class TorchEngine:
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         self._precision = Precision(self._device, loading.precision)
-        self._head, self._training = loading.head, loading.training
+        self._facts, self._training = loading.head, loading.training
         with memory.shortage_stated():
             self._model, loaded = load_model(loading)
         self._model.eval()
         if loading.training is not None:
-            self._words = word_rows(self._model, self._device, loading.training)
+            self._words = word_rows(self._model, self._device, loading.training, loading.head.head)
             self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
-        self._loss = HeadLoss(loading.head, smoothing, self._device)
+        self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
         return loaded
 
     def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
@@ -62,7 +61,7 @@ class TorchEngine:
         self._set_training(True)
         with memory.shortage_stated():
             if self._words is not None:
-                self._words.begin([batch["input_ids"] for batch in micro_batches])
+                self._words.begin(micro_batches)
             losses = [
                 self._gradients(valid_rows(batch), denominator, step, number)
                 for number, batch in enumerate(micro_batches)
@@ -75,8 +74,8 @@ class TorchEngine:
         assert self._training is not None
         torch.manual_seed(_dropout_seed(self._training.seed, step, number))
         with self._precision.computing():
-            logits = self._logits(batch)
-        loss = self._loss.total(logits, batch) / denominator
+            answer = self._head.answer(self._model, batch)
+        loss = self._head.loss(answer, batch) / denominator
         self._precision.backward(loss)
         return loss.detach()
 
@@ -94,13 +93,21 @@ class TorchEngine:
         with memory.shortage_stated(), torch.inference_mode():
             kept = valid_rows(batch) if valid.any() else batch
             with self._precision.computing():
-                logits = self._logits(kept)
-            found = outputs(self._head.head, logits, kept)
+                answer = self._head.answer(self._model, kept)
+            found = self._head.outputs(answer, kept)
         return found if len(kept["row_valid"]) == len(valid) else _with_filler(found, valid)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """What the model writes for every row: new ids alone, without the end token."""
-        raise NotImplementedError
+        self._set_training(False)
+        written = [np.zeros(0, dtype=np.int64) for _ in batch["row_valid"]]
+        if not batch["row_valid"].any():
+            return written
+        with memory.shortage_stated(), torch.inference_mode(), self._precision.computing():
+            found = write(self._model, valid_rows(batch), settings)
+        for row, ids in zip(np.flatnonzero(batch["row_valid"]), found, strict=True):
+            written[row] = ids
+        return written
 
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
         """Continue one prompt, token by token as they are made."""
@@ -129,12 +136,7 @@ class TorchEngine:
         return memory.peak_mb(self._device)
 
     def _targets(self, batch: Batch) -> float:
-        return targets(self._head.head, batch, self._head.class_weights)
-
-    def _logits(self, batch: Batch) -> torch.Tensor:
-        causal = self._head.head is Head.CAUSAL_LM
-        extra = {"use_cache": False} if causal else {}
-        return self._model(**arguments(batch, self._device, causal), **extra).logits
+        return targets(self._facts.head, batch, self._facts.class_weights)
 
     def _set_training(self, training: bool) -> None:
         if self._model is None:

@@ -1,9 +1,16 @@
 """Owns the way from a numpy batch to a model's arguments: filler rows out, masks only where something is masked."""
 
+import inspect
+from functools import cache
+from typing import Any
+
 import numpy as np
 import torch
+from torch import nn
 
 from backend.engines.engine import Batch
+
+_BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def valid_rows(batch: Batch) -> Batch:
@@ -14,10 +21,10 @@ def valid_rows(batch: Batch) -> Batch:
     return {name: array[valid] for name, array in batch.items()}
 
 
-def arguments(batch: Batch, device: torch.device, causal: bool = False) -> dict[str, torch.Tensor]:
+def arguments(model: Any, batch: Batch, device: torch.device, causal: bool = False) -> dict[str, torch.Tensor]:
     """What the model's forward takes of a batch without filler rows."""
     given = {"input_ids": tensor(batch["input_ids"], device)}
-    if "token_type_ids" in batch:
+    if "token_type_ids" in batch and "token_type_ids" in accepted(model):  # a tokenizer may make what T5 has no use for
         given["token_type_ids"] = tensor(batch["token_type_ids"], device)
     if "segment" in batch:
         given["attention_mask"] = tensor(_segment_mask(batch["segment"], batch["attention_mask"], causal), device)
@@ -25,6 +32,30 @@ def arguments(batch: Batch, device: torch.device, causal: bool = False) -> dict[
     elif not batch["attention_mask"].all():  # a mask that masks nothing costs the fast attention path
         given["attention_mask"] = tensor(batch["attention_mask"], device)
     return given
+
+
+def accepted(model: Any) -> frozenset[str]:
+    """The names of the arguments that the model's forward pass knows."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # an adapter's wrapper takes anything
+    return _parameters(type(inner))
+
+
+@cache
+def _parameters(kind: type[nn.Module]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.forward).parameters)
+
+
+def ends_aligned(model: Any, batch: Batch) -> Batch:
+    """The batch padded on the left where the model sums a row up by its last place, as XLNet does."""
+    config = model.config
+    if config.model_type != "xlnet" or getattr(config, "summary_type", "") != "last" or batch["attention_mask"].all():
+        return batch
+    mask = batch["attention_mask"]  # (…, length)
+    length = mask.shape[-1]
+    padded_right = mask[..., -1:] == 0
+    places = (np.arange(length) + mask.sum(axis=-1, keepdims=True) * padded_right) % length
+    moved = {name: np.take_along_axis(batch[name], places, axis=-1) for name in _BY_TOKEN if name in batch}
+    return {**batch, **moved}
 
 
 def tensor(array: np.ndarray, device: torch.device) -> torch.Tensor:

@@ -5,26 +5,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForSequenceClassification,
-    PreTrainedConfig,
-    PreTrainedModel,
-)
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw
+from backend.engines.torch.heads import HEADS
 from backend.engines.torch.layers import freeze
 from backend.models.positions import longest_sequence
 
-_MODEL_CLASSES = {
-    Head.SEQUENCE_CLASSIFICATION: AutoModelForSequenceClassification,
-    Head.CAUSAL_LM: AutoModelForCausalLM,
-}
+_LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
 _DROPOUT = re.compile(r"dropout|pdrop")
 
 
@@ -65,7 +57,7 @@ def _configuration(loading: Loading) -> tuple[PreTrainedConfig, PreTrainedConfig
         setattr(config, key, value)
     if loading.model.dropout is not None:
         _set_dropout(config, loading.model.dropout)
-    _set_labels(config, loading)
+    HEADS[loading.head.head].configure(config, loading.head)
     if config.pad_token_id is None:
         config.pad_token_id = loading.pad_token_id
     _check_positions(config, loading.max_length)
@@ -76,14 +68,6 @@ def _set_dropout(config: PreTrainedConfig, probability: float) -> None:
     for key, value in config.to_dict().items():
         if _DROPOUT.search(key) and isinstance(value, (int, float)) and not isinstance(value, bool):
             setattr(config, key, probability)
-
-
-def _set_labels(config: PreTrainedConfig, loading: Loading) -> None:
-    if loading.head.head is not Head.SEQUENCE_CLASSIFICATION:
-        return
-    config.id2label = dict(enumerate(loading.head.labels))
-    config.label2id = {label: index for index, label in enumerate(loading.head.labels)}
-    config.problem_type = "single_label_classification"
 
 
 def _check_positions(config: PreTrainedConfig, max_length: int) -> None:
@@ -98,10 +82,17 @@ def _check_positions(config: PreTrainedConfig, max_length: int) -> None:
 
 def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account: _Account) -> PreTrainedModel:
     config.dtype = torch.float32
-    if loading.vocabulary > config.vocab_size:
-        account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {config.vocab_size}"
+    rows = getattr(config, "vocab_size", loading.vocabulary)
+    if loading.vocabulary > rows:
+        account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}"
+        if getattr(config, "decoder_vocab_size", None) == rows:
+            config.decoder_vocab_size = loading.vocabulary  # type: ignore[attr-defined]
         config.vocab_size = loading.vocabulary
-    model = _built(lambda attention: _model_class(loading).from_config(config, attn_implementation=attention))
+    kind = _model_class(loading, config)
+    build = (
+        getattr(kind, "from_config", None) or kind._from_config
+    )  # the one of Auto classes, the other of concrete ones
+    model = _built(lambda attention: build(config, attn_implementation=attention))
     # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
     _draw([name for name, each in model.named_parameters() if each.requires_grad], model, seed, account)
     return model
@@ -111,7 +102,7 @@ def _from_file(
     loading: Loading, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: _Account
 ) -> PreTrainedModel:
     model, report = _built(
-        lambda attention: _model_class(loading).from_pretrained(
+        lambda attention: _model_class(loading, config).from_pretrained(
             loading.folder,
             config=config,
             dtype=torch.float32,
@@ -126,7 +117,7 @@ def _from_file(
     parameters = dict(model.named_parameters())
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
-    _refuse_other_shapes(model, mismatched)
+    _refuse_other_shapes(model, mismatched, loading.head.head)
     other_labels = _fit_head(model, stored, loading, missing | mismatched)
     account.unused = sorted(report["unexpected_keys"])
     _draw(sorted(missing | mismatched | other_labels), model, seed, account)
@@ -142,45 +133,62 @@ def _built(build: Any) -> Any:
         return build("eager")  # an architecture that has no other
 
 
-def _model_class(loading: Loading) -> Any:
-    if loading.head.head not in _MODEL_CLASSES:
-        raise InputError(f"task.type: the torch engine cannot train {loading.head.head} yet", "task.type")
-    return _MODEL_CLASSES[loading.head.head]
+def _model_class(loading: Loading, config: PreTrainedConfig) -> Any:
+    return HEADS[loading.head.head].model_class(config)
 
 
-def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str]) -> None:
-    body = [name for name in mismatched if _in_body(model, name)]
-    if body:
+def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:
+    expected = set() if head in _LANGUAGE_HEADS else set(_head_parameters(model))
+    if body := sorted(mismatched - expected):
         raise InputError(
-            f"model.config: with these changes {sorted(body)[0]} has another shape than in the file; "
+            f"model.config: with these changes {body[0]} has another shape than in the file; "
             "undo them or set model.initialise to from_config",
             "model.config",
         )
 
 
-def _in_body(model: PreTrainedModel, name: str) -> bool:
-    return name.startswith(f"{model.base_model_prefix}.")
+def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """The parameters of what stands on top: parts that have neither layers nor the word embedding in them."""
+    words = model.get_input_embeddings()
+    tops = [
+        name
+        for name, part in model.named_children()
+        if not any(isinstance(each, torch.nn.ModuleList) or each is words for each in part.modules())
+    ]
+    return {name: each for name, each in model.named_parameters() if name.partition(".")[0] in tops}
 
 
 def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: Loading, new: set[str]) -> set[str]:
     """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
+    if loading.head.head in _LANGUAGE_HEADS:
+        return set()
+    output = _output_layer(model, new)
+    if _kind(*(stored.architectures or [])) not in {"", _kind(type(model).__name__)}:
+        return set(output)
     labels = [label.casefold() for label in loading.head.labels]
-    head = {
-        name: parameter
-        for name, parameter in model.named_parameters()
-        if not _in_body(model, name) and parameter.shape[:1] == (len(labels),) and name not in new
-    }
-    if loading.head.head is not Head.SEQUENCE_CLASSIFICATION or not head:
+    if not labels or not output:
         return set()
     stored_labels: dict[int, str] = stored.id2label or {}  # type: ignore[assignment]
     names = [str(stored_labels.get(index, "")).casefold().removeprefix("label_") for index in range(len(labels))]
     if sorted(names) != sorted(labels) or len(set(names)) != len(names):
-        return set(head)
+        return set(output)
     order = torch.tensor([names.index(label) for label in labels])
     with torch.no_grad():
-        for parameter in head.values():
+        for parameter in output.values():
             parameter.copy_(parameter[order])
     return set()
+
+
+def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.Parameter]:
+    """The parameters of the head's last layer, which has a row for each output; none where they are new."""
+    head = _head_parameters(model)
+    last = list(head)[-1].rpartition(".")[0] if head else ""
+    return {name: each for name, each in head.items() if name.rpartition(".")[0] == last and name not in new}
+
+
+def _kind(architecture: str = "", *others: str) -> str:
+    """What a checkpoint's model was made for, such as ForMultipleChoice: heads of two kinds may bear one name."""
+    return architecture[architecture.find("For") :] if "For" in architecture else ""
 
 
 def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: _Account) -> None:
@@ -188,14 +196,14 @@ def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: _Accou
     rows = embedding.weight.shape[0]  # type: ignore[union-attr]
     if vocabulary <= rows:
         return  # a table may be padded beyond the tokenizer's ids; it is never made smaller
-    before = {name: len(parameter) for name, parameter in model.named_parameters()}
+    before = {name: parameter.shape[:1] for name, parameter in model.named_parameters()}
     model.resize_token_embeddings(vocabulary, mean_resizing=False)
     config = model.config.to_dict()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if len(parameter) != before[name]:
+            if parameter.shape[:1] != before[name]:
                 values = draw(name, tuple(parameter.shape), config, seed)
-                parameter[before[name] :] = torch.from_numpy(values[before[name] :])
+                parameter[before[name][0] :] = torch.from_numpy(values[before[name][0] :])
     account.resized = f"{vocabulary - rows} rows added to the vocabulary of {rows}"
 
 

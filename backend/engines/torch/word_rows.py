@@ -7,14 +7,20 @@ AdamW does to it is weight decay: one factor for all such rows, kept in float64 
 up, first occurs or is exported. This is the dense computation up to rounding; a test compares both.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import embedding
 from torch.optim.adamw import adamw
 
+from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
+from backend.engines.engine import Batch
 
+_LOOKED_UP = ("input_ids", "token_type_ids")
 _WORTH_IT = 1 << 20
 """Elements below which a dense gradient costs less than the book-keeping."""
 
@@ -22,8 +28,8 @@ _WORTH_IT = 1 << 20
 class WordRows:
     """The input embedding `module`, whose weight no longer takes part in autograd as a whole."""
 
-    def __init__(self, name: str, module: nn.Embedding, training: TrainingSection) -> None:
-        self.name, self._module, self._training = name, module, training
+    def __init__(self, name: str, module: nn.Embedding, training: TrainingSection, padding: int | None) -> None:
+        self.name, self._module, self._training, self._padding = name, module, training, padding
         rows, width = module.weight.shape
         self._place = torch.full((rows,), -1)  # row → place in this step's leaf
         self._slot = torch.full((rows,), -1)  # row → place among the rows that ever occurred
@@ -36,9 +42,12 @@ class WordRows:
         module.weight.requires_grad_(False)
         module.forward = self._look_up  # type: ignore[method-assign]
 
-    def begin(self, ids: list[np.ndarray]) -> None:
+    def begin(self, batches: Sequence[Batch]) -> None:
         """Take out the rows that this optimizer step will look up."""
-        self._rows = torch.from_numpy(np.unique(np.concatenate([array.ravel() for array in ids])))
+        # GPT-2 and XLM look kinds of tokens up among the words, and Longformer adds padding of its own.
+        ids = [batch[name].ravel() for batch in batches for name in _LOOKED_UP if name in batch]
+        padding = np.array([] if self._padding is None else [self._padding], dtype=np.int64)
+        self._rows = torch.from_numpy(np.unique(np.concatenate([*ids, padding])))
         self._admit(self._rows[self._slot[self._rows] < 0])
         self._place[self._rows] = torch.arange(len(self._rows))
         self._leaf = self._module.weight.detach()[self._rows].requires_grad_()
@@ -118,16 +127,21 @@ class WordRows:
         return place if place >= 0 else None
 
 
-def word_rows(model: nn.Module, device: torch.device, training: TrainingSection) -> WordRows | None:
+def word_rows(model: Any, device: torch.device, training: TrainingSection, head: Head) -> WordRows | None:
     """The model's word embedding, where training only its rows is right and worth it; else None.
 
-    Right is an untied, plain and trainable embedding, worth it a large one on a processor: on an accelerator the
-    dense pass takes less time than starting these kernels.
+    Right is an untied, plain and trainable embedding that only the input's tokens are looked up in; an encoder-decoder's
+    is shared by both sides, and DeBERTa's masked language model takes the whole of it for its logits. Worth it is a
+    large one on a processor: on an accelerator the dense pass takes less time than starting these kernels.
     """
-    module = model.get_input_embeddings()  # type: ignore[operator]
+    module = model.get_input_embeddings()
     if device.type != "cpu" or type(module) is not nn.Embedding or module.max_norm is not None:
         return None
     if training.optimizer != "adamw":  # what is done here to rows that did not occur is AdamW's arithmetic
+        return None
+    if training.optimizer != "adamw":  # what is done here to rows that did not occur is AdamW's arithmetic
+        return None
+    if model.config.is_encoder_decoder or head is Head.MASKED_LM:
         return None
     holders = [
         name
@@ -136,4 +150,4 @@ def word_rows(model: nn.Module, device: torch.device, training: TrainingSection)
     ]
     if len(holders) != 1 or module.weight.numel() < _WORTH_IT:
         return None
-    return WordRows(holders[0], module, training)
+    return WordRows(holders[0], module, training, model.config.pad_token_id)

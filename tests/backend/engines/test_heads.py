@@ -6,9 +6,9 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.heads import IGNORE
 from backend.contract.spec import TrainingSection
-from backend.engines.torch import losses
+from backend.engines.torch.heads import target_logits
 from tests.backend.engines.material import LANGUAGE, classes, language_batch, text_batch
 
 FROZEN = TrainingSection(learning_rate=1e-12, weight_decay=0)
@@ -55,7 +55,8 @@ def test_a_tokens_loss_and_prediction_stand_at_the_token(gpt2, engine_for, tmp_p
         logits[:, :-1].flatten(0, 1), torch.from_numpy(batch["labels"][:, 1:]).flatten(), reduction="none"
     ).view(5, -1)
     np.testing.assert_allclose(found["token_loss"][:, 1:], expected, atol=1e-5)
-    assert np.array_equal(found["token_prediction"][:, 1:], logits[:, :-1].argmax(-1))
+    targets = batch["labels"][:, 1:] != IGNORE
+    assert np.array_equal(found["token_prediction"][:, 1:][targets], logits[:, :-1].argmax(-1)[targets])
     assert found["token_loss"].dtype == np.float32
     assert found["token_prediction"].dtype == np.int32
     assert not found["token_loss"][batch["labels"] == IGNORE].any()
@@ -79,7 +80,7 @@ def test_a_loss_in_chunks_is_the_whole_loss(gpt2, engine_for, monkeypatch):
     training, batch = TrainingSection(learning_rate=1e-3, label_smoothing=0.1), language_batch(9)
     whole = engine_for(gpt2, LANGUAGE, training)
     expected, outputs = whole.read([whole.train_step([batch], 0, 1e-3)])[0], whole.evaluate(batch)
-    monkeypatch.setattr(losses, "_CHUNK_ELEMENTS", 600)
+    monkeypatch.setattr(target_logits, "_CHUNK_ELEMENTS", 600)
     cut = engine_for(gpt2, LANGUAGE, training)
     found = cut.read([cut.train_step([batch], 0, 1e-3)])[0]
     assert found.loss == pytest.approx(expected.loss, abs=1e-6)
@@ -112,8 +113,3 @@ def test_bfloat16_computes_near_float32_and_keeps_float32_weights(bert, engine_f
     assert losses_found[0] != losses_found[1]
     assert losses_found[0] == pytest.approx(losses_found[1], rel=0.02)
     assert {each.dtype for each in rough._model.parameters()} == {torch.float32}
-
-
-def test_a_head_that_the_engine_does_not_have_is_named(bert, engine_for):
-    with pytest.raises(ValueError, match="multiple_choice"):
-        engine_for(bert, HeadFacts(Head.MULTIPLE_CHOICE))

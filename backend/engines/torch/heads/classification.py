@@ -1,0 +1,158 @@
+"""Owns the heads that give a row, a token or a choice its logits: classes, a number, tags, choices."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import (
+    AutoModelForMultipleChoice,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedConfig,
+)
+
+from backend.contract.heads import IGNORE, HeadFacts
+from backend.engines.engine import Batch
+from backend.engines.torch.heads.head import name_labels, nameless
+from backend.engines.torch.inputs import arguments, ends_aligned, tensor
+
+
+class SequenceClassification:
+    """One of several classes for each row."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._smoothing, self._device = label_smoothing, device
+        weights = facts.class_weights
+        self._weights = None if weights is None else torch.tensor(weights, dtype=torch.float32, device=device)
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture with such a head."""
+        return AutoModelForSequenceClassification
+
+    @staticmethod
+    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
+        """The labels' names."""
+        name_labels(config, facts.labels)
+        config.problem_type = "single_label_classification"
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Logits (batch, labels)."""
+        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Cross-entropy, weighted by class."""
+        labels = tensor(batch["labels"], self._device)
+        return cross_entropy(
+            answer.float(),
+            labels,
+            weight=self._weights,
+            ignore_index=IGNORE,
+            reduction="sum",
+            label_smoothing=self._smoothing,
+        )
+
+    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+        """`logits` (batch, labels)."""
+        return {"logits": answer.float().cpu().numpy()}
+
+
+class SequenceRegression:
+    """One number for each row."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._device = device
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture that can classify rows: the number is its single output."""
+        return AutoModelForSequenceClassification
+
+    @staticmethod
+    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
+        """A single output."""
+        name_labels(config, nameless(1))
+        config.problem_type = "regression"
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Numbers (batch,), also of a single row: against labels (batch,) a column would broadcast to a square."""
+        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits.squeeze(-1)
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Squared error; a label that is NaN is unknown."""
+        known = ~np.isnan(batch["labels"])
+        wanted = tensor(np.where(known, batch["labels"], 0).astype(np.float32), self._device)
+        return ((answer.float() - wanted).square() * tensor(known, self._device)).sum()
+
+    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+        """`logits` (batch,)."""
+        return {"logits": answer.float().cpu().numpy()}
+
+
+class TokenClassification:
+    """One of several classes for each token."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._smoothing, self._device = label_smoothing, device
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture with such a head."""
+        return AutoModelForTokenClassification
+
+    @staticmethod
+    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
+        """The labels' names."""
+        name_labels(config, facts.labels)
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Logits (batch, length, labels)."""
+        return model(**arguments(model, batch, self._device)).logits
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Cross-entropy at every target."""
+        labels = tensor(batch["labels"], self._device)
+        return cross_entropy(
+            answer.flatten(0, 1).float(),
+            labels.flatten(),
+            ignore_index=IGNORE,
+            reduction="sum",
+            label_smoothing=self._smoothing,
+        )
+
+    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+        """`logits` (batch, length, labels)."""
+        return {"logits": answer.float().cpu().numpy()}
+
+
+class MultipleChoice:
+    """One of a row's choices; input arrays are (batch, choices, length)."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._smoothing, self._device = label_smoothing, device
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture with such a head."""
+        return AutoModelForMultipleChoice
+
+    @staticmethod
+    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
+        """No labels: XLM's head would have an output for each."""
+        name_labels(config, nameless(2))
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Logits (batch, choices)."""
+        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Cross-entropy over the choices."""
+        labels = tensor(batch["labels"], self._device)
+        return cross_entropy(
+            answer.float(), labels, ignore_index=IGNORE, reduction="sum", label_smoothing=self._smoothing
+        )
+
+    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+        """`logits` (batch, choices)."""
+        return {"logits": answer.float().cpu().numpy()}
