@@ -1,0 +1,170 @@
+"""Owns the source `squad`: SQuAD's JSON (v1.1 and v2.0), articles with paragraphs and questions, as one row a question."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection, Section
+from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
+from backend.data.paths import data_files, shown_names
+from backend.data.rows import Rows
+from backend.data.sources.files import naming, read_files
+from backend.data.sources.source import Reading
+
+
+class Settings(Section):
+    """SQuAD's files need no settings."""
+
+
+class Squad:
+    """Questions about paragraphs of articles.
+
+    Columns: `id`, `title`, `context`, `question`, `answers` (texts and their offsets in characters; null where a file
+    states none), and for v2.0 `is_impossible`; the plausible answers of an impossible question are none.
+    """
+
+    title: ClassVar[str] = "SQuAD JSON"
+    description: ClassVar[str] = "Questions about paragraphs, in the format of the Stanford Question Answering Dataset"
+    Settings: ClassVar[type[Section]] = Settings
+    path_fields: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
+
+    def __init__(self, settings: Section) -> None:
+        assert isinstance(settings, Settings)
+        self.settings = settings
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """All questions of the split; None where `data` names no files for it."""
+        value = getattr(data, split)
+        if value is None or isinstance(value, float | int):
+            return None
+        with naming(f"data.{split}"):
+            return self._read(data_files(value, split), data.max_rows, reading)
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """The questions of one more file, all of them."""
+        return self._read(data_files(str(path), None), None, reading)
+
+    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+        def readers() -> list[Reader]:
+            decoded = [_decoded(path, name) for path, name in zip(paths, shown_names(paths), strict=True)]
+            version_2 = any(map(_is_version_2, decoded))
+            return [
+                _Questions(file, path.stat().st_size, version_2, max_rows)
+                for file, path in zip(decoded, paths, strict=True)
+            ]
+
+        return read_files(paths, readers, ("squad",), max_rows, reading)
+
+
+SOURCE = Squad
+
+_ANSWERS = pa.struct([("text", pa.list_(pa.string())), ("answer_start", pa.list_(pa.int64()))])
+_COLUMNS = [
+    ("id", pa.string()), ("title", pa.string()), ("context", pa.string()), ("question", pa.string()), ("answers", _ANSWERS)
+]  # fmt: skip
+
+
+class _Answer(msgspec.Struct):
+    text: str
+    answer_start: int
+
+
+class _Question(msgspec.Struct):
+    question: str
+    id: str | int
+    answers: list[_Answer] | None = None
+    is_impossible: bool | None = None
+
+
+class _Paragraph(msgspec.Struct):
+    context: str
+    qas: list[_Question]
+
+
+class _Article(msgspec.Struct):
+    paragraphs: list[_Paragraph]
+    title: str = ""
+
+
+class _File(msgspec.Struct):
+    data: list[_Article]
+
+
+class _Questions:
+    """The questions of one file as rows; they are numbered from 1, for JSON has no lines."""
+
+    def __init__(self, file: _File, size: int, version_2: bool, max_rows: int | None) -> None:
+        self.skipped: list[tuple[int, str]] = []
+        self._file, self._size, self._version_2, self._max_rows = file, size, version_2, max_rows
+
+    def schema(self) -> pa.Schema:
+        """`is_impossible` is there where one of the files that are read together has it."""
+        return pa.schema([*_COLUMNS, ("is_impossible", pa.bool_())] if self._version_2 else _COLUMNS)
+
+    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+        """The questions in order."""
+        rows = islice(_rows(self._file), self._max_rows)
+        total, done = max(1, sum(1 for _ in _rows(self._file))), 0
+        while piece := list(islice(rows, PIECE_ROWS)):
+            numbers = np.arange(done, done + len(piece), dtype=np.int64) + 1
+            done += len(piece)
+            yield Piece(pa.RecordBatch.from_pylist(piece, schema=schema), numbers, self._size * done // total)
+
+
+def _rows(file: _File) -> Iterator[dict[str, Any]]:
+    for article in file.data:
+        for paragraph in article.paragraphs:
+            for question in paragraph.qas:
+                yield _row(question, paragraph.context, article.title)
+
+
+def _row(question: _Question, context: str, title: str) -> dict[str, Any]:
+    answers = [] if question.is_impossible else question.answers
+    given = (
+        {"text": [one.text for one in answers], "answer_start": [one.answer_start for one in answers]}
+        if answers is not None
+        else None
+    )
+    return {
+        "id": str(question.id),
+        "title": title,
+        "context": context,
+        "question": question.question,
+        "answers": given,
+        "is_impossible": bool(question.is_impossible),
+    }
+
+
+def _is_version_2(file: _File) -> bool:
+    return any(
+        question.is_impossible is not None
+        for article in file.data
+        for paragraph in article.paragraphs
+        for question in paragraph.qas
+    )
+
+
+def _decoded(path: Path, name: str) -> _File:
+    content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    try:
+        return msgspec.json.decode(content, type=_File)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"{name} is no SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({_plainly(error)}); "
+            "for one row a question (JSON lines, CSV, Parquet) set data.source: files"
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{name} is not valid JSON ({_plainly(error)}); fetch it again, or for another format set data.source: files"
+        ) from None
+
+
+def _plainly(error: Exception) -> str:
+    reason = str(error).replace("JSON is malformed: ", "")
+    return reason[:1].lower() + reason[1:]

@@ -1,0 +1,155 @@
+"""Owns the reading of reference answers: every form in which a column holds them, and where they stand in the context."""
+
+import ast
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backend.data.rows import Rows
+from backend.tasks.task import Columns, in_chunks
+
+Span = tuple[int, int]
+"""First character of an answer in its context, and the one after its last."""
+UNKNOWN: Span = (-1, -1)
+"""The place of an answer that nobody knows; that there is none is known, and something else."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The reference answers of one question, empty where it has none; a start is None where the data states no offset."""
+
+    texts: tuple[str, ...] = ()
+    starts: tuple[int | None, ...] = ()
+
+
+class Unreadable(ValueError):
+    """The cell holds neither text nor answers with their offsets."""
+
+
+def has_answers(rows: Rows, columns: Columns) -> bool:
+    """Whether the rows carry answers at all: the column is there, and not every cell of it is empty."""
+    name = columns.get("answers")
+    if name not in rows.table.column_names:
+        return False
+    column = rows.table[name]
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return bool(pc.any(pc.not_equal(pc.utf8_trim_whitespace(column), "")).as_py())
+    return column.null_count < len(column)
+
+
+def read_answers(rows: Rows, columns: Columns) -> Iterator[Answers | Unreadable | None]:
+    """Row by row; None where nothing is known of the answers, which is not the same as a question without answer."""
+    if not has_answers(rows, columns):
+        yield from (None for _ in range(len(rows)))
+        return
+    cells = rows.table[columns["answers"]]
+    own = columns.get("answer_start")
+    offsets = rows.table[own] if own in rows.table.column_names else None
+    for chunk in in_chunks(len(rows)):
+        part = slice(chunk.start, chunk.stop)
+        starts = offsets[part].to_pylist() if offsets is not None else [None] * len(chunk)
+        yield from map(_read, cells[part].to_pylist(), starts)
+
+
+def locate(context: str, text: str, start: int | None) -> tuple[Span | None, bool]:
+    """Where the text stands, nearest to its offset; and whether that is just where the offset says.
+
+    Without an offset the first occurrence is meant. White space around an answer is no part of it.
+    """
+    if start is not None and start >= 0 and context[start : start + len(text)] == text:
+        return (start, start + len(text)), True
+    bare = text.strip()
+    places = list(_occurrences(context, bare)) if bare else []
+    if not places:
+        return None, False
+    found = min(places, key=lambda place: abs(place - (start or 0)))
+    return (found, found + len(bare)), start is None
+
+
+def _occurrences(context: str, text: str) -> Iterator[int]:
+    place = context.find(text)
+    while place >= 0:
+        yield place
+        place = context.find(text, place + 1)
+
+
+def _read(cell: Any, start: Any) -> Answers | Unreadable | None:
+    try:
+        return _answers(cell, start)
+    except Unreadable as error:
+        return error
+
+
+def _answers(cell: Any, start: Any) -> Answers | None:
+    """As SQuAD's struct of lists, a list of structs or of texts, JSON text of one of these, or one plain text."""
+    if cell is None:
+        return None
+    if isinstance(cell, str):
+        decoded = _decoded(cell)
+        return _answers(decoded, start) if decoded is not None else _paired([cell], _offsets(start))
+    if isinstance(cell, dict):
+        if "text" not in cell:
+            raise Unreadable("answers without text")
+        return _paired(_listed(cell["text"]), _offsets(cell.get("answer_start")))
+    if isinstance(cell, list) and cell and all(isinstance(one, dict) and "text" in one for one in cell):
+        starts = [offset for one in cell for offset in _offsets(one.get("answer_start")) or [None]]
+        return _paired([one["text"] for one in cell], starts)
+    return _paired(_listed(cell), _offsets(start))
+
+
+def _paired(texts: list[Any], starts: list[int | None]) -> Answers:
+    if any(isinstance(text, list | dict) for text in texts):
+        raise Unreadable("answers that are no text")
+    words = [_as_text(text) for text in texts]
+    starts = [*starts, *[None] * (len(words) - len(starts))]
+    kept = [(text, start) for text, start in zip(words, starts, strict=False) if text.strip()]
+    return Answers(tuple(text for text, _ in kept), tuple(start for _, start in kept))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _as_text(value: Any) -> str:
+    """A cell of numbers, such as years, is text here: 1945.0 is the answer 1945."""
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _offsets(value: Any) -> list[int | None]:
+    if isinstance(value, str):
+        value = _decoded(value) if value.strip().startswith("[") else value.strip() or None
+    found: list[int | None] = []
+    for one in _listed(value):
+        try:
+            found.append(None if one is None or int(float(one)) < 0 else int(float(one)))
+        except (TypeError, ValueError):
+            raise Unreadable(f"the answer offset {one!r}, which is no number") from None
+    return found
+
+
+def _decoded(cell: str) -> Any:
+    """What JSON text, or Python's own way of writing lists and dictionaries, holds; None for any other text."""
+    if not cell.strip().startswith(("{", "[")):
+        return None
+    for decode, error in ((json.loads, json.JSONDecodeError), (ast.literal_eval, (ValueError, SyntaxError))):
+        try:
+            value = decode(cell)
+        except error:
+            continue
+        return value if _is_answers(value) else None
+    return None
+
+
+def _is_answers(value: Any) -> bool:
+    """An answer such as "[1]" is plain text, though it could be JSON."""
+    if isinstance(value, dict):
+        return "text" in value
+    return isinstance(value, list) and all(
+        isinstance(one, str) or (isinstance(one, dict) and "text" in one) for one in value
+    )

@@ -1,0 +1,58 @@
+"""Owns SQuAD's own measures: how answers are normalised and compared, and which null threshold would be best.
+
+As the official evaluation script (v2.0, Rajpurkar et al. 2018) does it, but as fractions: 0.9 is its 90.0.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
+_PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only: a dash of Unicode stays
+
+
+def normalised(answer: str) -> str:
+    """Lower case, without ASCII punctuation and English articles, single spaces."""
+    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, references: Sequence[str]) -> float:
+    """1.0 where the prediction equals one of the references; without references, where it is empty."""
+    return max(float(normalised(prediction) == normalised(one)) for one in _or_none(references))
+
+
+def f1(prediction: str, references: Sequence[str]) -> float:
+    """The best F1 over words with one of the references; without references, 1.0 where the prediction is empty."""
+    return max(_f1(normalised(prediction).split(), normalised(one).split()) for one in _or_none(references))
+
+
+def _or_none(references: Sequence[str]) -> Sequence[str]:
+    # A reference that is nothing but articles or punctuation is no reference, unless there is no other.
+    return [one for one in references if normalised(one)] or [""]
+
+
+def _f1(prediction: list[str], reference: list[str]) -> float:
+    if not prediction or not reference:
+        return float(prediction == reference)
+    common = (Counter(prediction) & Counter(reference)).total()
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(prediction), common / len(reference)
+    return 2 * precision * recall / (precision + recall)
+
+
+def best_threshold(scores: np.ndarray, null_scores: np.ndarray, has_answer: np.ndarray) -> tuple[float, float]:
+    """The best mean score that any null threshold gives, and that threshold.
+
+    `scores` (rows,) are those of each row's best answer that is not empty. Rows are answered in the order of
+    `null_scores`, up to the threshold; all others get no answer, which is right where there is none. As the official
+    script does, a threshold of 0.0 is stated where answering nothing is best.
+    """
+    order = np.argsort(null_scores, kind="stable")
+    gains = np.where(has_answer, scores, scores - 1.0)[order]
+    totals = np.concatenate([[0.0], np.cumsum(gains)]) + np.count_nonzero(~has_answer)
+    best = int(totals.argmax())
+    return float(totals[best] / len(scores)), float(null_scores[order[best - 1]]) if best else 0.0

@@ -1,0 +1,298 @@
+"""Owns question answering: the passage of a context that answers a question, or that there is none (SQuAD v1 and v2)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.spec import Section
+from backend.contract.spec.training import ADVANCED
+from backend.data.rows import Rows
+from backend.tasks._answer_report import documents, means, names, scores, table
+from backend.tasks._answers import UNKNOWN, Answers, Span, Unreadable, has_answers, locate, read_answers
+from backend.tasks._context_windows import Window, check_offsets, never_an_answer, positions, too_narrow, windows
+from backend.tasks._n_best import Entry, Said, beam, entry, plain
+from backend.tasks._spans import Nulls, Spans, beam_spans, loss, plain_spans
+from backend.tasks._texts import strings
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+
+
+class Settings(Section):
+    """The `task` section of question answering."""
+
+    type: Annotated[Literal["question_answering"], Field(title="Task")] = "question_answering"
+    """Always `question_answering`."""
+    head: Annotated[Literal["plain", "beam"], Field(title="Head")] = "plain"
+    """`plain` scores every token as start and as end; `beam` (XLNet, XLM, Flaubert) looks for the end of each likely start."""
+    max_length: Annotated[
+        int | None, Field(title="Longest window", ge=8, le=1_000_000, json_schema_extra={"unit": "tokens"})
+    ] = 384
+    """Question and context together; a longer context is read in several windows; empty takes the model's own limit."""
+    doc_stride: Annotated[
+        int, Field(title="Shared by two windows", ge=0, le=100_000, json_schema_extra={"unit": "tokens", **ADVANCED})
+    ] = 128
+    """Tokens of the context that a window has in common with the next one."""
+    version_2_with_negative: Annotated[bool | None, Field(title="Questions without answer")] = None
+    """Whether a question may have no answer, as in SQuAD v2; empty looks at the training data."""
+    null_threshold: Annotated[float, Field(title="Null threshold", json_schema_extra=ADVANCED)] = 0.0
+    """No answer is given where the null score is above this; `best_f1_threshold` says which value would have been best."""
+    n_best: Annotated[int, Field(title="Best answers", ge=1, le=500, json_schema_extra=ADVANCED)] = 20
+    """How many answers are kept for each question, and how many starts and ends of each window are tried."""
+    max_answer_length: Annotated[
+        int, Field(title="Longest answer", ge=1, le=100_000, json_schema_extra={"unit": "tokens", **ADVANCED})
+    ] = 30
+    """Longer answers are never given; training takes them as they are."""
+    misplaced_answers: Annotated[
+        Literal["nearest", "skip", "no_answer"], Field(title="Misplaced answers", json_schema_extra=ADVANCED)
+    ] = "nearest"
+    """An answer that is not at its offset: `nearest` takes its nearest occurrence and leaves the row out where there is
+    none, `skip` leaves it out at once, `no_answer` trains it as a question without answer."""
+
+    @model_validator(mode="after")
+    def _windows_advance(self) -> "Settings":
+        if self.max_length is not None and self.doc_stride >= self.max_length:
+            raise ValueError(f"doc_stride {self.doc_stride} must be smaller than max_length {self.max_length}")
+        return self
+
+
+class QuestionAnswering:
+    """The passage that answers a question; see `backend.tasks.task.Task` for the protocol.
+
+    `exact_match` and `f1` are those of the official SQuAD script as fractions. Where questions may have no answer,
+    `_HasAns` and `_NoAns` are theirs alone, and `best_f1` with `best_f1_threshold` says what another `null_threshold`
+    would give. A beam head gives its best spans and no logits of all tokens, so there is no `loss` of its evaluations.
+    """
+
+    title: ClassVar[str] = "Question answering"
+    description: ClassVar[str] = "Finds the passage of a text that answers a question, or that none does."
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("question", "Question", "What is asked.", usual_names=["question", "query"]),
+        Column("context", "Context", "The text that holds the answer.", usual_names=["context", "passage", "paragraph", "document", "text"]),
+        Column(
+            "answers", "Answers", "The right answers: SQuAD's struct of texts and offsets (also as JSON text), or one text.",
+            needed_to_predict=False, usual_names=["answers", "answer", "answer_text"],
+        ),
+        Column(
+            "answer_start", "Answer offset", "The first character of the answer in the context, where the answers do not say.",
+            required=False, needed_to_predict=False, usual_names=["answer_start", "answer_offset", "start"],
+        ),
+        Column(
+            "id", "Name of the question", "Under which the answer stands in predictions.json; else its number.",
+            required=False, needed_to_predict=False, usual_names=["id", "qid", "question_id"],
+        ),
+    )  # fmt: skip
+    metrics: ClassVar[tuple[str, ...]] = ("loss", "exact_match", "f1")
+    default_metric: ClassVar[str] = "f1"
+    evaluates_by: Literal["outputs", "generate"] = "outputs"
+    draws: ClassVar[bool] = False
+    defaults: ClassVar[dict[str, Any]] = {
+        "training": {"epochs": 2, "batch_size": 12, "learning_rate": 3e-5},
+        "evaluation": {"best_metric": "f1"},
+    }
+    head: Head = Head.QUESTION_ANSWERING
+    Settings: ClassVar[type[Section]] = Settings
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+        self.head = Head.QUESTION_ANSWERING if settings.head == "plain" else Head.QUESTION_ANSWERING_BEAM
+
+    @property
+    def split_by(self) -> SplitBy:
+        """The end of the data, since the questions about one context stand together."""
+        return "contiguous"
+
+    def label_column(self, columns: Columns) -> str | None:
+        """Answers are no labels."""
+        return None
+
+    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        """Rows without question or context and, where they are needed and some are given, without a usable answer."""
+        found = {}
+        if labelled and has_answers(rows, columns):
+            contexts = _texts(rows, columns["context"])
+            for row, (answers, context) in enumerate(zip(read_answers(rows, columns), contexts, strict=True)):
+                if reason := self._objection(answers, context):
+                    found[row] = reason
+        for role in ("context", "question"):
+            empty = [row for row, text in enumerate(_texts(rows, columns[role])) if not text.strip()]
+            found |= dict.fromkeys(empty, f"no {role}")
+        return sorted(found.items())
+
+    def _objection(self, answers: Answers | Unreadable | None, context: str) -> str:
+        if answers is None:
+            return "no answers"
+        if isinstance(answers, Unreadable):
+            return str(answers)
+        if not answers.texts:
+            refused = self.settings.version_2_with_negative is False
+            return "no answer, which task.version_2_with_negative false rules out" if refused else ""
+        span, in_place = locate(context, answers.texts[0], answers.starts[0])
+        if self.settings.misplaced_answers == "no_answer" or in_place:
+            return ""
+        if span is None:
+            return "an answer that does not occur in the context"
+        return "an answer that is not at its offset" if self.settings.misplaced_answers == "skip" else ""
+
+    def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
+        """Whether questions may have no answer. Raises InputError where no row is known to have one."""
+        known = [one for one in read_answers(rows, columns) if isinstance(one, Answers)]
+        if not any(one.texts for one in known):
+            raise InputError(
+                f"data.columns.answers: the column {columns['answers']!r} holds no answer; choose another column",
+                "data.columns.answers",
+            )
+        given = self.settings.version_2_with_negative
+        may_be_none = any(not one.texts for one in known) if given is None else given
+        return {"version_2_with_negative": may_be_none, "notes": self._notes(rows, columns)}
+
+    def _notes(self, rows: Rows, columns: Columns) -> list[str]:
+        """What training takes otherwise than it stands, in one sentence with the first places."""
+        each = zip(read_answers(rows, columns), _texts(rows, columns["context"]), strict=True)
+        odd = [
+            rows.place(row)
+            for row, (answers, context) in enumerate(each)
+            if isinstance(answers, Answers)
+            and answers.texts
+            and not locate(context, answers.texts[0], answers.starts[0])[1]
+        ]
+        if not odd:
+            return []
+        nearest = self.settings.misplaced_answers == "nearest"
+        how = "the nearest occurrence is trained" if nearest else "they are trained as questions without answer"
+        more = " …" if len(odd) > 5 else ""
+        return [
+            f"In {len(odd)} training rows the answer is not at its offset in the context; {how} ({', '.join(odd[:5])}{more})."
+        ]
+
+    def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
+        """Of a model of another origin the settings must say whether it may give no answer."""
+        return {"version_2_with_negative": bool(self.settings.version_2_with_negative)}
+
+    def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
+        """Any questions go with any others."""
+
+    def head_facts(self, facts: Facts) -> HeadFacts:
+        """A head for spans."""
+        return HeadFacts(self.head)
+
+    def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
+        """A feature for every window. `offset_start`, `offset_end` say for each token which characters it stands for.
+
+        Raises InputError where the tokenizer knows no offsets or a question leaves the context no room.
+        """
+        check_offsets(tokenizer)
+        answers = read_answers(rows, columns)
+        room = facts["max_length"], self.settings.doc_stride
+        for chunk in in_chunks(len(rows), 500):
+            part = slice(chunk.start, chunk.stop)
+            questions = [text.lstrip() for text in _texts(rows, columns["question"], part)]
+            contexts = _texts(rows, columns["context"], part)
+            if narrow := too_narrow(tokenizer, questions, contexts, *room):
+                raise self._no_room(rows.place(chunk.start + narrow[0]), narrow[1], facts["max_length"])
+            targets = [self._target(next(answers), context) for context in contexts]
+            found = list(windows(tokenizer, questions, contexts, *room))
+            yield self._features(found, chunk.start, targets, bool(self._may_be_none(facts)))
+
+    def _no_room(self, place: str, room: int, max_length: int) -> InputError:
+        return InputError(
+            f"task.doc_stride: {place} has a long question, which leaves {max(room, 0)} tokens for the context in a window of "
+            f"{max_length}, and two windows are to share {self.settings.doc_stride} of them; set a smaller "
+            "task.doc_stride, a greater task.max_length, or shorten the question",
+            "task.doc_stride",
+        )
+
+    def _target(self, answers: Answers | Unreadable | None, context: str) -> Span | None:
+        """The first answer's place, which alone is trained; None trains "no answer"."""
+        if answers is None or isinstance(answers, Unreadable):
+            return UNKNOWN
+        if not answers.texts:
+            return None
+        span, in_place = locate(context, answers.texts[0], answers.starts[0])
+        return span if in_place or self.settings.misplaced_answers == "nearest" else None
+
+    def _features(
+        self, found: list[Window], first_row: int, targets: list[Span | None], learns_none: bool
+    ) -> pa.RecordBatch:
+        lists, places = pa.list_(pa.int32()), [_positions(window, targets[window.owner]) for window in found]
+        arrays = {
+            "row": pa.array([first_row + window.owner for window in found], pa.int32()),
+            "part": pa.array([window.part for window in found], pa.int32()),
+            "input_ids": pa.array([window.input_ids for window in found], lists),
+            "offset_start": pa.array([window.offset_start for window in found], lists),
+            "offset_end": pa.array([window.offset_end for window in found], lists),
+            "null_index": pa.array([window.null_index for window in found], pa.int32()),
+            "start_positions": pa.array([start for start, _ in places], pa.int64()),
+            "end_positions": pa.array([end for _, end in places], pa.int64()),
+        }
+        if found and found[0].token_type_ids is not None:
+            arrays["token_type_ids"] = pa.array([window.token_type_ids for window in found], pa.list_(pa.int8()))
+        if self.head is Head.QUESTION_ANSWERING_BEAM:
+            arrays["cls_index"] = arrays["null_index"].cast(pa.int64())
+            arrays["p_mask"] = pa.array([never_an_answer(window) for window in found], pa.list_(pa.int8()))
+            if learns_none:
+                impossible = [
+                    float(start == window.null_index) for window, (start, _) in zip(found, places, strict=True)
+                ]
+                arrays["is_impossible"] = pa.array(impossible, pa.float32())
+        return pa.RecordBatch.from_pydict(arrays)
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+        """Nothing changes by epoch."""
+        return arrays
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """Nothing is written."""
+        return GenerationSettings()
+
+    def _may_be_none(self, facts: Facts) -> bool:
+        own = self.settings.version_2_with_negative
+        return facts["version_2_with_negative"] if own is None else own
+
+    def decode(
+        self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
+    ) -> Predictions:
+        """The best answer of every row, its place in characters, and the n-best lists as SQuAD's files have them."""
+        may_be_none, is_plain = self._may_be_none(facts), self.head is Head.QUESTION_ANSWERING
+        find = plain_spans if is_plain else beam_spans
+        spans, nulls = find(outputs, features, len(rows), self.settings.n_best, self.settings.max_answer_length)
+        said = self._said(spans, nulls, _texts(rows, columns["context"]), may_be_none)
+        answers = [one if isinstance(one, Answers) else None for one in read_answers(rows, columns)]
+        sums = scores(said, answers, may_be_none)
+        if is_plain:
+            sums["loss"] = loss(outputs, features, len(rows))
+        return Predictions(table(said, answers), sums, documents(said, names(rows, columns), may_be_none))
+
+    def _said(self, spans: Spans, nulls: Nulls, contexts: list[str], may_be_none: bool) -> list[Said]:
+        starts, ends = spans.start.tolist(), spans.end.tolist()
+        scores = list(zip(spans.score.tolist(), spans.start_score.tolist(), spans.end_score.tolist(), strict=True))
+        null_scores = list(zip(nulls.score.tolist(), nulls.start_score.tolist(), nulls.end_score.tolist(), strict=True))
+        threshold, said = self.settings.null_threshold, []
+        for row, (context, own) in enumerate(zip(contexts, spans.by_row(len(contexts)), strict=True)):
+            entries = [entry(context, starts[one], ends[one], scores[one]) for one in range(own.start, own.stop)]
+            if self.head is Head.QUESTION_ANSWERING:
+                null = Entry("", None, None, *null_scores[row]) if may_be_none else None
+                said.append(plain(entries, null, self.settings.n_best, threshold))
+            else:
+                said.append(beam(entries, null_scores[row][0] if may_be_none else None, threshold))
+        return said
+
+    def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
+        """Exact match and F1, and all that concerns questions without answer where there are such."""
+        return means(predictions)
+
+
+def _texts(rows: Rows, column: str, part: slice = slice(None)) -> list[str]:
+    return strings(rows.table[column][part]).to_pylist()
+
+
+def _positions(window: Window, target: Span | None) -> tuple[int, int]:
+    return (IGNORE, IGNORE) if target == UNKNOWN else positions(window, target)
+
+
+TASK = QuestionAnswering
