@@ -1,0 +1,244 @@
+"""Owns the choices of a row: from which columns they come, and how labels call the right one."""
+
+import json
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.data.rows import Rows
+from backend.tasks._texts import strings
+from backend.tasks.task import Columns, key_of
+
+LETTERS = "abcdefgh"
+MOST_COLUMNS = len(LETTERS)
+
+
+def _usual_names(number: int) -> list[str]:
+    """Counted from 0 first; where that name is taken by the choice before, the data counts from 1."""
+    letter = LETTERS[number]
+    from_0 = [f"{stem}{number}" for stem in ("choice_", "choice", "ending", "ending_", "answer", "option", "answer_")]
+    from_1 = [f"{stem}{number + 1}" for stem in ("choice_", "choice", "ending", "sol", "answer", "option", "solution")]
+    return [*from_0, letter, f"option_{letter}", f"op{letter}", *from_1]
+
+
+CHOICE_COLUMNS = (
+    Column(
+        "choices", "Choices", "One list of all choices, or such a list as JSON text.", required=False,
+        usual_names=["choices", "endings", "options", "answers", "candidates", "alternatives"],
+    ),
+    *(
+        Column(f"choice_{number}", f"Choice {number}", "One of the choices, where each has a column.", required=False, usual_names=_usual_names(number))
+        for number in range(MOST_COLUMNS)
+    ),
+)  # fmt: skip
+
+
+class Written(StrEnum):
+    """How labels call the right choice."""
+
+    FROM_0 = "from_0"
+    FROM_1 = "from_1"
+    CAPITALS = "capitals"
+    LETTERS = "letters"
+    NAMES = "names"
+    TEXT = "text"
+
+    @property
+    def sentence(self) -> str:
+        """What it means, for a person."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Written.FROM_0: "The labels call the first choice 0.",
+    Written.FROM_1: "The labels call the first choice 1; probability_0 is that of the first choice all the same.",
+    Written.CAPITALS: "The labels are letters: A is the first choice.",
+    Written.LETTERS: "The labels are letters: a is the first choice.",
+    Written.NAMES: "The labels are the names that the choices bear in their own column.",
+    Written.TEXT: "The labels are the texts of the right choices.",
+}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices of some rows: `texts` of each, what they all begin with, and where the data names them `names`."""
+
+    rows: Rows
+    texts: list[list[str]]
+    beginnings: list[str] | None
+    names: list[list[str]] | None
+
+    def endings(self) -> list[list[str]]:
+        """What a model reads after the row's text, for each choice of each row."""
+        if self.beginnings is None:
+            return self.texts
+        return [
+            [f"{beginning} {text}" if beginning.strip() else text for text in one]
+            for beginning, one in zip(self.beginnings, self.texts, strict=True)
+        ]
+
+    def check_count(self, split: str, expected: int | None) -> int:
+        """How many choices every row has. Raises InputError naming the first row that has another number."""
+        wanted = len(self.texts[0]) if expected is None else expected
+        row = next((row for row, one in enumerate(self.texts) if len(one) != wanted), None)
+        if row is not None:
+            raise InputError(
+                f"{key_of(split)}: {self.rows.place(row)} has {len(self.texts[row])} choices where "
+                f"{'the rows before have' if expected is None else 'training has'} {wanted}; give every row the same "
+                "number of choices",
+                key_of(split),
+            )
+        if wanted < 2:
+            raise InputError(
+                f"data.columns: {self.rows.place(0)} has {wanted} choice; give at least two in one column of lists "
+                "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
+                "data.columns.choices",
+            )
+        return wanted
+
+    def numbers(self, labels: list[str], written: Written) -> list[int | None]:
+        """The number, from 0, of the choice that each row's label calls; None where it calls none."""
+        return [self._number(row, label.strip(), written) for row, label in enumerate(labels)]
+
+    def _number(self, row: int, label: str, written: Written) -> int | None:
+        if not label:
+            return None
+        if written is Written.NAMES and self.names is not None:
+            return _place(label, self.names[row])
+        if written in (Written.TEXT, Written.NAMES):
+            return _place(label, [text.strip() for text in self.texts[row]])
+        if written in (Written.LETTERS, Written.CAPITALS):
+            number = LETTERS.find(label.lower()) if len(label) == 1 else -1
+        else:
+            whole = _whole(label)
+            number = -1 if whole is None else whole - (written is Written.FROM_1)
+        return number if 0 <= number < len(self.texts[row]) else None
+
+    def all_called(self, labels: list[str], written: Written) -> bool:
+        """Whether every label that is there calls a choice of its row."""
+        numbers = self.numbers(labels, written)
+        return all(number is not None for number, label in zip(numbers, labels, strict=True) if label.strip())
+
+    def check_labels(self, split: str, labels: list[str], written: Written) -> None:
+        """Raises InputError naming the first row whose label is there and calls none of its choices."""
+        for row, number in enumerate(self.numbers(labels, written)):
+            if number is None and labels[row].strip():
+                raise InputError(
+                    f"{key_of(split)}: {self.rows.place(row)} has the label {labels[row]!r}, which is none of its "
+                    f"{len(self.texts[row])} choices ({written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}); "
+                    "correct the row, or set task.first_choice",
+                    key_of(split),
+                )
+
+    def called(self, numbers: list[int], written: Written) -> list[str]:
+        """What the labels call the choice with this number, of each row."""
+        return [self._called(row, number, written) for row, number in enumerate(numbers)]
+
+    def _called(self, row: int, number: int, written: Written) -> str:
+        if written is Written.NAMES and self.names is not None:
+            return self.names[row][number]
+        if written in (Written.TEXT, Written.NAMES):
+            return self.texts[row][number]
+        if written in (Written.LETTERS, Written.CAPITALS):
+            return LETTERS[number].upper() if written is Written.CAPITALS else LETTERS[number]
+        return str(number + (written is Written.FROM_1))
+
+
+def way_of_writing(labels: list[str], choices: Choices, first_choice: str) -> Written:
+    """How these labels call the choices. Raises InputError where numbers may count from 0 or from 1."""
+    known = sorted({label.strip() for label in labels if label.strip()})
+    count = len(choices.texts[0])
+    if choices.names is not None and choices.all_called(labels, Written.NAMES):
+        return Written.NAMES
+    numbers = [number for label in known if (number := _whole(label)) is not None]
+    if len(numbers) == len(known):
+        return _from(numbers, count, first_choice, choices, labels)
+    if all(len(label) == 1 and label.lower() in LETTERS[:count] for label in known):
+        return Written.CAPITALS if known[0].isupper() else Written.LETTERS
+    return Written.TEXT
+
+
+def _from(numbers: list[int], count: int, first_choice: str, choices: Choices, labels: list[str]) -> Written:
+    if first_choice != "auto":
+        return Written.FROM_1 if first_choice == "1" else Written.FROM_0
+    if min(numbers) == 0:
+        return Written.FROM_0
+    if max(numbers) == count:
+        return Written.FROM_1
+    if max(numbers) > count and choices.all_called(labels, Written.TEXT):
+        return Written.TEXT
+    shown = ", ".join(map(str, sorted(set(numbers))[:4]))
+    raise InputError(
+        f"data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, for neither 0 nor "
+        f"{count} is among them; set task.first_choice to 0 or 1",
+        "task.first_choice",
+    )
+
+
+def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
+    """The choices of a run of rows. Raises InputError where no column holds any, or a cell holds no list."""
+    part = _part(rows, chunk)
+    beginnings = strings(part.table[columns["text_pair"]]).to_pylist() if "text_pair" in columns else None
+    if "choices" in columns:
+        texts, names = _listed(part, columns["choices"])
+        return Choices(part, texts, beginnings, names)
+    apart = [columns[f"choice_{number}"] for number in range(MOST_COLUMNS) if f"choice_{number}" in columns]
+    if len(apart) < 2:
+        raise InputError(
+            "data.columns.choices: say which column holds the list of choices, or name one for each choice "
+            f"(data.columns.choice_0, choice_1 …); there are {', '.join(rows.table.column_names)}",
+            "data.columns.choices",
+        )
+    cells = zip(*(strings(part.table[column]).to_pylist() for column in apart), strict=True)
+    return Choices(part, [[text for text in row if text.strip()] for row in cells], beginnings, None)
+
+
+def _part(rows: Rows, chunk: range) -> Rows:
+    here = slice(chunk.start, chunk.stop)
+    table = rows.table.slice(chunk.start, len(chunk))
+    return replace(rows, table=table, file_index=rows.file_index[here], lines=rows.lines[here])
+
+
+def _listed(rows: Rows, column: str) -> tuple[list[list[str]], list[list[str]] | None]:
+    """The texts of each row's list, and where each cell brings them their names (ARC: `{"text": […], "label": […]}`)."""
+    cells = [_cell(value, rows, row, column) for row, value in enumerate(rows.table[column].to_pylist())]
+    texts = [[_text(choice) for choice in cell["text"]] for cell in cells]
+    if not cells or any("label" not in cell or len(cell["label"]) != len(cell["text"]) for cell in cells):
+        return texts, None
+    return texts, [[_text(name) for name in cell["label"]] for cell in cells]
+
+
+def _cell(value: Any, rows: Rows, row: int, column: str) -> dict[str, list[Any]]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = None
+    if isinstance(value, list):
+        return {"text": value}
+    if isinstance(value, dict) and isinstance(value.get("text"), list):
+        return {name: value[name] for name in ("text", "label") if isinstance(value.get(name), list)}
+    raise InputError(
+        f"data.columns.choices: {rows.place(row)} holds no list of choices in the column {column!r}; write it as a JSON "
+        'list such as ["red", "blue"], or name one column for each choice (data.columns.choice_0, choice_1 …)',
+        "data.columns.choices",
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _place(label: str, among: list[str]) -> int | None:
+    return among.index(label) if label in among else None
+
+
+def _whole(label: str) -> int | None:
+    """A whole number, also one that a table wrote as 2.0."""
+    try:
+        number = float(label)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None

@@ -1,0 +1,192 @@
+"""Owns multiple choice: which of several endings or answers goes with a text."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from backend.contract.catalog import Column
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.spec import Section
+from backend.contract.spec.training import ADVANCED
+from backend.data.rows import Rows
+from backend.tasks._choices import CHOICE_COLUMNS, Choices, Written, read_choices, way_of_writing
+from backend.tasks._texts import is_blank, label_values, reasons, strings
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+
+
+class Settings(Section):
+    """The `task` section of multiple choice."""
+
+    type: Annotated[Literal["multiple_choice"], Field(title="Task")] = "multiple_choice"
+    """Always `multiple_choice`."""
+    max_length: Annotated[
+        int | None, Field(title="Longest text", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+    ] = 128
+    """A text together with one of its choices is cut to this many tokens; empty takes the model's own limit."""
+    first_choice: Annotated[
+        Literal["auto", "0", "1"], Field(title="First choice is called", json_schema_extra=ADVANCED)
+    ] = "auto"
+    """Whether numbers as labels count from 0 or from 1; `auto` sees it where the smallest or the largest one occurs."""
+
+
+class MultipleChoice:
+    """One of several choices; see `backend.tasks.task.Task` for the protocol."""
+
+    title: ClassVar[str] = "Multiple choice"
+    description: ClassVar[str] = "Picks the best of several endings or answers, each read together with the text."
+    head: Head = Head.MULTIPLE_CHOICE
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("text", "Text", "What every choice is read after: a context, a question.", usual_names=["text", "sent1", "ctx_a", "premise", "context", "article", "passage", "question", "goal", "ctx", "sentence", "prompt", "query"]),
+        Column(
+            "text_pair", "Beginning of the choices", "What every choice begins with.", required=False,
+            usual_names=["text_pair", "sent2", "ctx_b", "question"],
+        ),
+        *CHOICE_COLUMNS,
+        Column("label", "Right choice", "Its number, letter or text.", needed_to_predict=False, usual_names=["label", "answerkey", "answer", "correct", "target", "gold"]),
+    )  # fmt: skip
+    metrics: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+    default_metric: ClassVar[str] = "accuracy"
+    evaluates_by: Literal["outputs", "generate"] = "outputs"
+    draws: ClassVar[bool] = False
+    defaults: ClassVar[dict[str, Any]] = {
+        "training": {"epochs": 3, "batch_size": 16, "learning_rate": 2e-5, "warmup": 0.06},
+        "evaluation": {"best_metric": "accuracy"},
+    }
+    Settings: ClassVar[type[Section]] = Settings
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @property
+    def split_by(self) -> SplitBy:
+        """Any row may be taken: which place the right choice has means nothing."""
+        return "random"
+
+    def label_column(self, columns: Columns) -> str | None:
+        """The column that says which choice is right."""
+        return columns.get("label")
+
+    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        """Rows without text and, where labels are needed, without label. Raises InputError where no column holds choices."""
+        read_choices(rows, columns, range(0))
+        found = {"no text": is_blank(rows.table[columns["text"]])}
+        if labelled:
+            found["no label"] = is_blank(rows.table[columns["label"]])
+        return reasons(found)
+
+    def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
+        """How many choices there are and how labels are written. Raises InputError naming a row that differs."""
+        choices = _all_choices(rows, columns)
+        count = choices.check_count("train", None)
+        labels = strings(rows.table[columns["label"]]).to_pylist()
+        written = way_of_writing(labels, choices, self.settings.first_choice)
+        choices.check_labels("train", labels, written)
+        return {"choices": count, "labels_are": written, "notes": [written.sentence]}
+
+    def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
+        """A model does not know how labels are written; numbers from 0 are usual."""
+        return {"choices": None, "labels_are": Written.FROM_0}
+
+    def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
+        """Raises InputError for a row with another number of choices, or whose label is none of them."""
+        choices = _all_choices(rows, columns)
+        choices.check_count(split, facts["choices"])
+        values = label_values(rows, columns)
+        if values is not None:
+            choices.check_labels(split, strings(values).to_pylist(), Written(facts["labels_are"]))
+
+    def head_facts(self, facts: Facts) -> HeadFacts:
+        """A head that gives one number per choice."""
+        return HeadFacts(self.head)
+
+    def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
+        """One feature per row: its text with each choice, one after another; `choice_lengths` says where each ends.
+
+        `labels` is the right choice's number, -100 where it is unknown.
+        """
+        texts, ids = strings(rows.table[columns["text"]]), _label_ids(rows, columns, facts)
+        count = _all_choices(rows, columns).check_count("--data", facts["choices"])
+        for chunk in in_chunks(len(rows)):
+            endings = [choice for one in read_choices(rows, columns, chunk).endings() for choice in one]
+            repeated = [text for text in texts[chunk.start : chunk.stop].to_pylist() for _ in range(count)]
+            encoded = tokenizer(
+                repeated, endings, truncation="longest_first", max_length=facts["max_length"],
+                return_attention_mask=False,
+            )  # fmt: skip
+            lengths = np.array([len(one) for one in encoded["input_ids"]], np.int32)
+            arrays = {
+                "row": pa.array(np.arange(chunk.start, chunk.stop, dtype=np.int32)),
+                "part": pa.array(np.zeros(len(chunk), dtype=np.int32)),
+                "choice_lengths": pa.array(list(lengths.reshape(-1, count)), pa.list_(pa.int32())),
+                "labels": pa.array(ids[chunk.start : chunk.stop]),
+            }
+            for name in ("input_ids", "token_type_ids"):
+                if name in encoded:
+                    arrays[name] = pa.array(_joined(encoded[name], count), pa.list_(pa.int32()))
+            yield pa.RecordBatch.from_pydict(arrays)
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+        """Nothing changes by epoch."""
+        return arrays
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """Nothing is written."""
+        return GenerationSettings()
+
+    def decode(
+        self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
+    ) -> Predictions:
+        """The likeliest choice, called as the labels call it, and every choice's probability."""
+        logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, choices)
+        log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        choices, written = _all_choices(rows, columns), Written(facts["labels_are"])
+        best, ids = logits.argmax(axis=1), _label_ids(rows, columns, facts)
+        known = np.flatnonzero(ids != IGNORE)
+        loss, is_known = np.zeros(len(ids)), (ids != IGNORE).astype(np.float64)
+        loss[known] = -log_probabilities[known, ids[known]]
+        values = label_values(rows, columns)
+        actual = pa.nulls(len(rows), pa.string()) if values is None else _actual(strings(values), ids)
+        table = {"prediction": pa.array(choices.called(best.tolist(), written), pa.string()), "actual": actual}
+        for index in range(logits.shape[1]):
+            table[f"probability_{index}"] = pa.array(np.exp(log_probabilities[:, index]))
+        return Predictions(
+            pa.table(table), {"loss": (loss, is_known), "accuracy": ((best == ids).astype(np.float64), is_known)}
+        )
+
+    def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
+        """Loss, and the share of the rows whose right choice was the likeliest."""
+        total, count = predictions.total("loss")
+        if not count:
+            return {}
+        right, _ = predictions.total("accuracy")
+        return {"loss": total / count, "accuracy": right / count}
+
+
+def _all_choices(rows: Rows, columns: Columns) -> Choices:
+    return read_choices(rows, columns, range(len(rows)))
+
+
+def _label_ids(rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
+    """(rows,) int64, -100 where the label is unknown or absent."""
+    values = label_values(rows, columns)
+    if values is None:
+        return np.full(len(rows), IGNORE, dtype=np.int64)
+    choices, written = _all_choices(rows, columns), Written(facts["labels_are"])
+    found = choices.numbers(strings(values).to_pylist(), written)
+    return np.array([IGNORE if number is None else number for number in found], dtype=np.int64)
+
+
+def _actual(labels: pa.ChunkedArray, ids: np.ndarray) -> pa.Array:
+    return pa.array(labels.to_pylist(), pa.string(), mask=ids == IGNORE)
+
+
+def _joined(lists: list[list[int]], count: int) -> list[list[int]]:
+    starts = range(0, len(lists), count)
+    return [[number for one in lists[start : start + count] for number in one] for start in starts]
+
+
+TASK = MultipleChoice
