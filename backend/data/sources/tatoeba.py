@@ -1,0 +1,169 @@
+"""Owns the source `tatoeba`: a language pair of the Tatoeba Challenge, from a folder, an archive or the network."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field, field_validator
+
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection, Section
+from backend.data import archive
+from backend.data.fingerprint import file_fingerprint, fingerprint
+from backend.data.row_cache import read_facts
+from backend.data.rows import Rows
+from backend.data.sources._line_pairs import ADVANCED, Directions, Pair, read_pairs
+from backend.data.sources.files import naming
+from backend.data.sources.parallel import Parallel
+from backend.data.sources.parallel import Settings as ParallelSettings
+from backend.data.sources.source import Reading
+from backend.data.write_once import open_or_write
+
+ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
+"""The release of 2023 (https://github.com/Helsinki-NLP/Tatoeba-Challenge/blob/master/data/README.md)."""
+_FILES = re.compile(r"(train|dev|test)\.(src|trg|id)(\.gz)?")
+_STEMS = ("train", "dev", "test")
+
+
+class Settings(Directions):
+    """Which language pair, and which way it is read."""
+
+    folder: Annotated[str | None, Field(title="Folder or archive", json_schema_extra={"path": True})] = None
+    """The folder of a language pair with train.src, train.trg and the like (.gz too), or its .tar or .tar.gz."""
+    pair: Annotated[str | None, Field(title="Language pair", json_schema_extra={"examples": ["eng-spa"]})] = None
+    """Without a folder: the pair whose archive is fetched once, such as `eng-spa`; codes of three letters, in
+    alphabetical order. Archives of large languages have several GB."""
+    address: Annotated[str, Field(title="Address", json_schema_extra=ADVANCED)] = ADDRESS
+    """Where archives are fetched from; `{pair}` stands for the language pair."""
+
+    @field_validator("pair")
+    @classmethod
+    def _is_pair(cls, pair: str | None) -> str | None:
+        if pair is not None and not re.fullmatch(r"\w+-\w+", pair):
+            raise ValueError("a pair is two language codes with a hyphen, such as eng-spa")
+        return pair
+
+
+class Tatoeba:
+    """`train`, `validation` and `test` name the challenge's `train`, `dev` and `test`; `train` is known by itself.
+
+    Without a name `validation` is `dev`, and `test` where the pair has no `dev`.
+    """
+
+    title: ClassVar[str] = "Tatoeba Challenge"
+    description: ClassVar[str] = (
+        "Sentences and their translations: a language pair's folder, its archive, or fetched by name"
+    )
+    Settings: ClassVar[type[Section]] = Settings
+    path_fields: ClassVar[tuple[str, ...]] = ("folder",)
+    own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")
+
+    def __init__(self, settings: Section) -> None:
+        assert isinstance(settings, Settings)
+        self.settings = settings
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """The rows of the split; None where `data` names none (or a fraction)."""
+        value = getattr(data, split)
+        if isinstance(value, float | int) or (value is None and split not in self.own_splits):
+            return None
+        folder = pair_folder(self.settings, reading)
+        with naming(f"data.{split}"):
+            stems = value if isinstance(value, list) else [value or _own_stem(folder, split)]
+            pairs = [_pair(folder, stem) for stem in stems]
+            return read_pairs(pairs, self.settings, data.max_rows, reading)
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """A file of sources, with its targets where they lie beside it, or a table."""
+        directions = {name: getattr(self.settings, name) for name in Directions.model_fields}
+        return Parallel(ParallelSettings(**directions)).read_file(path, data, reading)
+
+
+SOURCE = Tatoeba
+
+
+def pair_folder(settings: Settings, reading: Reading) -> Path:
+    """The folder with the pair's files: as given, or unpacked into the cache. Raises InputError."""
+    if settings.folder is None:
+        if settings.pair is None:
+            raise InputError("data.pair: name a language pair such as eng-spa, or its data.folder", "data.pair")
+        return _fetched(settings.pair, settings.address.replace("{pair}", settings.pair), reading)
+    path = Path(settings.folder)
+    if path.is_dir():
+        return path
+    if not path.is_file():
+        raise InputError(f"data.folder: {path} is neither a folder nor an archive; check the path", "data.folder")
+    with naming("data.folder"):
+        return _unpacked(lambda: path, fingerprint("tatoeba", file_fingerprint(path)), reading)
+
+
+def _fetched(pair: str, address: str, reading: Reading) -> Path:
+    downloads = reading.cache / "downloads"
+    by_hand, fetched = downloads / f"{pair}.tar", downloads / f"{fingerprint(address)}.tar"
+    name = fingerprint("tatoeba", address)
+
+    def bring() -> Path:
+        if by_hand.is_file() or fetched.is_file():
+            return by_hand if by_hand.is_file() else fetched
+        if reading.offline:
+            raise archive.Unreachable("the network may not be used")
+        archive.fetch(address, fetched, reading.report)
+        return fetched
+
+    try:
+        with naming("data.pair"):
+            folder = _unpacked(bring, name, reading)
+    except archive.Unreachable as problem:
+        raise InputError(
+            f"data.pair: {address} cannot be fetched ({problem}); check the pair and the network, or bring the file and "
+            f"put it into {downloads} as {by_hand.name}, or name it as data.folder",
+            "data.pair",
+        ) from None
+    except InputError:
+        fetched.unlink(missing_ok=True)  # it cannot be used, so the next start fetches it anew
+        raise
+    fetched.unlink(missing_ok=True)  # its files are in the cache now
+    return folder
+
+
+def _unpacked(bring: Callable[[], Path], name: str, reading: Reading) -> Path:
+    """The cache's folder of that name; where it is not there yet, filled from the archive that `bring` gives."""
+
+    def write(folder: Path) -> None:
+        path = bring()
+        found = archive.unpack(path, folder, _FILES, reading.report)
+        if not found:
+            raise InputError(f"{path.name} holds no train.src, dev.src or test.src; it is no pair of the challenge")
+        sizes = {one.name: one.stat().st_size for one in folder.iterdir()}
+        (folder / "facts.json").write_text(json.dumps({"sizes": sizes}))
+
+    def opened(folder: Path) -> Path:
+        read_facts(folder)
+        return folder
+
+    return open_or_write(reading.cache / name, opened, write, reading.report)
+
+
+def _own_stem(folder: Path, split: str) -> str:
+    return "train" if split == "train" else "dev" if _existing(folder, "dev.src") else "test"
+
+
+def _pair(folder: Path, stem: str) -> Pair:
+    source, target = _existing(folder, f"{stem}.src"), _existing(folder, f"{stem}.trg")
+    if source and target:
+        return source, target
+    there = [one for one in _STEMS if _existing(folder, f"{one}.src") and _existing(folder, f"{one}.trg")]
+    raise InputError(
+        f"{folder} has no {stem}.src with {stem}.trg; "
+        + (
+            f"it has {', '.join(there)}"
+            if there
+            else "a pair of the Tatoeba Challenge has train.src, train.trg and test.src, test.trg"
+        )
+    )
+
+
+def _existing(folder: Path, name: str) -> Path | None:
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
