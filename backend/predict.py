@@ -18,7 +18,7 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices
 from backend.models import inspection
-from backend.run import predictions_file
+from backend.run import glue_file, predictions_file
 from backend.run.model_folder import read_note
 from backend.run.preparation import (
     choose_columns,
@@ -100,21 +100,33 @@ def predict(
     task: str | None = None,
     changes: list[str] | None = None,
     report: Report = quiet,
+    glue: Path | None = None,
 ) -> PredictionResult:
-    """Write the predictions for a file, labelled or not. Raises InputError, RunFailed."""
+    """Write the predictions for a file, labelled or not; to `glue` as that benchmark wants them. Raises InputError, RunFailed."""
     started = time.perf_counter()
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"--output: the folder {output.absolute().parent} does not exist; make it first")
-    if output.exists() and output.samefile(data.expanduser()):
-        raise InputError(f"--output: {output} is the file that is read; name another one")
+    _check_output("--output", output, data)
+    if glue is not None:
+        _check_output("--glue", glue, data)
+        _check_output("--glue", glue, output)
     spec = spec_of(target, task, changes or [])
     _, rows, scored, ready = _scored(spec, data, report, labelled=False)
     table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
     predictions_file.write(table, output, documents=documents)
+    if glue is not None:
+        glue_file.write(rows, scored.predictions, glue)
     return PredictionResult(
         output.absolute(), scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds,
         ready - started,
     )  # fmt: skip
+
+
+def _check_output(option: str, output: Path, other: Path) -> None:
+    if not output.absolute().parent.is_dir():
+        raise InputError(f"{option}: the folder {output.absolute().parent} does not exist; make it first")
+    other = other.expanduser()
+    is_same = output.samefile(other) if output.exists() and other.exists() else output.resolve() == other.resolve()
+    if is_same:
+        raise InputError(f"{option}: {output} is the file that is read, or written as well; name another one")
 
 
 def generate(

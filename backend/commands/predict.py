@@ -40,6 +40,12 @@ def _predict_arguments(parser: ArgumentParser) -> None:
         help='a row on the spot, such as \'{"text": "…"}\'; its answer is printed as a line of JSON',
     )
     parser.add_argument("--output", metavar="FILE", type=Path, help="the CSV file to write, with --data")
+    parser.add_argument(
+        "--glue",
+        metavar="FILE",
+        type=Path,
+        help="also write index<TAB>prediction, as GLUE's server wants it, with --data",
+    )
     _target_arguments(parser)
 
 
@@ -79,6 +85,7 @@ def _predict(arguments: Namespace) -> int:
             arguments.task,
             arguments.changes,
             screen.report("predicting"),
+            arguments.glue,
         )
     finally:
         screen.close()

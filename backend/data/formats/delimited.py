@@ -13,13 +13,20 @@ from backend.data.formats.text_file import TextFile
 
 
 class Delimited:
-    """A file with a header. Rows whose number of cells differs from the header's are skipped."""
+    """A file with a header, or without one if its columns' `names` are given.
 
-    def __init__(self, path: Path, options: Options, usual_delimiter: str = ",") -> None:
+    Rows whose number of cells differs from the header's are skipped.
+    """
+
+    def __init__(
+        self, path: Path, options: Options, usual_delimiter: str = ",", names: tuple[str, ...] | None = None
+    ) -> None:
+        self._begins_with_header = names is None
         self.skipped: list[tuple[int, str]] = []
         self._text = TextFile(path, options.encoding)
         self._dialect = dialect.dialect_of(self._text, usual_delimiter, options.delimiter, options.quoting)
-        self._header = next((row for _, row in dialect.cells(self._text, self._dialect)), None)
+        first = next((row for _, row in dialect.cells(self._text, self._dialect)), None)
+        self._header = list(names) if names and first is not None else first
         self._check_header(options)
 
     def schema(self) -> pa.Schema:
@@ -43,13 +50,17 @@ class Delimited:
 
     def _matching_rows(self) -> Iterator[tuple[int, list[str]]]:
         rows = dialect.cells(self._text, self._dialect)
-        _, header = next(rows)
-        width = len(header)
+        if self._begins_with_header:
+            next(rows)
+        width = len(self._header or [])
         for line, row in rows:
             if len(row) == width:
                 yield line, row
             else:
-                self.skipped.append((line, f"{_cells(len(row))} where the header has {width}"))
+                self.skipped.append((line, f"{_cells(len(row))} where {self._expected(width)}"))
+
+    def _expected(self, width: int) -> str:
+        return f"the header has {width}" if self._begins_with_header else f"a row has {width}"
 
     def _piece(self, rows: list[list[str]], lines: list[int], schema: pa.Schema) -> Piece:
         by_name = dict(zip(self._header or [], zip(*rows, strict=True), strict=True))

@@ -1,0 +1,159 @@
+"""Owns the source `glue`: the folders of the GLUE benchmark, whose tab-separated files differ from task to task.
+
+Quotes belong to the text, some files begin with a byte order mark, CoLA's have no header, and test files have no label
+and partly other columns (https://gluebenchmark.com/tasks).
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection, Section
+from backend.data.formats.delimited import Delimited
+from backend.data.formats.detect import format_of
+from backend.data.formats.glue_layouts import LAYOUTS, tasks_of
+from backend.data.formats.reader import Options, Reader
+from backend.data.formats.text_file import TextFile
+from backend.data.paths import data_files
+from backend.data.rows import Rows
+from backend.data.sources.files import Files, naming, read_files
+from backend.data.sources.files import Settings as FileSettings
+from backend.data.sources.source import Reading
+
+_USUAL_NAMES = {"train": "train", "validation": "dev", "test": "test"}
+"""Split → the name of its file without ending."""
+_SUFFIXES = {"", ".tsv", ".txt"}
+_OPTIONS = Options(delimiter="\t", quoting="none")
+
+
+class Settings(Section):
+    """Which task of GLUE, and where its files are."""
+
+    folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": True})]
+    """The task's folder with train.tsv, dev.tsv and test.tsv, or the folder that holds all GLUE tasks."""
+    task: Annotated[
+        Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"], Field(title="GLUE task")
+    ]
+    """Which task's files these are; it decides their columns."""
+
+
+class Glue:
+    """`train` and `validation` are train.tsv and dev.tsv unless named; `test` is read if it is named, such as `test`.
+
+    Names are file names in the folder, with or without `.tsv`; `dev` and `test` of MNLI stand for both of its files.
+    """
+
+    title: ClassVar[str] = "GLUE folder"
+    description: ClassVar[str] = "A task of the GLUE benchmark as its own files: train.tsv, dev.tsv, test.tsv"
+    Settings: ClassVar[type[Section]] = Settings
+    path_fields: ClassVar[tuple[str, ...]] = ("folder",)
+    own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")
+
+    def __init__(self, settings: Section) -> None:
+        assert isinstance(settings, Settings)
+        self.settings = settings
+        self._layout = LAYOUTS[settings.task]
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """All rows of the split; test files may be without labels."""
+        value = getattr(data, split)
+        if isinstance(value, float | int) or (value is None and split not in self.own_splits):
+            return None
+        folder = self._folder()
+        names = [value or _USUAL_NAMES[split]] if not isinstance(value, list) else value
+        with naming(f"data.{split}"):
+            paths = [path for name in names for path in self._files(folder, name)]
+            rows = self._read(paths, data.max_rows, reading)
+            if split != "test":
+                self._check_labelled(rows)
+        return rows
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """The rows of one more file of the task, labelled or not; of a folder those of its test files.
+
+        A table that is no TSV is read as any other.
+        """
+        if path.is_dir():
+            return self._read(self._files(path, "test"), None, reading)
+        if path.suffix.lower() not in _SUFFIXES:
+            return Files(FileSettings()).read_file(path, data, reading)
+        return self._read(data_files(str(path), None), None, reading)
+
+    def _folder(self) -> Path:
+        """The task's own folder, which may be one of several in the given one."""
+        folder = Path(self.settings.folder).expanduser()
+        if not folder.is_dir():
+            raise InputError(f"data.folder: there is no folder {folder}; check the path", "data.folder")
+        if any(folder.glob("*.tsv")):
+            return folder
+        wanted = self._layout.folder.lower()
+        return next((one for one in sorted(folder.iterdir()) if one.is_dir() and one.name.lower() == wanted), folder)
+
+    def _files(self, folder: Path, name: str) -> list[Path]:
+        usual = _USUAL_NAMES.get(name, name)
+        if usual in self._layout.parts:
+            return [path for part in self._layout.parts[usual] for path in data_files(str(folder / part), None)]
+        path = folder / Path(usual).expanduser()
+        return data_files(str(path if path.suffix or path.exists() else path.with_suffix(".tsv")), None)
+
+    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+        names = [self._column_names(path) for path in paths]
+
+        def readers() -> list[Reader]:
+            return [Delimited(path, _OPTIONS, "\t", own) for path, own in zip(paths, names, strict=True)]
+
+        rows = read_files(paths, readers, ("glue", names), max_rows, reading)
+        self._check_labels(rows)
+        return replace(rows, metric_names=self._metric_names(paths))
+
+    def _column_names(self, path: Path) -> tuple[str, ...] | None:
+        """The columns of a file without header, None of one with it. Raises InputError for another task's file."""
+        format_of(path, "tsv")  # refuses what is empty, packed or unreadable
+        first = tuple(TextFile(path).head().partition("\n")[0].rstrip("\r").split("\t"))
+        if self._layout.is_row(first):
+            return self._layout.without_header
+        if not self._layout.has(first):
+            self._refuse(path.name, first)
+        return None
+
+    def _refuse(self, name: str, first: tuple[str, ...]) -> None:
+        task, others = self.settings.task, tasks_of(first)
+        if others:
+            why = f"it is one of {' or '.join(others)}; set data.task to that, or data.folder to the folder of {task}"
+        else:
+            why = f"it lacks the columns {', '.join(self._layout.texts)}; check data.task and data.folder"
+        raise InputError(f"{name} is no file of the GLUE task {task}: {why}", "data.task")
+
+    def _check_labelled(self, rows: Rows) -> None:
+        label = self._layout.label
+        if label not in rows.table.column_names:
+            raise InputError(f"{rows.files[0]} has no labels (column {label!r}); name a file that has, or data.test")
+
+    def _check_labels(self, rows: Rows) -> None:
+        """Raises InputError for a label that the task does not know; RTE's and WNLI's columns, for one, are the same."""
+        layout, label = self._layout, self._layout.label
+        if not layout.labels or label not in rows.table.column_names:
+            return
+        known = pc.is_in(rows.table[label], pa.array([*layout.labels, ""]))
+        strangers = np.flatnonzero(~known.to_numpy())
+        if len(strangers):
+            row, task = int(strangers[0]), self.settings.task
+            raise InputError(
+                f"{rows.place(row)} has the label {rows.table[label][row].as_py()!r}, and the GLUE task {task} knows "
+                f"{', '.join(layout.labels)}; check data.task and data.folder, or correct the row",
+                "data.task",
+            )
+
+    def _metric_names(self, paths: list[Path]) -> tuple[str, ...]:
+        """The metrics of MNLI's two files bear no name (matched) and `_mm` (mismatched)."""
+        names = tuple(self._layout.metric_name(path.name) for path in paths)
+        return names if sorted(names) == ["{metric}", "{metric}_mm"] else ()
+
+
+SOURCE = Glue
