@@ -126,11 +126,11 @@ def read_files(
 
 @contextmanager
 def naming(field: str) -> Iterator[None]:
-    """Puts the spec's key before the sentence of an InputError."""
+    """Puts the spec's key before the sentence of an InputError that names none."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{field}: {error}", field) from None
+        raise error if error.field else InputError(f"{field}: {error}", field) from None
 
 
 def _contents(paths: list[Path], report: Report) -> list[str]:

@@ -1,0 +1,97 @@
+"""Owns the source `conll`: sentences in CoNLL columns, one word a line, as tagging data is usually kept."""
+
+import codecs
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection, Section
+from backend.data.formats.conll import TOKENS, Conll
+from backend.data.formats.detect import format_of
+from backend.data.formats.reader import Options, Reader
+from backend.data.paths import data_files
+from backend.data.rows import Rows
+from backend.data.sources.files import Files, naming, read_files
+from backend.data.sources.files import Settings as FileSettings
+from backend.data.sources.source import Reading
+
+ADVANCED: dict[str, Any] = {"advanced": True}
+_DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
+_TABLES = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".feather"}
+
+
+class Settings(Section):
+    """How the columns are read."""
+
+    delimiter: Annotated[
+        Literal["auto", "tab", "spaces"], Field(title="Columns end at", json_schema_extra=ADVANCED)
+    ] = "auto"
+    """`tab` lets cells hold spaces; `auto` takes tabs where the first line has one."""
+    column_names: Annotated[list[str] | None, Field(title="Column names", json_schema_extra=ADVANCED)] = None
+    """A name for every column of the files, one of them `tokens`; empty takes words first and tags last."""
+    encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED)] = "auto"
+    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `latin-1`."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, encoding: str) -> str:
+        if encoding != "auto":
+            try:
+                codecs.lookup(encoding)
+            except LookupError:
+                raise ValueError("it is no encoding; write auto, utf-8, latin-1, cp1252, utf-16 …") from None
+        return encoding
+
+    @field_validator("column_names")
+    @classmethod
+    def _name_the_words(cls, names: list[str] | None) -> list[str] | None:
+        if names is not None and (TOKENS not in names or len(set(names)) < len(names)):
+            raise ValueError("name every column once and the one with the words tokens")
+        return names
+
+
+class Sentences:
+    """Rows are sentences: `tokens`, `tags` and the columns between as lists; -DOCSTART- and comments are no words."""
+
+    title: ClassVar[str] = "CoNLL columns"
+    description: ClassVar[str] = "Sentences with one word a line: the word first, its tag last, a blank line between"
+    Settings: ClassVar[type[Section]] = Settings
+    path_fields: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
+
+    def __init__(self, settings: Section) -> None:
+        assert isinstance(settings, Settings)
+        self.settings = settings
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """All sentences of the split; None where `data` names no files for it."""
+        value = getattr(data, split)
+        if value is None or isinstance(value, float | int):
+            return None
+        with naming(f"data.{split}"):
+            return self._read(data_files(value, None), data.max_rows, reading)
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """The sentences of one more file, tagged or not; a table is known by its extension."""
+        if path.suffix.lower() in _TABLES:
+            return Files(FileSettings()).read_file(path, data, reading)
+        return self._read(data_files(str(path), None), None, reading)
+
+    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+        settings = self.settings
+        for path in paths:
+            format_of(path, encoding=settings.encoding)  # refuses what is empty, packed or no text
+        options = Options(_DELIMITERS[settings.delimiter], settings.encoding, max_rows=max_rows)
+        names = tuple(settings.column_names or ())
+
+        def readers() -> list[Reader]:
+            return [Conll(path, options, names) for path in paths]
+
+        try:
+            return read_files(paths, readers, ("conll", settings.model_dump(mode="json")), max_rows, reading)
+        except OSError as error:
+            raise InputError(f"{error.filename} cannot be read: {error.strerror}; check its permissions") from None
+
+
+SOURCE = Sentences
