@@ -1,0 +1,318 @@
+"""Owns token classification: a tag for every word of a sentence, and the entities that tags in a scheme make up."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.spec import Section
+from backend.contract.spec.training import ADVANCED
+from backend.data.rows import Rows
+from backend.tasks import _tagging
+from backend.tasks._entities import Scheme
+from backend.tasks._entity_scores import scores
+from backend.tasks._sentences import Tags, mismatch, read_tags, tags_of, words_of
+from backend.tasks._word_windows import NO_WORD, Tokens, tokens_of, windows, word_tokenizer
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks, key_of
+
+_Written = Literal["same", "BIO", "IOB1", "IOBES", "BILOU"]
+
+
+class Settings(Section):
+    """The `task` section of token classification."""
+
+    type: Annotated[Literal["token_classification"], Field(title="Task")] = "token_classification"
+    """Always `token_classification`."""
+    max_length: Annotated[
+        int | None, Field(title="Longest sentence", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+    ] = None
+    """Longer sentences are seen through windows of this many tokens; empty takes the model's own limit."""
+    label_all_tokens: Annotated[bool, Field(title="Learn from every token", json_schema_extra=ADVANCED)] = False
+    """The later tokens of a word are learnt too, B-PER going on as I-PER; else the first token stands for its word."""
+    window: Annotated[bool, Field(title="Windows over long sentences", json_schema_extra=ADVANCED)] = True
+    """A word is predicted from the window with most around it; without windows, what lies beyond is lost and counted."""
+    stride: Annotated[
+        int | None, Field(title="Overlap of windows", ge=0, json_schema_extra={**ADVANCED, "unit": "tokens"})
+    ] = None
+    """By how many tokens two windows overlap at most; empty takes a quarter of their room."""
+    scheme: Annotated[Literal["auto", "BIO", "IOB1", "IOBES", "BILOU", "none"], Field(title="Scheme of the tags")] = (
+        "auto"
+    )
+    """How tags mark where entities begin and end; `none` takes every tag by itself, as parts of speech are."""
+    learned_scheme: Annotated[_Written, Field(title="Scheme to learn", json_schema_extra=ADVANCED)] = "same"
+    """Tags are turned into this scheme for training, and predictions back into their own."""
+    written_scheme: Annotated[_Written, Field(title="Scheme of predictions.conll", json_schema_extra=ADVANCED)] = "same"
+    """The scheme of the tags in that file."""
+    faulty_tags: Annotated[Literal["repair", "refuse"], Field(title="Tags against the scheme")] = "repair"
+    """`repair` reads the entities as conlleval does and writes them properly; `refuse` names the row and ends."""
+    mismatched_rows: Annotated[
+        Literal["refuse", "skip"], Field(title="More or fewer tags than words", json_schema_extra=ADVANCED)
+    ] = "refuse"
+    """`refuse` names the row and ends; `skip` leaves such rows out and lists them."""
+    strict_entities: Annotated[bool, Field(title="Strict entities", json_schema_extra=ADVANCED)] = False
+    """Counts an entity only where its tags follow the scheme (seqeval's strict mode); else as conlleval counts."""
+
+    @model_validator(mode="after")
+    def _windows_move_on(self) -> "Settings":
+        if self.max_length is not None and self.stride is not None and self.stride >= self.max_length:
+            raise ValueError(f"stride {self.stride} must be less than max_length {self.max_length}")
+        return self
+
+
+class TokenClassification:
+    """A tag per word; see `backend.tasks.task.Task` for the protocol."""
+
+    title: ClassVar[str] = "Token classification"
+    description: ClassVar[str] = "Tags every word of a sentence: names of people and places, parts of speech, slots."
+    head: Head = Head.TOKEN_CLASSIFICATION
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column(
+            "tokens", "Words", "The words of the sentence: a list, or text split at white space.",
+            usual_names=["tokens", "words", "sentence", "text", "token", "word", "utterance", "query"],
+        ),
+        Column(
+            "tags", "Tags", "One tag for every word, as a list or apart by spaces.", needed_to_predict=False,
+            usual_names=["tags", "ner_tags", "slot", "slots", "labels", "label", "ner", "entities", "tag", "pos_tags", "pos", "chunk_tags", "upos"],
+        ),
+    )  # fmt: skip
+    metrics: ClassVar[tuple[str, ...]] = ("loss", "f1", "precision", "recall", "accuracy")
+    default_metric: ClassVar[str] = "f1"
+    evaluates_by: Literal["outputs", "generate"] = "outputs"
+    draws: ClassVar[bool] = False
+    defaults: ClassVar[dict[str, Any]] = {
+        "training": {"epochs": 3, "batch_size": 8, "learning_rate": 5e-5, "weight_decay": 0.0},
+        "evaluation": {"best_metric": "f1"},
+    }
+    Settings: ClassVar[type[Section]] = Settings
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @property
+    def split_by(self) -> SplitBy:
+        """A sentence has many labels, so no share of one can be kept."""
+        return "random"
+
+    def label_column(self, columns: Columns) -> str | None:
+        """There is no single label per row."""
+        return None
+
+    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        """Sentences without words and, where tags are needed, without tags.
+
+        Raises InputError for another number of tags than words, unless such rows are to be skipped.
+        """
+        found: list[tuple[int, str]] = []
+        tags = columns.get("tags")
+        column = rows.table[tags] if tags in rows.table.column_names else None
+        for chunk in in_chunks(len(rows)):
+            words = words_of(rows.table[columns["tokens"]], chunk)
+            tagged = tags_of(column, chunk) if column is not None else [None] * len(chunk)
+            for row, one, its_tags in zip(chunk, words, tagged, strict=True):
+                reason = self._fault(rows, row, one, its_tags, labelled)
+                if reason:
+                    found.append((row, reason))
+        return found
+
+    def _fault(self, rows: Rows, row: int, words: list[str], tags: list[str] | None, labelled: bool) -> str:
+        if not words:
+            return "no words"
+        if tags is None:
+            return ""
+        unequal = mismatch(words, tags)
+        if unequal and self.settings.mismatched_rows == "refuse":
+            raise InputError(
+                f"data.columns.tags: {rows.place(row)} has {unequal}; correct the row, or leave such rows out with "
+                "task.mismatched_rows: skip",
+                "data.columns.tags",
+            )
+        if unequal or not labelled:
+            return unequal
+        return "no tags" if not tags else "a word without tag" if "" in tags else ""
+
+    def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
+        """The tags to learn, sorted, and their scheme. Raises InputError where they do not go together."""
+        tags = read_tags(rows, columns["tokens"], columns["tags"])
+        if not tags.names:
+            raise InputError(
+                f"data.columns.tags: no row has tags in the column {columns['tags']!r}; choose another column",
+                "data.columns.tags",
+            )
+        scheme = _tagging.scheme_of(self.settings.scheme, tags, rows)
+        wanted = self.settings.learned_scheme
+        learned = scheme if wanted == "same" or scheme == "none" else wanted
+        spelled = _tagging.spelled(tags, scheme, learned)
+        labels = sorted(spelled.used())
+        if len(labels) < 2:
+            raise InputError(
+                f"data.columns.tags: every word has the tag {labels[0]!r}; there is nothing to learn, so choose another "
+                "column or more data",
+                "data.columns.tags",
+            )
+        facts: Facts = {
+            "labels": list(model_labels) if set(labels) <= set(model_labels) else labels,
+            "scheme": scheme,
+            "learned": learned,
+            "outside": _tagging.outside(spelled),
+        }
+        return facts | {"notes": self._notes(rows, tags, scheme, "train")}
+
+    def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
+        """What the names of a model's labels tell."""
+        scheme = _tagging.scheme_of_labels(labels)
+        outside = "O" if "O" in labels else labels[0] if labels else "O"
+        return {"labels": list(labels), "scheme": scheme, "learned": scheme, "outside": outside}
+
+    def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
+        """Raises InputError where none of the tags is known; tags that only some rows have can merely not be predicted."""
+        if columns.get("tags") not in rows.table.column_names:
+            return
+        tags = read_tags(rows, columns["tokens"], columns["tags"])
+        scheme = _tagging.scheme_of(self.settings.scheme, tags, rows, facts["scheme"])
+        spelled = _tagging.spelled(tags, scheme, facts["learned"])
+        found = spelled.used() - {facts["outside"]}
+        unknown = sorted(found - set(facts["labels"]))
+        if unknown and len(unknown) == len(found):
+            raise InputError(
+                f"{key_of(split)}: none of its tags ({_listed(unknown)}) is among those of the training data "
+                f"({_listed(facts['labels'])}); choose another file, or set task.scheme",
+                key_of(split),
+            )
+        notes = self._notes(rows, tags, scheme, split)
+        if unknown:
+            words = int(np.isin(spelled.ids, [spelled.names.index(one) for one in unknown]).sum())
+            notes.append(
+                f"{key_of(split)}: {words} words have tags that the training data lacks ({_listed(unknown)}); "
+                "they cannot be predicted and count as errors"
+            )
+        if notes:
+            facts["notes"] = [*facts.get("notes", []), *notes]
+
+    def _notes(self, rows: Rows, tags: Tags, scheme: Scheme, split: str) -> list[str]:
+        """How many tags were repaired. Raises InputError where that is refused."""
+        offending = _tagging.offending(tags, scheme)
+        if not len(offending):
+            return []
+        first = f"the first is {tags.names[tags.ids[offending[0]]]!r} in {rows.place(tags.row_of(offending[0]))}"
+        if self.settings.faulty_tags == "refuse":
+            raise InputError(
+                f"{key_of(split)}: {len(offending)} tags do not follow {scheme}; {first}; correct them, or set "
+                "task.faulty_tags: repair",
+                key_of(split),
+            )
+        return [f"{key_of(split)}: {len(offending)} tags did not follow {scheme} and were repaired; {first}"]
+
+    def head_facts(self, facts: Facts) -> HeadFacts:
+        """A head with these tags."""
+        return HeadFacts(self.head, tuple(facts["labels"]))
+
+    def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
+        """One feature per sentence or window. `word` says which word a token predicts, -1 where it predicts none."""
+        tokenizer = word_tokenizer(tokenizer)
+        tags = read_tags(rows, columns["tokens"], columns.get("tags"))
+        labels, later = _tagging.label_ids(
+            tags, _tagging.scheme_of(self.settings.scheme, tags, rows, facts["scheme"]), facts
+        )
+        starts = tags.starts
+        for chunk in in_chunks(len(rows)):
+            tokens = tokens_of(tokenizer, words_of(rows.table[columns["tokens"]], chunk))
+            batch = self._features(tokens, labels, later, starts[chunk.start : chunk.stop], facts["max_length"])
+            rows_of = pa.array(batch.pop("row") + chunk.start, pa.int32())
+            yield pa.RecordBatch.from_pydict({"row": rows_of, **batch})
+
+    def _features(
+        self, tokens: Tokens, labels: np.ndarray, later: np.ndarray, starts: np.ndarray, longest: int
+    ) -> dict[str, Any]:
+        """Columns of the features; `labels` and `later` are (words,), for the first and the other tokens of a word."""
+        rows, parts, positions, owned = self._cut(tokens, longest)
+        lengths = np.fromiter(map(len, positions), np.int64, len(positions))
+        taken, mine = np.concatenate(positions), np.concatenate(owned)
+        words = tokens.words[taken]
+        within = words + np.repeat(starts[rows], lengths)  # special tokens are masked below
+        opens = mine & tokens.opens_word[taken]
+        known = np.where(opens, labels[np.where(opens, within, 0)], IGNORE)
+        if self.settings.label_all_tokens:
+            goes_on = mine & (words != NO_WORD) & ~opens
+            known = np.where(goes_on, later[np.where(goes_on, within, 0)], known)
+        lists: dict[str, tuple[np.ndarray, type[np.generic]]] = {
+            "input_ids": (tokens.ids[taken], np.int32),
+            "labels": (known, np.int32),
+            "word": (np.where(opens, words, NO_WORD), np.int32),
+        }
+        if tokens.types is not None:
+            lists["token_type_ids"] = (tokens.types[taken], np.int8)
+        ends = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+        columns = {
+            name: pa.ListArray.from_arrays(ends, pa.array(values.astype(kind)))
+            for name, (values, kind) in lists.items()
+        }
+        return {"row": rows, "part": pa.array(parts, pa.int32()), **columns}
+
+    def _cut(self, tokens: Tokens, longest: int) -> tuple[np.ndarray, list[int], list[np.ndarray], list[np.ndarray]]:
+        """Row, part, positions among all tokens and owned tokens of every feature."""
+        rows, parts, positions, owned = [], [], [], []
+        opens, begin = tokens.opens_word, 0
+        for row, length in enumerate(tokens.lengths.tolist()):
+            own = slice(begin, begin + length)
+            cut = windows(tokens.words[own], opens[own], longest, self.settings.stride, not self.settings.window)
+            for part, window in enumerate(cut):
+                rows.append(row)
+                parts.append(part)
+                positions.append(window.positions + begin)
+                owned.append(window.owned)
+            begin += length
+        return np.array(rows, np.int64), parts, positions, owned
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+        """Nothing changes by epoch."""
+        return arrays
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """Nothing is written."""
+        return GenerationSettings()
+
+    def decode(
+        self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
+    ) -> Predictions:
+        """The likeliest tag of every word, in the scheme of the rows; words without a token are outside and counted."""
+        tags = read_tags(rows, columns["tokens"], columns.get("tags"))
+        scheme = _tagging.scheme_of(self.settings.scheme, tags, rows, facts["scheme"])
+        guess, lost = _tagging.guessed(outputs["logits"], features, tags, facts)
+        predicted = guess if scheme == facts["learned"] else _tagging.spelled(guess, facts["learned"], scheme)
+        actual = _tagging.spelled(tags, scheme, scheme)
+        table = {
+            "prediction": pa.array(predicted.joined(), pa.string()),
+            "actual": pa.array(actual.joined(), pa.string()),
+            "lost_words": pa.array(lost),
+        }
+        wanted = self.settings.written_scheme
+        if wanted != "same":
+            predicted, actual = (_tagging.spelled(one, scheme, wanted) for one in (predicted, actual))
+        words = (one for chunk in in_chunks(len(rows)) for one in words_of(rows.table[columns["tokens"]], chunk))
+        return Predictions(
+            pa.table(table),
+            {"loss": _tagging.losses(outputs["logits"], features, len(rows))},
+            {"predictions.conll": _tagging.conll(words, predicted, actual)},
+        )
+
+    def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
+        """Accuracy per word, and precision, recall and F1 of entities, altogether and per type, as seqeval has them.
+
+        Without a scheme the three are those of the tags, averaged over them.
+        """
+        found = scores(predictions.table, facts["scheme"], self.settings.strict_entities)
+        total, count = predictions.total("loss")
+        return {"loss": total / count, **found} if count and found else found
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+TASK = TokenClassification
