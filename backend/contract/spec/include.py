@@ -9,7 +9,7 @@ from backend.contract.resources import resource
 
 KEY = "include"
 PRESET = "preset:"
-_NAMES_OF_SPLITS = ("hub", "demo")
+_NAMES_OF_SPLITS = ("hub", "demo", "tatoeba")
 """Sources whose splits are no paths."""
 Read = Callable[[Path], dict[str, Any]]
 
@@ -69,9 +69,11 @@ def _from(folder: Path, values: dict[str, Any], source: str) -> dict[str, Any]:
             key: _if_there(value, folder) if key in ("name_or_path", "tokenizer") else value
             for key, value in model.items()
         }
-    if isinstance(data := values.get("data"), dict) and source not in _NAMES_OF_SPLITS:
+    if isinstance(data := values.get("data"), dict):
+        paths = () if source in _NAMES_OF_SPLITS else ("train", "validation", "test")
+        names = ("train", "validation", "test") if source in _NAMES_OF_SPLITS else ()
         changed["data"] = {
-            key: _absolute(value, folder) if key in ("train", "validation", "test") else _if_there(value, folder)
+            key: _absolute(value, folder) if key in paths else value if key in names else _if_there(value, folder)
             for key, value in data.items()
         }
     return changed
