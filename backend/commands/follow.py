@@ -12,6 +12,9 @@ from backend.contract.run_folder import RunFolder
 
 LOOK_SECONDS = 0.1
 
+MOST_METRICS = 12
+"""Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
+
 
 @dataclass
 class Outcome:
@@ -178,9 +181,12 @@ def _tell_in_words(outcome: Outcome) -> None:
 
 
 def in_words(metrics: dict[str, float | None]) -> str:
-    """Metrics for a line: `accuracy 0.872, loss 0.31`; the loss comes last."""
+    """Metrics for a line: `accuracy 0.872, loss 0.31`; the loss comes last. Of very many the variants are left out."""
     names = sorted(metrics, key=lambda name: name == "loss")
-    return ", ".join(f"{name} {number(metrics[name])}" for name in names)
+    if len(names) > MOST_METRICS:
+        names = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
+    more = f", and {len(metrics) - len(names)} more" if len(names) < len(metrics) else ""
+    return ", ".join(f"{name} {number(metrics[name])}" for name in names) + more
 
 
 def number(value: float | None) -> str:

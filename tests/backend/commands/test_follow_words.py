@@ -1,0 +1,13 @@
+"""Many metrics still make a line that a person reads."""
+
+from backend.commands.follow import in_words
+
+
+def test_variants_of_very_many_metrics_are_counted_and_not_told():
+    metrics: dict[str, float | None] = {"loss": 0.3, "f1": 0.5, "accuracy": 0.9}
+    metrics |= {f"f1_{number}": 0.1 for number in range(20)}
+    assert in_words(metrics) == "f1 0.5, accuracy 0.9, loss 0.3, and 20 more"
+
+
+def test_few_metrics_are_all_told():
+    assert in_words({"loss": 0.3, "f1": 0.5, "f1_macro": 0.4}) == "f1 0.5, f1_macro 0.4, loss 0.3"
