@@ -79,6 +79,10 @@ def test_every_preset_is_part_of_a_valid_spec(tmp_path: Path, path: Path):
     merged = values(data={"train": "train.csv", "validation": 0.1})
     for section, own in fragment.items():
         merged[section] = {**merged.get(section, {}), **own}
+    source = registry.find("source", merged["data"].get("source", "files"), "data.source")
+    for name, field in source.Settings.model_fields.items():
+        if field.is_required():  # where the data lies is for a person to say
+            merged["data"].setdefault(name, str(tmp_path))
     assert resolve(merged, tmp_path).task["type"] == fragment["task"]["type"]
 
 
