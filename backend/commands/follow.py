@@ -140,7 +140,8 @@ class Follower:
             case events.PredictionsWritten():
                 self._keep(event)
                 if event.split != "validation":
-                    self._screen.line(f"{event.split}: {in_words(event.metrics)}; {self._folder.path / event.csv}")
+                    measured = in_words(event.metrics) or "no labels to measure by"
+                    self._screen.line(f"{event.split}: {measured}; {self._folder.path / event.csv}")
             case events.RunFinished():
                 self._finished = event
             case _:
