@@ -122,15 +122,13 @@ def _as_text(value: Any) -> str:
 
 
 def _offsets(value: Any) -> list[int | None]:
-    if isinstance(value, str):
-        value = _decoded(value) if value.strip().startswith("[") else value.strip() or None
-    found: list[int | None] = []
-    for one in _listed(value):
-        try:
-            found.append(None if one is None or int(float(one)) < 0 else int(float(one)))
-        except (TypeError, ValueError):
-            raise Unreadable(f"the answer offset {one!r}, which is no number") from None
-    return found
+    try:
+        if isinstance(value, str):
+            value = json.loads(value) if value.strip() else None
+        numbers = [None if one is None else int(float(one)) for one in _listed(value)]
+    except (TypeError, ValueError):
+        raise Unreadable(f"the answer offset {value!r}, which is no number") from None
+    return [None if number is None or number < 0 else number for number in numbers]
 
 
 def _decoded(cell: str) -> Any:

@@ -53,6 +53,8 @@ class Squad:
     def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
         def readers() -> list[Reader]:
             decoded = [_decoded(path, name) for path, name in zip(paths, shown_names(paths), strict=True)]
+            if not any(question for file in decoded for question in _rows(file)):
+                raise InputError(f"{', '.join(shown_names(paths))} holds no question; give a file with questions")
             version_2 = any(map(_is_version_2, decoded))
             return [
                 _Questions(file, path.stat().st_size, version_2, max_rows)

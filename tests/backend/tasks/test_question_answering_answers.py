@@ -1,0 +1,131 @@
+"""Every form in which answers come, and what becomes of those that are not where they are said to be."""
+
+import json
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.tasks.question_answering import QuestionAnswering, Settings
+from tests.backend.tasks.questions import COLUMNS, answer_text, bert, features_of, rows_of
+
+CONTEXT = "Ines Varga opened it in 1908. In 1908 it had one arch."
+SECOND = CONTEXT.rindex("1908")
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return bert()
+
+
+def row(answers: object, **more: object) -> dict:
+    return {"question": "When?", "context": CONTEXT, "answers": answers, **more}
+
+
+def start_of(tokenizer, answers: object, **more: object) -> int:
+    """The first character of what is trained."""
+    columns = {**COLUMNS, **({"answer_start": "answer_start"} if more else {})}
+    rows = rows_of([row(answers, **more)])
+    task = QuestionAnswering(Settings())
+    facts = {**task.fit(rows, columns), "max_length": 384}
+    (batch,) = task.encode(rows, columns, tokenizer, facts)
+    assert CONTEXT[batch["offset_start"][0].as_py()[batch["start_positions"][0].as_py()] :][:4] == "1908"
+    return batch["offset_start"][0].as_py()[batch["start_positions"][0].as_py()]
+
+
+SQUAD = {"text": ["1908"], "answer_start": [SECOND]}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        SQUAD,
+        json.dumps(SQUAD),
+        str(SQUAD),
+        [{"text": "1908", "answer_start": SECOND}],
+        json.dumps([{"text": "1908", "answer_start": SECOND}]),
+        {"text": "1908", "answer_start": SECOND},
+    ],
+    ids=["struct", "JSON text", "Python text", "list of structs", "JSON list", "one answer"],
+)
+def test_answers_with_offsets_are_read_in_every_form(tokenizer, answers):
+    assert start_of(tokenizer, answers) == SECOND
+
+
+@pytest.mark.parametrize("offset", [SECOND, str(SECOND), float(SECOND), [SECOND], f"[{SECOND}]"])
+def test_offset_stands_in_a_column_of_its_own(tokenizer, offset):
+    assert start_of(tokenizer, "1908", answer_start=offset) == SECOND
+
+
+@pytest.mark.parametrize("answers", ["1908", ["1908"], 1908, 1908.0])
+def test_answer_without_offset_is_its_first_occurrence(tokenizer, answers):
+    assert start_of(tokenizer, answers) == CONTEXT.index("1908")
+
+
+def test_plain_answer_may_look_like_json():
+    rows = rows_of([{"question": "Which?", "context": "see note [1] there", "answers": "[1]"}])
+    task = QuestionAnswering(Settings())
+    assert task.unusable(rows, COLUMNS, labelled=True) == []
+
+
+def test_answer_elsewhere_is_moved_to_its_nearest_occurrence_and_said(tokenizer):
+    rows = rows_of([row({"text": ["1908"], "answer_start": [SECOND + 3]})])
+    features = features_of(tokenizer, rows)
+    assert features["offset_start"][0].as_py()[features["start_positions"][0].as_py()] == SECOND
+    (note,) = QuestionAnswering(Settings()).fit(rows, COLUMNS)["notes"]
+    assert note.startswith("In 1 training rows the answer is not at its offset")
+    assert "questions.json:1" in note
+
+
+def test_answer_that_occurs_nowhere_is_listed():
+    rows = rows_of([row(SQUAD), row({"text": ["1909"], "answer_start": [3]})])
+    found = QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True)
+    assert found == [(1, "an answer that does not occur in the context")]
+
+
+def test_misplaced_answer_is_left_out_where_that_is_asked_for():
+    rows = rows_of([row(SQUAD), row({"text": ["1908"], "answer_start": [3]})])
+    found = QuestionAnswering(Settings(misplaced_answers="skip")).unusable(rows, COLUMNS, labelled=True)
+    assert found == [(1, "an answer that is not at its offset")]
+
+
+def test_misplaced_answer_is_trained_as_none_where_that_is_asked_for(tokenizer):
+    rows = rows_of([row(SQUAD), row({"text": ["1909"], "answer_start": [3]})])
+    settings = {"misplaced_answers": "no_answer"}
+    assert QuestionAnswering(Settings(**settings)).unusable(rows, COLUMNS, labelled=True) == []
+    features = features_of(tokenizer, rows, **settings)
+    assert answer_text(features, 0, CONTEXT) == "1908"
+    assert features["start_positions"][1].as_py() == features["null_index"][1].as_py()
+
+
+def test_row_without_question_context_or_answers_is_listed():
+    rows = rows_of([row(SQUAD), {**row(SQUAD), "question": " "}, {**row(SQUAD), "context": ""}, row(None)])
+    found = QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True)
+    assert found == [(1, "no question"), (2, "no context"), (3, "no answers")]
+
+
+def test_answers_that_are_none_are_told_from_answers_that_nobody_knows():
+    rows = rows_of([row(SQUAD), row({"text": [], "answer_start": []})])
+    task = QuestionAnswering(Settings())
+    assert task.unusable(rows, COLUMNS, labelled=True) == []
+    assert task.fit(rows, COLUMNS)["version_2_with_negative"]
+
+
+def test_questions_without_answer_are_listed_where_the_settings_rule_them_out():
+    rows = rows_of([row(SQUAD), row({"text": [], "answer_start": []})])
+    task = QuestionAnswering(Settings(version_2_with_negative=False))
+    ((number, reason),) = task.unusable(rows, COLUMNS, labelled=True)
+    assert number == 1
+    assert "version_2_with_negative" in reason
+
+
+def test_cell_of_another_kind_is_listed_with_its_reason():
+    rows = rows_of([row({"text": ["1908"], "answer_start": ["here"]})])
+    ((_, reason),) = QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True)
+    assert reason == "the answer offset ['here'], which is no number"
+
+
+def test_empty_cells_of_a_table_without_any_answer_are_unknown_answers():
+    rows = rows_of([row(""), row(" ")])
+    assert QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True) == []
+    with pytest.raises(InputError, match="the column 'answers' holds no answer"):
+        QuestionAnswering(Settings()).fit(rows, COLUMNS)
