@@ -3,7 +3,7 @@
 `spans_row` and `spans_length` of a feature say, run by run, which rows its tokens come from.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,9 @@ def _lists(values: np.ndarray, offsets: np.ndarray) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values))
 
 
-def features_of_rows(rows: list[int], lists: Mapping[str, list[list[int]]], **more: pa.Array) -> pa.RecordBatch:
+def features_of_rows(
+    rows: list[int], lists: Mapping[str, Sequence[Sequence[int] | np.ndarray]], **more: pa.Array
+) -> pa.RecordBatch:
     """One feature for each of these rows, whose tokens are all its own; `more` are further columns."""
     arrays: dict[str, pa.Array] = {name: pa.array(values, pa.list_(pa.int32())) for name, values in lists.items()}
     spans = {

@@ -1,22 +1,42 @@
-"""Owns causal language modelling: the next token of running text or of one example per row."""
+"""Owns causal language modelling: the next token of running text, of examples, or of answers to prompts."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
-from backend.contract.heads import Head, HeadFacts
+from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
+from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, owners, starts, tokens_of
+from backend.tasks._conversations import (
+    Message,
+    Template,
+    answered,
+    chats,
+    check_template,
+    instructions,
+    written_tokens,
+)
+from backend.tasks._fitting import fitted
+from backend.tasks._language import language_scores, loss_table, texts
+from backend.tasks._packing import packed
+from backend.tasks._text_scores import METRICS, Kind, signatures, text_scores
+from backend.tasks._texts import is_blank, reasons
 from backend.tasks._writing import WritingSettings, generation_settings
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+
+ANSWERS = ("instructions", "chat")
+"""Kinds of rows that are prompts with answers."""
+SCORES: tuple[Kind, ...] = ("exact_match", "bleu", "chrf", "rouge")
+SIGNATURES = "signatures.json"
+_TEACHER_FORCED = ("loss", "perplexity", "accuracy")
 
 
 class Settings(WritingSettings):
@@ -24,38 +44,69 @@ class Settings(WritingSettings):
 
     type: Annotated[Literal["causal_lm"], Field(title="Task")] = "causal_lm"
     """Always `causal_lm`."""
-    rows: Annotated[Literal["blocks", "examples"], Field(title="A row is")] = "blocks"
-    """`blocks` joins all rows to one text and cuts it into blocks of equal length; `examples` keeps each row by itself."""
+    rows: Annotated[Literal["blocks", "examples", "instructions", "chat"], Field(title="A row is")] = "blocks"
+    """`blocks` joins all rows to one text and cuts it into blocks of equal length; `examples` keeps each row by itself;
+    `instructions` are prompts with responses; `chat` is a list of messages."""
     max_length: Annotated[
         int | None, Field(title="Block length", ge=2, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = 256
-    """Tokens of a block, or the most tokens of an example; empty takes the model's own limit."""
+    """Tokens of a block, or the most tokens of an example; empty takes the model's own limit. A prompt that is too long
+    loses its beginning, an answer its end."""
     separator: Annotated[
         Literal["auto", "none", "newline", "end_of_text"], Field(title="Between rows", json_schema_extra=ADVANCED)
     ] = "auto"
     """What stands between two rows of a block; `auto` is a line break in running text, else the end-of-text token."""
     append_end: Annotated[bool, Field(title="End of text after examples", json_schema_extra=ADVANCED)] = True
-    """Examples end with the end-of-text token, so that the model learns to stop."""
+    """Examples and answers end with the end-of-text token, so that the model learns to stop."""
+    loss_on: Annotated[Literal["answer", "all"], Field(title="Learn from", json_schema_extra=ADVANCED)] = "answer"
+    """Of instructions and chats: the answers alone (in a chat all of the assistant's), or prompts too."""
+    template: Annotated[str, Field(title="Chat template", min_length=1, json_schema_extra=ADVANCED)] = "auto"
+    """How prompts and answers become one text: `auto` is the tokenizer's own template, or where it has none a plain one
+    (`User: …`, `Assistant: …`); or a Jinja template of `messages`. The predictions' `source_text` shows what came of it."""
+    generate: Annotated[bool, Field(title="Write answers")] = False
+    """Of instructions and chats: evaluations let the model write and compare with the response; slower."""
+    packing: Annotated[bool, Field(title="Packing", json_schema_extra=ADVANCED)] = False
+    """Trains on several examples in one feature, none seeing another: less padding, and fewer, fuller steps."""
+
+    @field_validator("template")
+    @classmethod
+    def _is_a_template(cls, template: str) -> str:
+        return template if template == "auto" else check_template(template)
+
+    @field_validator("generate")
+    @classmethod
+    def _there_is_an_answer(cls, generate: bool, info: ValidationInfo) -> bool:
+        if generate and info.data.get("rows") not in ANSWERS:
+            raise ValueError("answers are written to instructions and chats; set task.rows to one of them")
+        return generate
+
+    @field_validator("packing")
+    @classmethod
+    def _is_not_packed(cls, packing: bool, info: ValidationInfo) -> bool:
+        if packing and info.data.get("rows") == "blocks":
+            raise ValueError("blocks are full as they are; leave it off, or set task.rows to examples")
+        return packing
 
 
 class CausalLm:
     """The next token; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Language model"
-    description: ClassVar[str] = "Continues text: trains on running text, or on one example per row."
+    description: ClassVar[str] = "Continues text or answers: trains on running text, examples, instructions or chats."
     head: Head = Head.CAUSAL_LM
     columns: ClassVar[tuple[Column, ...]] = (
-        Column(
-            "text",
-            "Text",
-            "The text to learn from.",
-            usual_names=["text", "content", "body", "story", "sentence", "document"],
-        ),
-    )
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "perplexity", "accuracy")
+        Column("text", "Text", "The text to learn from.", usual_names=["text", "content", "body", "story", "sentence", "document"], when={"rows": ["blocks", "examples"]}),
+        Column("prompt", "Prompt", "What the model is asked.", usual_names=["prompt", "instruction", "question", "query"], when={"rows": ["instructions"]}),
+        Column("input", "Input", "What the prompt is about; stands below it.", required=False, usual_names=["input", "context"], when={"rows": ["instructions"]}),
+        Column("system", "System", "What the model is told before.", required=False, usual_names=["system", "system_prompt"], when={"rows": ["instructions"]}),
+        Column("response", "Response", "What the model is to answer.", needed_to_predict=False, usual_names=["response", "output", "completion", "answer", "chosen"], when={"rows": ["instructions"]}),
+        Column("messages", "Messages", "A list of messages, each with role and content.", usual_names=["messages", "conversations", "conversation", "chat", "dialog"], when={"rows": ["chat"]}),
+    )  # fmt: skip
+    metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in SCORES for name in METRICS[kind]))
     default_metric: ClassVar[str] = "perplexity"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     draws: ClassVar[bool] = False
+    trains_apart: bool = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 1, "batch_size": 8, "learning_rate": 5e-5, "warmup": 0.03},
         "evaluation": {"best_metric": "loss"},
@@ -64,6 +115,11 @@ class CausalLm:
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
+        self.trains_apart = settings.packing
+        if settings.generate:
+            self.evaluates_by = "generate"
+        else:
+            self.metrics = _TEACHER_FORCED
 
     @property
     def split_by(self) -> SplitBy:
@@ -75,15 +131,27 @@ class CausalLm:
         return None
 
     def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
-        """Rows without text, except the empty lines of running text, which belong to it."""
-        if self.settings.rows == "blocks" and rows.continuous:
+        """Rows without text, except the empty lines of running text; without prompt, or response where it is needed."""
+        kind = self.settings.rows
+        if kind == "blocks" and rows.continuous:
             return []
-        empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(rows.table[columns["text"]].cast(pa.string())), ""), True)
-        return [(row, "no text") for row in np.flatnonzero(empty.to_numpy()).tolist()]
+        if kind == "chat":
+            return self._unusable_chats(rows, columns, labelled)
+        needed = ["text"] if kind != "instructions" else ["response", "prompt"] if labelled else ["prompt"]
+        return reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
+
+    def _unusable_chats(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+        found = []
+        for row, messages in enumerate(chats(rows, columns, range(len(rows)))):
+            if isinstance(messages, str):
+                found.append((row, messages))
+            elif labelled and not any(one["role"] == "assistant" for one in messages):
+                found.append((row, "no answer of the assistant"))
+        return found
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
-        if not any(text.strip() for text in _texts(rows, columns, range(len(rows)))):
+        if "text" in columns and not any(text.strip() for text in texts(rows, columns["text"])):
             raise InputError(
                 f"data.columns.text: the column {columns['text']!r} holds no text; choose another column",
                 "data.columns.text",
@@ -102,42 +170,54 @@ class CausalLm:
         return HeadFacts(self.head)
 
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
-        """Blocks or examples. `spans_row` and `spans_length` say, run by run, which row a feature's tokens come from."""
+        """Blocks, or one feature per row, whose `prompt_length` is what comes before the (last) answer."""
+        length = facts["max_length"]
+        if self.settings.rows in ANSWERS:
+            return self._encode_answers(rows, columns, tokenizer, length)
         if self.settings.rows == "examples":
-            return self._encode_examples(rows, columns, tokenizer, facts["max_length"])
-        return self._encode_blocks(rows, columns, tokenizer, facts["max_length"])
+            return self._encode_examples(rows, columns, tokenizer, length)
+        # A single token would have no target.
+        found = blocks((self._tokens(rows, columns, tokenizer, chunk) for chunk in in_chunks(len(rows))), length, 2)
+        return (batch.append_column("labels", batch["input_ids"]) for batch in found)
+
+    def _encode_answers(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
+        settings, template = self.settings, Template(self.settings.template, tokenizer)
+        room = settings.max_new_tokens if settings.generate else None
+        for chunk in in_chunks(len(rows)):
+            conversations = self._conversations(rows, columns, chunk)
+            places = [rows.place(row) for row in chunk]
+            found = [
+                fitted(tokens, length, answered=answered(messages), room=room, on_all=settings.loss_on == "all")
+                for messages, tokens in zip(
+                    conversations,
+                    written_tokens(conversations, places, template, tokenizer, append_end=settings.append_end),
+                    strict=True,
+                )
+            ]
+            lists = {"input_ids": [one.ids for one in found], "labels": [one.labels for one in found]}
+            prompt_length = pa.array([one.prompt_length for one in found], pa.int32())
+            yield features_of_rows(list(chunk), lists, prompt_length=prompt_length)
+
+    def _conversations(self, rows: Rows, columns: Columns, chunk: range) -> list[list[Message]]:
+        if self.settings.rows == "instructions":
+            return instructions(rows, columns, chunk)
+        return [[] if isinstance(one, str) else one for one in chats(rows, columns, chunk)]
 
     def _encode_examples(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
         end = [tokenizer.eos_token_id] if self.settings.append_end and tokenizer.eos_token_id is not None else []
         for chunk in in_chunks(len(rows)):
-            encoded = tokenizer(_texts(rows, columns, chunk), return_attention_mask=False)["input_ids"]
+            encoded = tokenizer(texts(rows, columns["text"], chunk), return_attention_mask=False)["input_ids"]
             ids = [(one if one[-1:] == end else [*one, *end])[:length] for one in encoded]
-            kept = [
-                (row, one) for row, one in zip(chunk, ids, strict=True) if one
-            ]  # a text of unknown signs has no token
-            rows_of, ids = [row for row, _ in kept], [one for _, one in kept]
-            yield _features(ids, rows_of, [[row] for row in rows_of], [[len(one)] for one in ids])
+            # A text of unknown signs has no token.
+            kept = {row: one for row, one in zip(chunk, ids, strict=True) if one}
+            lists = {"input_ids": list(kept.values()), "labels": list(kept.values())}
+            yield features_of_rows(list(kept), lists)
 
-    def _encode_blocks(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
+    def _tokens(self, rows: Rows, columns: Columns, tokenizer: Any, chunk: range) -> Tokens:
         after, tail = self._separator(rows, tokenizer)
-        left_ids, left_rows = np.empty(0, np.int32), np.empty(0, np.int32)
-        for chunk in in_chunks(len(rows)):
-            texts = [text + after for text in _texts(rows, columns, chunk)]
-            encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
-            encoded = [one + tail for one in encoded]
-            lengths = [len(one) for one in encoded]
-            left_ids = np.concatenate(
-                [left_ids, np.fromiter((i for one in encoded for i in one), np.int32, sum(lengths))]
-            )
-            left_rows = np.concatenate(
-                [left_rows, np.repeat(np.arange(chunk.start, chunk.stop, dtype=np.int32), lengths)]
-            )
-            whole = len(left_ids) // length * length
-            if whole:
-                yield _blocks(left_ids[:whole], left_rows[:whole], length)
-                left_ids, left_rows = left_ids[whole:], left_rows[whole:]
-        if len(left_ids) > 1:  # the short last block is kept; a single token would have no target
-            yield _blocks(left_ids, left_rows, len(left_ids))
+        found = [text + after for text in texts(rows, columns["text"], chunk)]
+        encoded = tokenizer(found, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        return tokens_of(chunk.start, [one + tail for one in encoded])
 
     def _separator(self, rows: Rows, tokenizer: Any) -> tuple[str, list[int]]:
         """Text put after every row before tokenising, and token ids put after it."""
@@ -148,6 +228,10 @@ class CausalLm:
             return "\n", []
         end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
         return ("", [end]) if kind == "end_of_text" and end is not None else ("", [])
+
+    def for_training(self, features: Iterator[pa.RecordBatch], facts: Facts) -> Iterator[pa.RecordBatch]:
+        """Several examples in one feature."""
+        return packed(features, facts["max_length"])
 
     def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
         """Nothing changes by epoch."""
@@ -160,85 +244,53 @@ class CausalLm:
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
-        """Per row the summed loss of its tokens, and the text of the likeliest token at each of them (teacher forcing)."""
-        ids, owners, is_target = _flat_targets(features)
-        ids, owners = ids[is_target], owners[is_target]
+        """Per row the mean loss of its targets; what the model wrote, else the likeliest token at each target."""
+        owner, labels = owners(features), flat(features["labels"])
+        is_target = labels != IGNORE
+        is_target[starts(features["labels"])] = False  # nothing stands before a feature's first token
+        owner, labels = owner[is_target], labels[is_target]
         token_loss = np.concatenate([*outputs["token_loss"], np.empty(0, np.float32)])[is_target].astype(np.float64)
         guess = np.concatenate([*outputs["token_prediction"], np.empty(0, np.int32)])[is_target]
-        loss = np.bincount(owners, token_loss, len(rows))
-        tokens = np.bincount(owners, minlength=len(rows))
-        # Features keep the rows' order, so the tokens of one row stand together, across blocks too.
-        predicted = [part.tolist() for part in np.split(guess, np.cumsum(tokens)[:-1])]
-        correct = np.bincount(owners, guess == ids, len(rows))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            mean = np.where(tokens > 0, loss / tokens, np.nan)
-            perplexity = np.exp(mean)
+        count = len(rows)
+        loss, tokens = np.bincount(owner, token_loss, count), np.bincount(owner, minlength=count)
+        correct = np.bincount(owner, guess == labels, count)
+        writes = self.evaluates_by == "generate"
+        ids = [part.tolist() for part in (outputs["generated"] if writes else by_row(guess, owner, count))]
+        said = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        answers = self.settings.rows in ANSWERS
         table = {
-            "prediction": pa.array(tokenizer.batch_decode(predicted, skip_special_tokens=True), pa.string()),
-            "actual": pa.array(_texts(rows, columns, range(len(rows))), pa.string()),
-            "loss": pa.array(mean, from_pandas=True),
-            "tokens": pa.array(tokens),
-            "perplexity": pa.array(perplexity, from_pandas=True),
+            "prediction": pa.array([text.strip() for text in said] if answers else said, pa.string()),
+            "actual": pa.array(self._actual(rows, columns), pa.string()),
+            **loss_table(loss, tokens),
         }
-        return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)})
+        if answers:
+            table["source_text"] = pa.array(_prompts(features, tokenizer), pa.string())
+        known = [text for text in table["actual"].to_pylist() if text is not None]
+        documents = {SIGNATURES: signatures(known, SCORES)} if writes and known else {}
+        return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)}, documents)
+
+    def _actual(self, rows: Rows, columns: Columns) -> list[str | None]:
+        every = range(len(rows))
+        if self.settings.rows not in ANSWERS:
+            return [*texts(rows, columns["text"])]
+        return [one[-1]["content"] if answered(one) else None for one in self._conversations(rows, columns, every)]
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Mean loss over all tokens, its exponential, and the share of tokens that were the likeliest."""
-        total, count = predictions.total("loss")
-        if not count:
-            return {}
-        loss = total / count
-        correct, _ = predictions.total("accuracy")
-        return {"loss": loss, "perplexity": float(np.exp(min(loss, 700.0))), "accuracy": correct / count}
+        """Mean loss over all targets, its exponential, the share of them that were the likeliest; scores of written text."""
+        scores = language_scores(predictions)
+        if self.evaluates_by != "generate":
+            return scores
+        known = predictions.table.filter(predictions.table["actual"].is_valid())
+        if known.num_rows == 0:
+            return scores
+        return scores | text_scores(known["prediction"].to_pylist(), known["actual"].to_pylist(), SCORES)
 
 
-def _texts(rows: Rows, columns: Columns, chunk: range) -> list[str]:
-    column = rows.table[columns["text"]].slice(chunk.start, len(chunk))
-    return pc.fill_null(column.cast(pa.string()), "").to_pylist()
-
-
-def _flat_targets(features: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(tokens,) each, over all features: ids, the row each token comes from, and whether it is a target."""
-    ids, starts = _flat(features["input_ids"])
-    owners, _ = _flat(features["spans_row"])
-    lengths, _ = _flat(features["spans_length"])
-    is_target = np.ones(len(ids), dtype=bool)
-    is_target[starts] = False  # nothing stands before a feature's first token to predict it from
-    return ids, np.repeat(owners, lengths), is_target
-
-
-def _flat(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """All values of a list column, and where each list starts (lists are never empty)."""
-    lengths = pc.list_value_length(column).to_numpy()
-    values = pc.list_flatten(column).to_numpy()
-    return values, np.cumsum(lengths) - lengths
-
-
-def _blocks(ids: np.ndarray, owners: np.ndarray, length: int) -> pa.RecordBatch:
-    blocks, block_owners = ids.reshape(-1, length), owners.reshape(-1, length)
-    spans = [_runs(one) for one in block_owners]
-    first = block_owners[:, 0].tolist()
-    return _features(list(blocks), first, [rows for rows, _ in spans], [lengths for _, lengths in spans])
-
-
-def _runs(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    starts = np.flatnonzero(np.diff(owners, prepend=owners[0] - 1))
-    return owners[starts], np.diff(np.append(starts, len(owners)))
-
-
-def _features(ids: list[Any], rows: list[int], spans_row: list[Any], spans_length: list[Any]) -> pa.RecordBatch:
-    lists = pa.list_(pa.int32())
-    input_ids = pa.array(ids, lists)
-    return pa.RecordBatch.from_pydict(
-        {
-            "row": pa.array(rows, pa.int32()),
-            "part": pa.array(np.zeros(len(ids), dtype=np.int32)),
-            "input_ids": input_ids,
-            "labels": input_ids,
-            "spans_row": pa.array(spans_row, lists),
-            "spans_length": pa.array(spans_length, lists),
-        }
-    )
+def _prompts(features: pa.Table, tokenizer: Any) -> list[str]:
+    """What the model got before it answered, special tokens and all."""
+    lengths = features["prompt_length"].to_pylist()
+    ids = [one[:length] for one, length in zip(features["input_ids"].to_pylist(), lengths, strict=True)]
+    return tokenizer.batch_decode(ids)
 
 
 TASK = CausalLm

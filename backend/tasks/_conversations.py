@@ -1,0 +1,223 @@
+"""Owns prompts and answers: messages from rows, written out by a chat template, as tokens that know their answer."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.data.rows import Rows
+from backend.tasks._language import texts
+from backend.tasks.task import Columns
+
+Message = dict[str, str]
+"""`role` (system, user, assistant …) and `content`."""
+
+PLAIN = (
+    "{% for message in messages %}"
+    "{% if message.role == 'system' %}{{ message.content }}\n\n"
+    "{% elif message.role == 'assistant' %}Assistant: {{ message.content }}{{ eos_token }}\n"
+    "{% else %}User: {{ message.content }}\n"
+    "{% endif %}{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
+)
+"""The template of a tokenizer that has none of its own."""
+_MARKS_OF_ANSWERS = re.compile(r"{%-?\s*(end)?generation\s*-?%}")
+"""A tag that transformers adds to Jinja."""
+_ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
+
+
+def instructions(rows: Rows, columns: Columns, chunk: range) -> list[list[Message]]:
+    """Prompt (with its input below), and where they are known what the system says before and the response."""
+    cells = {
+        role: texts(rows, columns[role], chunk)
+        for role in ("system", "prompt", "input", "response")
+        if role in columns and columns[role] in rows.table.column_names
+    }
+    return [
+        _instruction(dict(zip(cells, values, strict=True)))
+        for values in zip(*cells.values(), strict=True)
+    ]  # fmt: skip
+
+
+def _instruction(cells: dict[str, str]) -> list[Message]:
+    asked = "\n\n".join(part for part in (cells["prompt"], cells.get("input", "")) if part.strip())
+    said = {"system": cells.get("system", ""), "user": asked, "assistant": cells.get("response", "")}
+    return [{"role": role, "content": content} for role, content in said.items() if content.strip()]
+
+
+def chats(rows: Rows, columns: Columns, chunk: range) -> list[list[Message] | str]:
+    """The messages of each row, or why a cell holds none."""
+    return [messages_of(cell) for cell in rows.table[columns["messages"]].slice(chunk.start, len(chunk)).to_pylist()]
+
+
+def messages_of(cell: Any) -> list[Message] | str:
+    """The messages of a cell: a list, or JSON of one, of `{role, content}` or `{from, value}`; else what is wrong."""
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell) if cell.strip() else []
+        except ValueError:
+            return "messages that are no JSON list"
+    if not isinstance(cell, list) or not cell:
+        return "no messages"
+    found = [_message(one) for one in cell]
+    return "a message without role and content" if None in found else [one for one in found if one is not None]
+
+
+def _message(one: Any) -> Message | None:
+    if not isinstance(one, dict):
+        return None
+    role, content = one.get("role") or one.get("from"), one.get("content", one.get("value"))
+    if not isinstance(role, str) or not isinstance(content, str):
+        return None
+    return {"role": _ROLES.get(role, role), "content": content}
+
+
+def answered(messages: Sequence[Message]) -> bool:
+    """Whether the last word is the assistant's."""
+    return bool(messages) and messages[-1]["role"] == "assistant"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A conversation as text; `answers` are where the assistant speaks, first and past-the-end character."""
+
+    text: str
+    answers: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A conversation as tokens; `turn` (tokens,) counts the answers from 1 and is 0 between them."""
+
+    ids: np.ndarray
+    turn: np.ndarray
+
+
+class Template:
+    """Writes conversations out as the tokenizer's own template, the built-in one, or a person's does."""
+
+    def __init__(self, setting: str, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        own = tokenizer.chat_template if setting == "auto" else setting
+        self.source: Any = own or PLAIN
+        # A template writes the beginning of text itself; the built-in one leaves it to what the tokenizer does.
+        first = tokenizer("")["input_ids"][:1]
+        begins = not own and tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]
+        self._begin = tokenizer.bos_token if begins else ""
+
+    def write(self, messages: list[Message], place: str) -> Written:
+        """All of it; where the last word is not the assistant's, up to where its answer begins.
+
+        Raises InputError naming the row at `place` where the template refuses it, or writes a beginning otherwise than
+        the whole.
+        """
+        text = self._text(messages, place, prompt=not answered(messages))
+        answers = []
+        for number, message in enumerate(messages):
+            if message["role"] == "assistant":
+                before = self._text(messages[:number], place, prompt=True)
+                last = number == len(messages) - 1
+                until = text if last else self._text(messages[: number + 1], place)
+                if not text.startswith(before) or not text.startswith(until):
+                    raise InputError(
+                        f"task.template: it writes the beginning of {place} otherwise when the conversation goes on, so "
+                        "that answers cannot be told from prompts; write another template",
+                        "task.template",
+                    )
+                answers.append((len(before), len(until)))
+        return Written(text, answers)
+
+    def _text(self, messages: list[Message], place: str, *, prompt: bool = False) -> str:
+        from jinja2 import TemplateError  # the catalog reads this module without it
+
+        try:
+            text = self._tokenizer.apply_chat_template(
+                messages, chat_template=self.source, tokenize=False, add_generation_prompt=prompt
+            )
+        except (
+            TemplateError,
+            TypeError,
+            ValueError,
+        ) as error:  # what a template itself raises, and what it stumbles on
+            why = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise InputError(
+                f"task.template: the chat template refuses {place} ({why}); correct the row, or write another template",
+                "task.template",
+            ) from None
+        return self._begin + text
+
+
+def check_template(template: str) -> str:
+    """The template. Raises ValueError where it is no Jinja."""
+    from jinja2 import Environment, TemplateError  # the catalog reads this module without it
+
+    try:
+        Environment(extensions=["jinja2.ext.loopcontrols"]).parse(_MARKS_OF_ANSWERS.sub("", template))
+    except TemplateError as error:
+        raise ValueError(f"it is no Jinja template ({error}); write auto for the tokenizer's own") from None
+    return template
+
+
+def written_tokens(
+    conversations: list[list[Message]], places: list[str], template: Template, tokenizer: Any, *, append_end: bool
+) -> list[Tokens]:
+    """The tokens of every conversation, written out by the template.
+
+    The last answer ends with the end-of-text token if wanted, where the template puts none there.
+    """
+    written = [template.write(*one) for one in zip(conversations, places, strict=True)]
+    end = tokenizer.eos_token_id if append_end else None
+    found = tokens_of(written, tokenizer)
+    if end is None:
+        return found
+    return [
+        _ended(tokens, end) if answered(messages) else tokens
+        for messages, tokens in zip(conversations, found, strict=True)
+    ]  # fmt: skip
+
+
+def _ended(tokens: Tokens, end: int) -> Tokens:
+    last = tokens.turn.max(initial=0)
+    if not last or end in tokens.ids[tokens.turn == last]:
+        return tokens
+    return Tokens(np.append(tokens.ids, np.int32(end)), np.append(tokens.turn, np.int32(last)))
+
+
+def tokens_of(written: list[Written], tokenizer: Any) -> list[Tokens]:
+    """The tokens of every text, none of them across the border of an answer; special tokens are the template's."""
+    given = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
+    if not tokenizer.is_fast:
+        return [_piece_by_piece(one, tokenizer) for one in written]
+    encoded = tokenizer([one.text for one in written], return_offsets_mapping=True, **given)
+    found = []
+    for one, ids, offsets in zip(written, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+        begins, ends = np.array(offsets, dtype=np.int64).reshape(-1, 2).T
+        borders = np.array([border for answer in one.answers for border in answer], dtype=np.int64)
+        crossed = ((begins[:, None] < borders) & (ends[:, None] > borders)).any()
+        # A token across the border would be part prompt, part answer: the prompt alone is tokenised otherwise.
+        found.append(
+            _piece_by_piece(one, tokenizer) if crossed else Tokens(np.array(ids, np.int32), _turns(one, begins))
+        )
+    return found
+
+
+def _turns(one: Written, begins: np.ndarray) -> np.ndarray:
+    turn = np.zeros(len(begins), dtype=np.int32)
+    for number, (start, stop) in enumerate(one.answers, 1):
+        turn[(begins >= start) & (begins < stop)] = number
+    return turn
+
+
+def _piece_by_piece(one: Written, tokenizer: Any) -> Tokens:
+    borders = [0, *(border for answer in one.answers for border in answer), len(one.text)]
+    pieces = [one.text[start:stop] for start, stop in pairwise(borders)]
+    ids = [tokenizer(piece, add_special_tokens=False)["input_ids"] if piece else [] for piece in pieces]
+    turns = [(number + 1) // 2 if number % 2 else 0 for number in range(len(pieces))]
+    return Tokens(
+        np.array([token for piece in ids for token in piece], np.int32),
+        np.repeat(np.array(turns, np.int32), [len(piece) for piece in ids]),
+    )
