@@ -34,6 +34,8 @@ class Loading:
     max_length: int = 0
     """The longest sequence that will come; an error says so before training where positions do not reach."""
     pad_token_id: int | None = None
+    adapter: Section | None = None
+    """Settings of a module of `backend.adapters`; None trains every weight."""
     threads: int | None = None
 
 

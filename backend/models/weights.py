@@ -6,6 +6,9 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from backend.contract.errors import InputError
+from backend.models.adapter_folder import weights_folder
+
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
 BIN, BIN_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 _POINTER = b"version https://git-lfs"
@@ -36,7 +39,11 @@ class Weights:
 
 
 def read_weights(folder: Path) -> Weights:
-    """What the folder holds; safetensors go before `.bin`."""
+    """What the folder holds, or the model whose adapter alone lies there; safetensors go before `.bin`."""
+    try:
+        folder = weights_folder(folder)
+    except InputError as error:
+        return Weights("none", problem=str(error).partition(": ")[2])
     files, problem = _files(folder, SAFETENSORS, SAFETENSORS_INDEX)
     if problem:
         return Weights("broken", problem=problem)

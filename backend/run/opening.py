@@ -22,6 +22,7 @@ from backend.data.rows import Rows
 from backend.engines.engine import Loading
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
+from backend.run import options
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
 from backend.run.preparation import Material, locate_model, make_task, read_material, read_spec
@@ -212,6 +213,7 @@ def _load(
             vocabulary=len(session.tokenizer),
             max_length=max(longest_sequence(one) for one in features.values()),
             pad_token_id=session.pad_token_id,
+            adapter=options.adapter_settings(spec),
             threads=getattr(spec.hardware, "threads", None),
         )
     )

@@ -21,8 +21,6 @@ def adapter_settings(spec: RunSpec) -> Section | None:
     """The adapter's own settings, complete. Raises InputError."""
     if spec.adapter is None:
         return None
-    if True:
-        raise InputError("adapter: there are no adapters yet; leave it out to train every weight", "adapter")
     kind = registry.find("adapter", spec.adapter.get("type", ""), "adapter.type")
     if spec.model.initialise == "from_config":
         raise InputError("adapter: new weights must all be trained; leave the adapter out", "adapter")

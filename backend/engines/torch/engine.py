@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from backend.engines.torch.precision import Precision
 from backend.engines.torch.word_rows import WordRows, word_rows
 from backend.models.positions import longest_sequence
 
+if TYPE_CHECKING:
+    from backend.engines.torch.adapters import Adapter
+
 _PROCESS = 0  # the number of this process among those that train together
 
 
@@ -34,6 +37,7 @@ class TorchEngine:
         self._model: Any = None
         self._optimizer: Optimizer | None = None
         self._words: WordRows | None = None
+        self._adapter: Adapter | None = None
 
     def load(self, loading: Loading) -> Loaded:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
@@ -46,7 +50,13 @@ class TorchEngine:
         self._facts, self._training = loading.head, loading.training
         with memory.shortage_stated():
             self._model, loaded = load_model(loading)
+            if loading.training is not None and loading.adapter is not None:
+                from backend.engines.torch.adapters import Adapter  # PEFT takes a second to import
+
+                self._adapter = Adapter(self._model, loading, loaded)
+                loaded = self._adapter.counted(loaded)
         self._model.eval()
+        self._frozen = state.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
             self._words = word_rows(self._model, self._device, loading.training, loading.head.head)
             self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision)
@@ -118,14 +128,17 @@ class TorchEngine:
 
     def save(self, folder: Path) -> None:
         """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
-        state.save(folder, self._model, self._optimizer, self._precision)
+        state.save(folder, self._model, self._frozen, self._optimizer, self._precision)
 
     def restore(self, folder: Path) -> None:
         """What `save` wrote, to the bit."""
-        state.restore(folder, self._model, self._optimizer, self._precision)
+        state.restore(folder, self._model, self._frozen, self._optimizer, self._precision)
 
     def export(self, folder: Path) -> None:
-        """Config, generation settings and float32 weights in Hugging Face layout, safetensors."""
+        """Config, generation settings and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
+        if self._adapter is not None:
+            self._adapter.export(folder)
+            return
         weights = None
         if self._words is not None:
             weights = {**self._model.state_dict(), self._words.name: self._words.decayed()}

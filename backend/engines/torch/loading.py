@@ -14,6 +14,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.layers import freeze
+from backend.models.adapter_folder import is_alone, weights_folder
 from backend.models.positions import longest_sequence
 
 _LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
@@ -103,7 +104,7 @@ def _from_file(
 ) -> PreTrainedModel:
     model, report = _built(
         lambda attention: _model_class(loading, config).from_pretrained(
-            loading.folder,
+            weights_folder(loading.folder),
             config=config,
             dtype=torch.float32,
             attn_implementation=attention,
@@ -117,6 +118,11 @@ def _from_file(
     parameters = dict(model.named_parameters())
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
+    if is_alone(loading.folder):
+        from backend.engines.torch.adapters import take_stored  # PEFT takes a second to import
+
+        held = take_stored(model, loading.folder)
+        missing, mismatched = missing - held, mismatched - held
     _refuse_other_shapes(model, mismatched, loading.head.head)
     other_labels = _fit_head(model, stored, loading, missing | mismatched)
     account.unused = sorted(report["unexpected_keys"])

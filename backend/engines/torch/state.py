@@ -1,4 +1,4 @@
-"""Owns a checkpoint's files: every weight and the optimizer's state as safetensors, exact to the bit."""
+"""Owns a checkpoint's files: what trains and the optimizer's state as safetensors, exact to the bit."""
 
 import errno
 import json
@@ -16,17 +16,27 @@ from backend.engines.torch.precision import Precision
 WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
 
 
-def save(folder: Path, model: nn.Module, optimizer: Optimizer | None, precision: Precision) -> None:
+def frozen_weights(model: nn.Module) -> frozenset[str]:
+    """Names that no checkpoint needs, because what they name is as the model's file, or the seed, makes it."""
+    named = model.named_parameters(remove_duplicate=False)
+    return frozenset(name for name, parameter in named if not parameter.requires_grad)
+
+
+def save(
+    folder: Path, model: nn.Module, frozen: frozenset[str], optimizer: Optimizer | None, precision: Precision
+) -> None:
     """Write both files into an existing folder. Raises OSError where the disk is full."""
-    _write(folder / WEIGHTS, _weights(model), {"format": "pt"})
+    _write(folder / WEIGHTS, _weights(model, frozen), {"format": "pt"})
     if optimizer is not None:
         _write(folder / OPTIMIZER, optimizer.state(), {"scaler": json.dumps(precision.state())})
 
 
-def restore(folder: Path, model: nn.Module, optimizer: Optimizer | None, precision: Precision) -> None:
+def restore(
+    folder: Path, model: nn.Module, frozen: frozenset[str], optimizer: Optimizer | None, precision: Precision
+) -> None:
     """Take over what `save` wrote. Raises RunFailed where it belongs to another model or is damaged."""
     try:
-        _take_weights(model, load_file(folder / WEIGHTS))
+        _take_weights(model, frozen, load_file(folder / WEIGHTS))
         if optimizer is not None:
             optimizer.restore(load_file(folder / OPTIMIZER))
             with safe_open(folder / OPTIMIZER, framework="pt") as file:
@@ -37,21 +47,22 @@ def restore(folder: Path, model: nn.Module, optimizer: Optimizer | None, precisi
         ) from error
 
 
-def _weights(model: nn.Module) -> dict[str, torch.Tensor]:
+def _weights(model: nn.Module, frozen: frozenset[str]) -> dict[str, torch.Tensor]:
     # Tied weights stand once, under their first name; buffers that the model does not store are made again on loading.
     tensors: dict[str, torch.Tensor] = {}
     seen: set[tuple[int, torch.Size]] = set()
     for name, value in model.state_dict().items():
-        if (key := (value.data_ptr(), value.shape)) not in seen or value.numel() == 0:
+        is_new = (key := (value.data_ptr(), value.shape)) not in seen or value.numel() == 0
+        if name not in frozen and is_new:
             seen.add(key)
             tensors[name] = value.contiguous()
     return tensors
 
 
 @torch.no_grad()
-def _take_weights(model: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
+def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, torch.Tensor]) -> None:
     places = model.state_dict()
-    wanted = _weights(model)
+    wanted = _weights(model, frozen)
     if wrong := [name for name in wanted if name not in tensors or tensors[name].shape != wanted[name].shape]:
         raise RunFailed(
             f"This checkpoint is of another model: {wrong[0]} does not fit; start a new run", "checkpoint_mismatch"

@@ -1,0 +1,95 @@
+"""Owns the settings of LoRA and what can be said of it before a framework is loaded."""
+
+from collections.abc import Mapping
+from math import prod
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from backend.contract.errors import InputError
+from backend.contract.spec import Section
+
+ADVANCED = {"advanced": True}
+_EXAMPLES = 8
+
+
+class Settings(Section):
+    """Low-rank adaptation: each chosen matrix learns a difference of low rank; the model's own weights stay."""
+
+    type: Annotated[Literal["lora"], Field(title="Type")] = "lora"
+    """The kind of adapter."""
+    rank: Annotated[int, Field(title="Rank", ge=1, le=4096)] = 8
+    """Columns of the two small matrices; more can learn more and need more memory."""
+    alpha: Annotated[float, Field(title="Alpha", gt=0)] = 16.0
+    """The difference is multiplied by alpha divided by rank."""
+    dropout: Annotated[float, Field(title="Dropout", ge=0, lt=1)] = 0.0
+    """Dropout before the small matrices."""
+    targets: Annotated[Literal["auto", "all-linear"] | list[str], Field(title="Matrices")] = "auto"
+    """`auto` takes those that are usual for the architecture, `all-linear` every one but the head's; or a list of
+    names, for example `[query, value]`."""
+    dora: Annotated[bool, Field(title="DoRA", json_schema_extra=ADVANCED)] = False
+    """Learns direction and size of the difference apart (Liu et al. 2024)."""
+    rslora: Annotated[bool, Field(title="Rank-stabilised", json_schema_extra=ADVANCED)] = False
+    """Divides alpha by the root of the rank instead (Kalajdzievski 2023)."""
+    bias: Annotated[Literal["none", "all", "lora_only"], Field(title="Train biases", json_schema_extra=ADVANCED)] = (
+        "none"
+    )
+    """Which biases of the model are trained too."""
+    saved: Annotated[Literal["merged", "adapter"], Field(title="Save as")] = "merged"
+    """`merged` leaves a whole model that loads everywhere; `adapter` only the small matrices and new heads, which
+    need the model that they belong to."""
+
+
+class Lora:
+    """LoRA (Hu et al. 2021) through PEFT."""
+
+    title = "LoRA"
+    description = "Trains small matrices beside the model's own, which need far less memory."
+    Settings = Settings
+
+    @staticmethod
+    def check(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> None:
+        """Raises InputError where a target is no matrix of the file."""
+        names = sorted({part for name in _matrices(shapes) for part in [name.split(".")[-1]]})
+        for target in settings.targets if isinstance(settings.targets, list) else ():
+            if not any(_meant(name, target) for name in _matrices(shapes)):
+                raise InputError(
+                    f"adapter.targets: no matrix of this model is called {target!r}; there are for example "
+                    f"{', '.join(names[:_EXAMPLES])}",
+                    "adapter.targets",
+                )
+
+    @staticmethod
+    def trained(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
+        """Rank times both sides of every matrix that is meant; heads not yet made are not counted."""
+        chosen = [shape for name, shape in _matrices(shapes).items() if _is_chosen(settings, name, model_type)]
+        sides = sum(settings.rank * (shape[0] + prod(shape[1:])) for shape in chosen)
+        return sides + (sum(shape[0] for shape in chosen) if settings.dora else 0)
+
+
+_USUAL = {
+    "query", "value", "q", "v", "c_attn", "q_proj", "v_proj", "query_key_value", "query_proj", "value_proj", "q_lin",
+    "v_lin", "in_proj", "qkv_proj", "Wqkv",
+}  # fmt: skip
+
+
+def _matrices(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Name of the module → shape, for what is no embedding."""
+    return {
+        name.removesuffix(".weight"): shape
+        for name, shape in shapes.items()
+        if len(shape) >= 2 and name.endswith(".weight") and "emb" not in name
+    }
+
+
+def _meant(name: str, target: str) -> bool:
+    return name == target or name.endswith(f".{target}")
+
+
+def _is_chosen(settings: Settings, name: str, model_type: str) -> bool:
+    if isinstance(settings.targets, list):
+        return any(_meant(name, target) for target in settings.targets)
+    return settings.targets == "all-linear" or name.rsplit(".", 1)[-1] in _USUAL
+
+
+ADAPTER: Any = Lora

@@ -1,0 +1,259 @@
+"""Owns LoRA in PyTorch: PEFT's layers inside the model, what trains beside them, and both ways to leave with it."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from warnings import catch_warnings, filterwarnings
+
+import torch
+from peft import LoraConfig, PeftModel, TaskType, get_peft_model, get_peft_model_state_dict
+from peft.tuners.tuners_utils import BaseTunerLayer
+from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
+from safetensors.torch import load_file, save_file
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.heads import Head
+from backend.engines.adapter_weights import draw_normal, draw_uniform
+from backend.engines.engine import Loaded, Loading
+from backend.models.adapter_folder import WEIGHTS
+
+_PREFIX, _FIELD, _EXAMPLES = "base_model.model.", "adapter.targets", 8
+_LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
+_TASKS = {
+    Head.SEQUENCE_CLASSIFICATION: TaskType.SEQ_CLS,
+    Head.SEQUENCE_REGRESSION: TaskType.SEQ_CLS,
+    Head.TOKEN_CLASSIFICATION: TaskType.TOKEN_CLS,
+    Head.QUESTION_ANSWERING: TaskType.QUESTION_ANS,
+    Head.CAUSAL_LM: TaskType.CAUSAL_LM,
+    Head.SEQ2SEQ_LM: TaskType.SEQ_2_SEQ_LM,
+}
+"""How PEFT calls the heads that it has a class for."""
+
+
+class Adapter:
+    """LoRA in place: the model's chosen matrices are replaced by PEFT's layers, new heads train in full."""
+
+    def __init__(self, model: PreTrainedModel, loading: Loading, loaded: Loaded) -> None:
+        assert loading.training is not None
+        self._model, self._loading = model, loading
+        self._settings: Any = loading.adapter
+        self._resized = bool(loaded.resized)
+        targets = _targets(model, self._settings.targets, heads(model, loading.head.head))
+        self._in_full = _trained_in_full(model, loading, loaded)
+        if self._settings.saved == "adapter":
+            self._check_alone()
+        with _old_names():
+            self._peft: Any = get_peft_model(model, self._config(targets))
+        _draw(model, loading.training.seed)
+        for name, parameter in model.named_parameters():
+            if name in self._in_full:
+                parameter.requires_grad_(True)
+
+    def counted(self, loaded: Loaded) -> Loaded:
+        """The account of loading with the parameters that train now."""
+        parameters = list(self._model.parameters())
+        return replace(
+            loaded,
+            parameters=sum(each.numel() for each in parameters),
+            trainable=sum(each.numel() for each in parameters if each.requires_grad),
+        )
+
+    def export(self, folder: Path) -> None:
+        """A whole model in Hugging Face layout, or PEFT's two files with the model's configuration, as the spec says."""
+        if self._settings.saved == "merged":
+            self._model.save_pretrained(folder, state_dict=self.merged())
+            return
+        self._model.config.save_pretrained(folder)
+        config = self._peft.peft_config["default"]
+        saved = replace(
+            config,
+            inference_mode=True,
+            task_type=_TASKS.get(self._loading.head.head),
+            modules_to_save=sorted(self._owners()) or None,
+            base_model_name_or_path=self._loading.model.name_or_path,
+            revision=None if Path(self._loading.model.name_or_path).is_dir() else self._loading.model.revision,
+        )
+        saved.save_pretrained(str(folder))
+        tensors = {name: value.detach().cpu().contiguous() for name, value in self._small().items()}
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+
+    @torch.no_grad()
+    def merged(self) -> dict[str, torch.Tensor]:
+        """The weights under their usual names, with the learnt differences added; the model stays as it is."""
+        layers = {name: part for name, part in self._model.named_modules() if isinstance(part, BaseTunerLayer)}
+        changed = {f"{name}.weight": _merged(layer) for name, layer in layers.items()}
+        plain = {
+            name.replace(".base_layer.", "."): value
+            for name, value in self._model.state_dict().items()
+            if ".lora_" not in name
+        }
+        return plain | changed
+
+    def _small(self) -> dict[str, torch.Tensor]:
+        weights = get_peft_model_state_dict(self._peft, save_embedding_layers=False)
+        parameters = dict(self._model.named_parameters())
+        return weights | {f"{_PREFIX}{name}": parameters[name] for name in self._in_full}
+
+    def _config(self, targets: list[str]) -> LoraConfig:
+        settings, modules = self._settings, dict(self._model.named_modules())
+        return LoraConfig(
+            r=settings.rank,
+            lora_alpha=settings.alpha,
+            lora_dropout=settings.dropout,
+            target_modules=targets,
+            use_dora=settings.dora,
+            use_rslora=settings.rslora,
+            bias=settings.bias,
+            fan_in_fan_out=any(isinstance(modules[name], Conv1D) for name in targets),
+        )
+
+    def _owners(self) -> set[str]:
+        """The modules that hold what trains in full, as PEFT's `modules_to_save` wants them."""
+        tops = set(heads(self._model, self._loading.head.head))
+        return {next((top for top in tops if _inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
+
+    def _check_alone(self) -> None:
+        way_out = "set adapter.saved to merged"
+        if self._resized:
+            raise InputError(f"adapter.saved: added tokens make the model itself larger; {way_out}", "adapter.saved")
+        names = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
+        for owner in self._owners():
+            other = next((name for name in sorted(names - self._in_full) if _inside(name, owner)), None)
+            if other or not owner:
+                raise InputError(
+                    f"adapter.saved: the new weights of this model cannot stand beside an adapter; {way_out}",
+                    "adapter.saved",
+                )
+
+
+@contextmanager
+def _old_names() -> Iterator[None]:
+    # PEFT asks a model by a name that transformers is about to give up.
+    with catch_warnings():
+        filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        yield
+
+
+def heads(model: PreTrainedModel, head: Head) -> list[str]:
+    """The parts on top of the model that a task brings; none for language models, whose output layer is their own."""
+    if head in _LANGUAGE_HEADS:
+        return []
+    words = model.get_input_embeddings()
+    return [
+        name
+        for name, part in model.named_children()
+        if any(True for _ in part.parameters())
+        and not any(isinstance(each, nn.ModuleList) or each is words for each in part.modules())
+    ]
+
+
+def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
+    """Merge an adapter that lies alone in `folder` into the model; gives the parameters that it holds in full.
+
+    Raises RunFailed where it does not fit the model.
+    """
+    tensors = load_file(folder / WEIGHTS)
+    trains = {name: each.requires_grad for name, each in model.named_parameters()}
+    shapes = {name: each.shape for name, each in model.named_parameters()}
+    held = {name.removeprefix(_PREFIX) for name in tensors}
+    try:
+        with _old_names():
+            made = PeftModel.from_pretrained(model, str(folder), ignore_mismatched_sizes=True)
+            made.merge_and_unload()  # type: ignore[operator]
+    except (RuntimeError, ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise RunFailed(
+            f"{folder}: its adapter does not fit the model it names ({reason})", "adapter_mismatch"
+        ) from error
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(trains[name])
+    return {name for name in held if shapes.get(name) == tensors[f"{_PREFIX}{name}"].shape}
+
+
+def _trained_in_full(model: PreTrainedModel, loading: Loading, loaded: Loaded) -> set[str]:
+    """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
+    tops, new = heads(model, loading.head.head), set(loaded.new_weights)
+    names = dict(model.named_parameters())
+    found = {name for name in names if name in new or any(_inside(name, top) for top in tops)}
+    if loaded.resized:
+        words: Any = model.get_input_embeddings()
+        found |= {name for name, each in names.items() if each.ndim == 2 and len(each) == len(words.weight)}
+    return found
+
+
+def _inside(name: str, module: str) -> bool:
+    return name.startswith(f"{module}.")
+
+
+# Which matrices
+
+
+def _targets(model: PreTrainedModel, wanted: str | list[str], tops: list[str]) -> list[str]:
+    """The full names of the modules that get small matrices. Raises InputError for a name that there is not."""
+    modules: dict[str, nn.Module] = {
+        name: part for name, part in model.named_modules() if not any(_inside(f"{name}.", top) for top in tops)
+    }
+    output = model.get_output_embeddings()
+    linear = [name for name, part in modules.items() if isinstance(part, nn.Linear | Conv1D) and part is not output]
+    if wanted == "auto":
+        usual = TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.get(str(model.config.model_type))
+        found = [name for name in linear if usual and _matches(name, usual)]
+        return found or linear
+    if wanted == "all-linear":
+        return linear
+    return sorted({name for target in wanted for name in _named(model, modules, target, linear)})
+
+
+def _named(model: PreTrainedModel, modules: dict[str, nn.Module], target: str, linear: list[str]) -> list[str]:
+    can = (nn.Linear, Conv1D, nn.Embedding, nn.Conv1d, nn.Conv2d)
+    found = [name for name, part in modules.items() if isinstance(part, can) and _matches(name, [target])]
+    if not found:
+        names = sorted({name.rpartition(".")[2] for name in linear})
+        raise InputError(
+            f"{_FIELD}: no matrix of this model is called {target!r}; there are for example {', '.join(names[:_EXAMPLES])}",
+            _FIELD,
+        )
+    output = model.get_output_embeddings()
+    if output is not None and any(
+        modules[name].weight is output.weight and modules[name] is not output for name in found
+    ):
+        raise InputError(f"{_FIELD}: {target!r} shares its weights with the model's output; leave it out", _FIELD)
+    return found
+
+
+def _matches(name: str, wanted: str | list[str]) -> bool:
+    if isinstance(wanted, str):
+        return re.fullmatch(wanted, name) is not None
+    return any(name == one or name.endswith(f".{one}") for one in wanted)
+
+
+# Numbers
+
+
+@torch.no_grad()
+def _draw(model: nn.Module, seed: int) -> None:
+    """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second stays zero."""
+    for name, parameter in model.named_parameters():
+        if ".lora_A." in name:
+            bound = (parameter.numel() // len(parameter)) ** -0.5
+            parameter.copy_(torch.from_numpy(draw_uniform(f"{_PREFIX}{name}", tuple(parameter.shape), bound, seed)))
+        elif ".lora_embedding_B." in name:  # of an embedding the other one is zero, and this one normal
+            parameter.copy_(torch.from_numpy(draw_normal(f"{_PREFIX}{name}", tuple(parameter.shape), seed)))
+
+
+def _merged(layer: Any) -> torch.Tensor:
+    """The layer's weight with its difference; the layer itself is put back to the bit."""
+    weight = layer.get_base_layer().weight
+    original = weight.data
+    weight.data = original.clone()
+    layer.merge()
+    merged, weight.data = weight.data, original
+    layer.merged_adapters.clear()
+    getattr(layer, "_caches", {}).clear()
+    return merged

@@ -1,0 +1,60 @@
+"""Owns what a folder with an adapter alone says of the model that it belongs to (PEFT's adapter_config.json)."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.contract.errors import InputError
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_WHOLE = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+_FIELD = "model.name_or_path"
+
+
+@dataclass(frozen=True)
+class Base:
+    """The model that an adapter needs: a folder or hub id, and of a hub model the revision."""
+
+    name: str
+    revision: str
+
+
+def base_of(folder: Path) -> Base | None:
+    """What the adapter in the folder needs; None where the folder is no adapter's."""
+    try:
+        found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        return Base(str(found["base_model_name_or_path"]), str(found.get("revision") or "main"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def is_alone(folder: Path) -> bool:
+    """Whether the folder holds an adapter and no whole model."""
+    return (folder / CONFIG).is_file() and not any((folder / name).is_file() for name in _WHOLE)
+
+
+def weights_folder(folder: Path) -> Path:
+    """Where a model's own weights are: the folder itself, or that of the model whose adapter lies there.
+
+    Nothing is fetched. Raises InputError where that model is not here.
+    """
+    if not is_alone(folder):
+        return folder
+    base = base_of(folder)
+    if base is None:
+        raise InputError(f"{_FIELD}: {folder / CONFIG} does not name the model that it belongs to", _FIELD)
+    if Path(base.name).is_dir():
+        return Path(base.name)
+    from huggingface_hub import try_to_load_from_cache  # slow to import, and seldom needed
+    from huggingface_hub.utils import HFValidationError
+
+    try:
+        found = try_to_load_from_cache(base.name, "config.json", revision=base.revision)
+    except HFValidationError:
+        found = None
+    if not isinstance(found, str):
+        raise InputError(
+            f"{_FIELD}: {folder} holds an adapter alone, and its model {base.name} is not here; put it back, or fetch it",
+            _FIELD,
+        )
+    return Path(found).parent
