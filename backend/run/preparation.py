@@ -45,7 +45,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     adapter = options.adapter_settings(spec)
     if spec.hardware.processes > 1:
         raise InputError("hardware.processes: this Burnish trains in one process; leave it at 1", "hardware.processes")
-    _check_metric(spec, task, source)
+    _check_metric(spec, task(settings), source)
     return spec.model_copy(
         update={
             "task": settings.model_dump(),
@@ -59,7 +59,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     )
 
 
-def _check_metric(spec: RunSpec, task: type[Task], source: type[Source]) -> None:
+def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
     metric = spec.evaluation.best_metric
     if metric is not None and not is_metric(metric, task.metrics):
         raise InputError(
