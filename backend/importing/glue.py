@@ -22,8 +22,7 @@ def glue_columns(name: str | None) -> dict[str, str] | None:
     if name is None or name.lower() not in _PAIRS:
         return None
     text, pair = _PAIRS[name.lower()]
-    label = {"score": "label"} if name.lower() == "stsb" else {"label": "label"}
-    return {"text": text, **({"text_pair": pair} if pair else {}), **label}
+    return {"text": text, **({"text_pair": pair} if pair else {}), "label": "label"}
 
 
 def hub_data(name: str, configuration: str | None) -> dict[str, Any]:

@@ -72,9 +72,8 @@ def _plugin(config: Foreign, result: Imported) -> None:
     labels, header = data.take("labels_list"), data.take("header", 0)
     if header is None or data.take("file_format", "tsv") == "json":
         header = 0
-    columns = {"text": data.take("text_a_col"), "text_pair": data.take("text_b_col")}
+    columns = {"text": data.take("text_a_col"), "text_pair": data.take("text_b_col"), "label": data.take("label_col")}
     regression = isinstance(labels, list) and len(labels) == 1
-    columns["score" if regression else "label"] = data.take("label_col")
     model = (
         module.take("model_name_or_path")
         or Foreign(module.take("encoder", {})).take("hf_model")

@@ -129,7 +129,7 @@ def test_sts_b_is_a_regression():
     )
     spec = imported(experiment).spec
     assert spec["task"]["type"] == "text_regression"
-    assert spec["data"]["columns"] == {"text": "sentence1", "text_pair": "sentence2", "score": "label"}
+    assert spec["data"]["columns"] == {"text": "sentence1", "text_pair": "sentence2", "label": "label"}
 
 
 def test_weights_from_scratch_are_asked_for():

@@ -73,7 +73,7 @@ def test_a_single_label_is_a_score():
     config = {**PLUGIN, "data": {**PLUGIN["data"], "labels_list": [None]}}
     spec = imported(config).spec
     assert spec["task"]["type"] == "text_regression"
-    assert spec["data"]["columns"] == {"text": "tweet", "score": "mood"}
+    assert spec["data"]["columns"] == {"text": "tweet", "label": "mood"}
 
 
 def test_a_config_without_data_is_refused():

@@ -1,0 +1,150 @@
+"""Measures every task's rows per second, trained and predicted, beside plain transformers: `python tests/benchmarks/task_rates`.
+
+Alternated pairs, each side in a process of its own, with the same model, rows, batch size, learning rate, dtype and
+threads. Training: rows between the first and the last step over their seconds. Prediction: the test rows from text to
+answer, tokenising included, against the pipeline (or, where transformers 5 has none, the loop of its examples) at its
+best batch size. The median of the pairs is what counts.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from material import BATCH, ROOT, Material, made, tasks
+
+
+def main() -> None:
+    """Measure the named tasks, or all; print one line for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tasks", nargs="*", metavar="TASK")
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.side:
+        print(json.dumps(SIDES[arguments.side](arguments.tasks[0], arguments.folder, arguments.threads)))
+        return
+    for task in arguments.tasks or tasks():
+        with tempfile.TemporaryDirectory(prefix="burnish-rates-") as folder:
+            _measure(task, Path(folder), arguments.pairs, arguments.threads)
+
+
+def _measure(task: str, folder: Path, pairs: int, threads: int) -> None:
+    material = made(task, folder)
+    kept = {"spec": material.spec, "train": str(material.train), "test": str(material.test)}
+    (folder / "material.json").write_text(json.dumps(kept), encoding="utf-8")
+    found: dict[str, list[dict]] = {side: [] for side in SIDES}
+    for number in range(pairs):
+        for pair in (("burnish", "trainer"), ("predict", "pipeline")):  # the first run leaves the model that is asked
+            for side in pair if number % 2 == 0 else reversed(pair):
+                found[side].append(_run(side, task, folder, threads))
+    _tell(task, "training", found["burnish"], found["trainer"])
+    if "rate" in found["pipeline"][0]:
+        _tell(task, "prediction", found["predict"], found["pipeline"])
+
+
+def _tell(task: str, what: str, ours: list[dict], theirs: list[dict]) -> None:
+    ratios = [one["rate"] / other["rate"] for one, other in zip(ours, theirs, strict=True)]
+    middle = [statistics.median(one["rate"] for one in side) for side in (ours, theirs)]
+    beside = f", its batch {theirs[0]['batch']}" if "batch" in theirs[0] else f", batch {BATCH}"
+    print(
+        f"{task} {what}: {middle[0]:.0f} against {middle[1]:.0f} rows/s, ratio {statistics.median(ratios):.2f} "
+        f"({min(ratios):.2f} to {max(ratios):.2f}){beside}",
+        flush=True,
+    )
+
+
+def _run(side: str, task: str, folder: Path, threads: int) -> dict:
+    command = [
+        sys.executable,
+        str(Path(__file__).parent),
+        task,
+        "--side",
+        side,
+        "--folder",
+        str(folder),
+        "--threads",
+        str(threads),
+    ]
+    environment = {
+        **os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "BURNISH_CACHE": str(folder / "cache"),
+        "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    ended = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    if ended.returncode:
+        raise SystemExit(f"{task}, {side}: {ended.stderr[-2000:]}")
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def _again(folder: Path) -> Material:
+    kept = json.loads((folder / "material.json").read_text(encoding="utf-8"))
+    return Material(kept["spec"], Path(kept["train"]), Path(kept["test"]))
+
+
+def _burnish(task: str, folder: Path, threads: int) -> dict:
+    from backend.contract.run_folder import RunFolder
+    from backend.contract.spec import file as spec_file
+    from backend.run.preparation import resolve
+    from backend.train import run
+
+    material, number = _again(folder), len(list(folder.glob("run-*")))
+    spec = {**material.spec, "hardware": {**material.spec["hardware"], "threads": threads}}
+    path = folder / f"run-{number}"
+    path.mkdir()
+    target = RunFolder(path)
+    target.spec.write_text(spec_file.dump(resolve(spec, folder).model_dump(mode="json")), encoding="utf-8")
+    if run(target):
+        raise SystemExit(target.events.read_text()[-2000:])
+    events = [json.loads(line) for line in target.events.read_text(encoding="utf-8").splitlines()]
+    steps = [event for event in events if event["event"] == "StepFinished"][1:]
+    return {"rate": sum(step["rows"] for step in steps) / sum(step["seconds"] for step in steps)}
+
+
+def _trainer(task: str, folder: Path, threads: int) -> dict:
+    from plain import train
+
+    return {"rate": train(task, _again(folder), threads)}
+
+
+def _predict(task: str, folder: Path, threads: int) -> dict:
+    """From rows to answers, tokenising included: the features' cache is emptied before."""
+    import shutil
+    from dataclasses import replace
+
+    from backend import predict
+    from backend.run.preparation import choose_columns, make_source, reading, usable
+
+    material = _again(folder)
+    spec = predict.spec_of(str(folder / "run-0"), None, [f"hardware.threads={threads}"])
+    session = predict.open_model(spec).session
+    rows = make_source(spec).read_file(material.test, spec.data, reading())
+    columns = choose_columns(session.task, dict(spec.data.columns), rows, to_predict=True)
+    session = replace(session, columns=columns)
+    rows = usable(session.task, rows, columns, "--data", False)
+    session.score(rows, session.features(rows), 64)  # whatever is done once is done now
+    shutil.rmtree(folder / "cache" / "features")
+    started = time.perf_counter()
+    session.score(rows, session.features(rows), 64)
+    return {"rate": len(rows) / (time.perf_counter() - started)}
+
+
+def _pipeline(task: str, folder: Path, threads: int) -> dict:
+    from plain import is_asked, predict
+
+    if not is_asked(task):
+        return {}
+    rate, batch = predict(task, _again(folder), folder / "run-0" / "model", threads)
+    return {"rate": rate, "batch": batch}
+
+
+SIDES = {"burnish": _burnish, "trainer": _trainer, "predict": _predict, "pipeline": _pipeline}
+
+if __name__ == "__main__":
+    main()
