@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from app.core import schema, wording
+from app.core import parts, schema, wording
 from app.core.draft import Draft, read_draft
 from app.core.overlay import Overlay
 from app.panels.new_run_cards import missing
@@ -156,6 +156,9 @@ class Panel(QWidget):
             self.findings.model_changed()
         elif key == "hardware.engine":
             self.findings.engine_changed()
+        elif (entry := self._entry()) and parts.decides_parts(entry, key):
+            self._set_parts(entry)
+            self.findings.data_changed()
         else:
             self.findings.something_changed()
 
@@ -173,6 +176,10 @@ class Panel(QWidget):
             self.cards.task.show_name(str(self.draft.get("name")))
         self.cards.data.show_draft(self.draft)
         self.findings.data_changed()
+
+    def _set_parts(self, entry: TaskEntry) -> None:
+        parts.forget_unused(entry, self.draft)
+        self.cards.data.set_parts(parts.used_parts(entry, self.draft))
 
     def _on_renamed(self, name: str) -> None:
         self._named = bool(name)
@@ -230,7 +237,7 @@ class Panel(QWidget):
     def _show_other_spec(self) -> None:
         entry = self._entry()
         if entry is not None and self.catalog is not None:
-            self.cards.data.set_task(entry)
+            self._set_parts(entry)
             self.cards.settings.set_task(entry, self.catalog)
         self.cards.show_draft()
         self._show_reason()

@@ -1,5 +1,6 @@
 """Owns the shape of the catalog: what `burnish describe --json` prints and forms are made from."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -19,6 +20,11 @@ class Column(msgspec.Struct, frozen=True):
     """Names under which such a column is often found, best first; used to guess."""
     when: dict[str, list[str]] = {}
     """Settings of the task, and their values, under which the column plays a part; empty always."""
+
+
+def plays_a_part(column: Column, setting: Callable[[str], Any]) -> bool:
+    """Whether a column plays a part under a task's settings, asked for by name."""
+    return all(setting(name) in values for name, values in column.when.items())
 
 
 class TaskEntry(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from backend.contract.catalog import Column
+from backend.contract.catalog import Column, plays_a_part
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
@@ -165,11 +165,7 @@ def encoded(
 
 def used_columns(task: Task) -> tuple[Column, ...]:
     """The columns that play a part under the task's settings."""
-    return tuple(
-        column
-        for column in task.columns
-        if all(getattr(task.settings, name) in values for name, values in column.when.items())
-    )
+    return tuple(column for column in task.columns if plays_a_part(column, lambda name: getattr(task.settings, name)))
 
 
 def key_of(split: str) -> str:

@@ -19,7 +19,7 @@ from app.widgets.number_line import NumberLine
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.row_table import RowTable
 from app.widgets.schema_form import SchemaForm
-from backend.contract.catalog import SourceEntry, TaskEntry
+from backend.contract.catalog import Column, SourceEntry
 from backend.contract.queries import DataPreview
 
 FRACTION, FILE, NONE = "A fraction", "A file", "None"
@@ -98,9 +98,9 @@ class DataCard(Card):
         for widget in (self.source, self._source_caption):
             widget.setVisible(len(sources) > 1)
 
-    def set_task(self, task: TaskEntry) -> None:
-        """Another task, other columns."""
-        self.columns.set_parts(task.columns)
+    def set_parts(self, parts: list[Column]) -> None:
+        """Another task, or another setting of it: other columns."""
+        self.columns.set_parts(parts)
 
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""

@@ -1,6 +1,7 @@
 """Owns what a person has still to choose before a run can be started, as a sentence."""
 
 from app.core.draft import Draft
+from app.core.parts import used_parts
 from backend.contract.catalog import SourceEntry, TaskEntry
 from backend.contract.queries import DataPreview
 
@@ -19,5 +20,5 @@ def in_columns(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> st
     """Which part of the task has no column; empty also while the columns are not known."""
     if preview is None:
         return ""
-    without = [part for part in task.columns if part.required and not draft.get(f"data.columns.{part.name}")]
+    without = [part for part in used_parts(task, draft) if part.required and not draft.get(f"data.columns.{part.name}")]
     return f"Choose the column for: {without[0].title.lower()}." if without else ""
