@@ -125,10 +125,10 @@ class Glue:
     def _refuse(self, name: str, first: tuple[str, ...]) -> None:
         task, others = self.settings.task, tasks_of(first)
         if others:
-            why = f"it is one of {' or '.join(others)}; set data.task to that, or data.folder to the folder of {task}"
+            why = f"it is one of {' or '.join(others)}; set it to that, or data.folder to the folder of {task}"
         else:
-            why = f"it lacks the columns {', '.join(self._layout.texts)}; check data.task and data.folder"
-        raise InputError(f"{name} is no file of the GLUE task {task}: {why}", "data.task")
+            why = f"it lacks the columns {', '.join(self._layout.texts)}; check it and data.folder"
+        raise InputError(f"data.task: {name} is no file of the GLUE task {task}: {why}", "data.task")
 
     def _check_labelled(self, rows: Rows) -> None:
         label = self._layout.label
@@ -145,8 +145,8 @@ class Glue:
         if len(strangers):
             row, task = int(strangers[0]), self.settings.task
             raise InputError(
-                f"{rows.place(row)} has the label {rows.table[label][row].as_py()!r}, and the GLUE task {task} knows "
-                f"{', '.join(layout.labels)}; check data.task and data.folder, or correct the row",
+                f"data.task: {rows.place(row)} has the label {rows.table[label][row].as_py()!r}, and the GLUE task {task} knows "
+                f"{', '.join(layout.labels)}; check it and data.folder, or correct the row",
                 "data.task",
             )
 

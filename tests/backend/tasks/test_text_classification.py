@@ -8,6 +8,7 @@ from transformers import AutoTokenizer
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.data.rows import Rows
+from backend.run.preparation import choose_columns
 from backend.tasks.text_classification import Settings, TextClassification
 
 COLUMNS = {"text": "text", "label": "label"}
@@ -19,7 +20,7 @@ def rows_of(**columns: list) -> Rows:
 
 
 def task(**settings: object) -> TextClassification:
-    return TextClassification(Settings(**settings))
+    return TextClassification(Settings.model_validate(settings))
 
 
 def test_labels_are_sorted_words():
@@ -38,6 +39,59 @@ def test_whole_floats_and_integers_are_the_same_label():
 def test_the_checkpoints_order_is_kept_where_it_names_the_same_labels():
     rows = rows_of(text=["x"] * 2, label=["negative", "positive"])
     assert task().fit(rows, COLUMNS, ("POSITIVE", "NEGATIVE"))["labels"] == ["positive", "negative"]
+
+
+def test_label_order_of_a_folder_of_mnli_is_that_of_the_words():
+    rows = rows_of(text=["x"] * 3, label=["neutral", "entailment", "contradiction"])
+    assert task().fit(rows, COLUMNS)["labels"] == ["contradiction", "entailment", "neutral"]
+
+
+def test_labels_of_a_checkpoint_that_are_not_the_datas_are_ignored_with_a_note():
+    facts = task().fit(rows_of(text=["x"] * 2, label=["0", "1"]), COLUMNS, ("NEGATIVE", "POSITIVE"))
+    assert facts["labels"] == ["0", "1"]
+    assert facts["notes"] == [
+        "the model was trained for other labels (NEGATIVE, POSITIVE); they are ignored, and a new head is made for 0, 1"
+    ]
+
+
+def test_labels_of_a_checkpoint_in_another_case_need_no_note():
+    facts = task().fit(rows_of(text=["x"] * 2, label=["no", "yes"]), COLUMNS, ("YES", "NO"))
+    assert facts["notes"] == []
+
+
+def test_hidden_labels_are_neither_mapped_nor_measured():
+    rows, facts = rows_of(text=["x"] * 2, label=[-1, -1]), {"labels": ["0", "1"], "class_weights": None}
+    task().check(rows, COLUMNS, facts, "test")
+    outputs = {"logits": [np.array([0, 1], np.float32)] * 2}
+    predictions = task().decode(outputs, pa.table({}), rows, COLUMNS, facts, None)
+    assert predictions.table["actual"].to_pylist() == [None, None]
+    assert task().score(predictions, facts) == {}
+
+
+def test_minus_one_can_be_a_label():
+    facts = task().fit(rows_of(text=["x"] * 3, label=[-1, 0, 1]), COLUMNS)
+    assert facts["labels"] == ["-1", "0", "1"]
+
+
+def test_scores_with_fractions_point_to_regression():
+    with pytest.raises(InputError, match="text_regression"):
+        task().fit(rows_of(text=["x"] * 300, label=[number % 30 / 4 for number in range(300)]), COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("names", "pair"),
+    [
+        (["index", "sentence1", "sentence2", "label"], ("sentence1", "sentence2", "label")),
+        (["index", "question", "sentence", "label"], ("question", "sentence", "label")),
+        (["id", "qid1", "qid2", "question1", "question2", "is_duplicate"], ("question1", "question2", "is_duplicate")),
+        (["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"], ("#1 String", "#2 String", "Quality")),
+        (["premise", "hypo", "label"], ("premise", "hypo", "label")),
+        (["sentence", "label"], ("sentence", None, "label")),
+    ],
+)
+def test_columns_of_known_data_sets_are_guessed(names: list[str], pair: tuple[str | None, ...]):
+    chosen = choose_columns(task(), {}, rows_of(**{name: ["x"] for name in names}))
+    assert (chosen["text"], chosen.get("text_pair"), chosen["label"]) == pair
 
 
 def test_balanced_weights_are_rows_over_classes_times_count():
@@ -84,6 +138,13 @@ def test_scores_of_a_known_case():
     assert scores["accuracy"] == 0.5
     assert scores["matthews"] == 0.0
     assert scores["f1"] == scores["f1_macro"] == 0.5
+
+
+def test_f1_and_combined_are_those_of_class_1():
+    # One class for every row, as an untrained head answers: F1 is 2 · 0.75 / 1.75.
+    _, scores = decoded([[0, 1]] * 4, ["yes", "yes", "yes", "no"])
+    assert scores["f1"] == pytest.approx(6 / 7)
+    assert scores["combined"] == pytest.approx((0.75 + 6 / 7) / 2)
 
 
 def test_probabilities_sum_to_one_and_the_loss_is_their_logarithm():
