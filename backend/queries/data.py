@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from backend.contract.catalog import Column
+from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import InputError
 from backend.contract.queries import DataPreview
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
@@ -68,8 +68,8 @@ def _guessed(task: Any, given: dict[str, str | None], there: list[str]) -> tuple
         return {}, {}
     chosen: dict[str, str] = {}
     reasons: dict[str, str] = {}
-    columns: tuple[Column, ...] = registry.find("task", str(name), "task.type").columns
-    for column in columns:
+    kind = registry.find("task", str(name), "task.type")
+    for column in _playing(kind, task if isinstance(task, dict) else {}):
         wanted = given.get(column.name)
         if wanted is None and column.name in given:
             continue  # a person has said that no column plays this part
@@ -78,6 +78,16 @@ def _guessed(task: Any, given: dict[str, str | None], there: list[str]) -> tuple
             chosen[column.name] = found
             reasons[column.name] = "as chosen" if found == wanted else f"{found} is a usual name for it"
     return chosen, reasons
+
+
+def _playing(kind: Any, settings: dict[str, Any]) -> list[Column]:
+    """The task's columns under these settings, as far as they are given: a form is still being filled."""
+    fields = kind.Settings.model_fields
+    return [
+        column
+        for column in kind.columns
+        if plays_a_part(column, lambda name: settings.get(name, fields[name].default))
+    ]  # fmt: skip
 
 
 def _label_counts(table: Any, columns: dict[str, str]) -> dict[str, int]:
