@@ -1,7 +1,7 @@
 """Owns how new weights are drawn: once, in numpy, from the seed and the parameter's Hugging Face name.
 
 Heads, added vocabulary rows and models from scratch all come from here, so that every engine begins with the same
-numbers. The rules are those of transformers' `PreTrainedModel._init_weights` and of its GPT-2 and T5 models.
+numbers. The rules are those of transformers' `_init_weights`, the general one and those of its architectures.
 """
 
 import hashlib
@@ -11,18 +11,33 @@ from typing import Any
 import numpy as np
 
 _DEFAULT_STD = 0.02  # what transformers takes where a configuration names no initialiser
-_PADDED = ("word_embeddings.weight", "embed_tokens.weight")
+_PADDED = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "transformer.embeddings.weight")
 _PADDED_POSITIONS = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet", "longformer"}
+_CENTRED_AT_ZERO = {
+    "gemma", "gemma2", "gemma3_text", "recurrent_gemma", "t5gemma", "vaultgemma", "qwen3_next",
+}  # fmt: skip
+"""Architectures whose normalisation multiplies by 1 + weight."""
+_KNOWN = {
+    "weight", "bias", "q_bias", "v_bias", "gate_up_proj", "down_proj",
+    "q", "k", "v", "o", "r", "r_r_bias", "r_s_bias", "r_w_bias", "seg_embed", "mask_emb",
+}  # fmt: skip
+
+
+def is_known(name: str) -> bool:
+    """Whether there is a rule for a parameter of that name; state-space models have kinds of their own."""
+    return name.rpartition(".")[2] in _KNOWN
 
 
 def draw(name: str, shape: tuple[int, ...], config: dict[str, Any], seed: int) -> np.ndarray:
     """New float32 values of one parameter. Rows do not depend on how many follow, so a longer table begins alike."""
     if len(shape) < 2:
-        return np.full(shape, 1.0 if name.endswith("weight") else 0.0, dtype=np.float32)
-    values = _generator(name, seed).standard_normal(shape, dtype=np.float32)
+        return np.full(shape, _constant(name, config), dtype=np.float32)
+    if name.endswith("position_embeddings.weight") and _has_sinusoids(config):
+        return _sinusoids(shape)
+    values = _standard_normal(shape, name, seed, config.get("initializer_cutoff_factor"))
     values *= np.float32(standard_deviation(name, config))
-    padding = config.get("pad_token_id")
-    if isinstance(padding, int) and 0 <= padding < shape[0] and _has_padding_row(name, config):
+    padding = config.get("pad_index", config.get("pad_token_id"))
+    if isinstance(padding, int) and 0 <= padding < shape[0] and _has_padding_row(name, padding, config):
         values[padding] = 0.0
     return values
 
@@ -31,10 +46,20 @@ def standard_deviation(name: str, config: dict[str, Any]) -> float:
     """The spread that the configuration's own initialiser gives to a matrix of that name."""
     if "initializer_factor" in config and "d_kv" in config:
         return _t5(name, config)
+    if "initializer_cutoff_factor" in config:
+        return _modernbert(name, config)
+    if "embed_init_std" in config and name.endswith("embeddings.weight"):
+        return config["embed_init_std"]
     std = _general(config)
     if config.get("model_type") == "gpt2" and name.endswith("c_proj.weight"):
         return std / math.sqrt(2 * config["n_layer"])  # residual paths, as the GPT-2 paper has it
     return std
+
+
+def _constant(name: str, config: dict[str, Any]) -> float:
+    if not name.endswith("weight"):
+        return 0.0
+    return 0.0 if config.get("model_type") in _CENTRED_AT_ZERO else 1.0
 
 
 def _general(config: dict[str, Any]) -> float:
@@ -59,13 +84,51 @@ def _t5(name: str, config: dict[str, Any]) -> float:
     return factor * width**-0.5
 
 
-def _has_padding_row(name: str, config: dict[str, Any]) -> bool:
+def _modernbert(name: str, config: dict[str, Any]) -> float:
+    std = config["initializer_range"]
+    if name == "classifier.weight":
+        return config["hidden_size"] ** -0.5
+    if name.endswith("Wo.weight") or name in {"head.dense.weight", "decoder.weight"}:
+        return std / math.sqrt(2 * config["num_hidden_layers"])
+    return std
+
+
+def _has_padding_row(name: str, padding: int, config: dict[str, Any]) -> bool:
     # T5 and GPT-2 embed padding like any other token; RoBERTa's positions count from the padding row on.
-    if "d_kv" in config:
+    ends = config.get("eos_token_id")
+    if "d_kv" in config or padding in (ends if isinstance(ends, list) else [ends]):
         return False
     if name.endswith("position_embeddings.weight"):
         return config.get("model_type") in _PADDED_POSITIONS
-    return name.endswith(_PADDED)
+    tied_head = name == "lm_head.decoder.weight" and config.get("tie_word_embeddings", True)
+    return name.endswith(_PADDED) or tied_head
+
+
+def _has_sinusoids(config: dict[str, Any]) -> bool:
+    return bool(
+        config.get("sinusoidal_pos_embds") or config.get("sinusoidal_embeddings")
+    )  # DistilBERT's and XLM's words
+
+
+def _sinusoids(shape: tuple[int, ...]) -> np.ndarray:
+    # Vaswani et al. 2017, sines and cosines in turn. (positions, width)
+    angles = np.arange(shape[0])[:, None] / 10000.0 ** (2 * (np.arange(shape[1]) // 2) / shape[1])
+    angles[:, 0::2], angles[:, 1::2] = np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])
+    return angles.astype(np.float32)
+
+
+def _standard_normal(shape: tuple[int, ...], name: str, seed: int, cutoff: float | None) -> np.ndarray:
+    generator = _generator(name, seed)
+    values = generator.standard_normal(shape, dtype=np.float32)
+    if cutoff is None:
+        return values
+    # What lies beyond the cut is drawn again, each time for the whole table, so that rows keep their own numbers.
+    for attempt in range(1, 100):
+        beyond = np.abs(values) > cutoff
+        if not beyond.any():
+            break
+        values[beyond] = _generator(f"{name}/{attempt}", seed).standard_normal(shape, dtype=np.float32)[beyond]
+    return values
 
 
 def _generator(name: str, seed: int) -> np.random.Generator:

@@ -20,7 +20,6 @@ from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.word_rows import WordRows, word_rows
-from backend.models.positions import longest_sequence
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
@@ -122,9 +121,8 @@ class TorchEngine:
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
         """Continue one prompt, token by token as they are made."""
         self._set_training(False)
-        limit = longest_sequence(self._model.config.to_dict())
         with memory.shortage_stated():
-            yield from continue_prompt(self._model, input_ids, settings, self._precision, limit)
+            yield from continue_prompt(self._model, input_ids, settings, self._precision)
 
     def save(self, folder: Path) -> None:
         """Weights and optimizer state, exact, as safetensors into an existing empty folder."""

@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from transformers import GenerationConfig
+from transformers import (
+    GenerationConfig,
+    LogitsProcessorList,
+    MinNewTokensLengthLogitsProcessor,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
 
 from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
@@ -14,6 +23,8 @@ from backend.engines.engine import Batch
 from backend.engines.torch.inputs import tensor
 from backend.engines.torch.precision import Precision
 from backend.models.positions import longest_sequence
+
+_COLDEST = 1e-5  # a temperature of nothing would divide by it
 
 
 def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
@@ -61,7 +72,7 @@ def _configuration(model: Any, settings: GenerationSettings, room: int) -> Gener
         min_new_tokens=min(settings.min_new_tokens, room),
         min_length=0,
         do_sample=settings.sample,
-        temperature=max(settings.temperature, 1e-5) if settings.sample else 1.0,
+        temperature=max(settings.temperature, _COLDEST) if settings.sample else 1.0,
         top_k=settings.top_k or 0,
         top_p=1.0 if settings.top_p is None else settings.top_p,
         typical_p=1.0,
@@ -85,20 +96,33 @@ def _before_end(ids: np.ndarray, ends: list[int]) -> np.ndarray:
 
 
 def continue_prompt(
-    model: nn.Module, input_ids: Sequence[int], settings: GenerationSettings, precision: Precision, limit: int | None
+    model: Any, input_ids: Sequence[int], settings: GenerationSettings, precision: Precision
 ) -> Iterator[int]:
-    """The new ids as they are made; ends before an end-of-text token, after `max_new_tokens`, or at the position `limit`."""
-    device = next(model.parameters()).device
-    ends = end_tokens(model, settings)
-    seen = list(input_ids)
+    """The new ids as they are made; ends before an end-of-text token, after `max_new_tokens`, or where positions end.
+
+    Beams and encoder-decoders cannot show a token before the whole is there: theirs come at once.
+    """
+    if settings.num_beams > 1 or model.config.is_encoder_decoder:
+        row = np.array([input_ids], dtype=np.int64)
+        with torch.inference_mode(), precision.computing():
+            written = write(model, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)
+        yield from written[0].tolist()
+        return
+    yield from _streamed(model, list(input_ids), settings, precision)
+
+
+def _streamed(model: Any, seen: list[int], settings: GenerationSettings, precision: Precision) -> Iterator[int]:
+    limit, ends = longest_sequence(model.config.to_dict()), end_tokens(model, settings)
     room = settings.max_new_tokens if limit is None else min(settings.max_new_tokens, limit - len(seen))
+    rules = logits_rules(settings, len(seen), ends)
     source = torch.Generator(device="cpu").manual_seed(settings.seed)
     cache, pending = None, seen
     for _ in range(room):
         with torch.inference_mode(), precision.computing():
-            ids = torch.tensor([pending], device=device)
+            ids = torch.tensor([pending], device=model.device)
             output = model(input_ids=ids, past_key_values=cache, use_cache=True)
-        token = choose(output.logits[0, -1].float().cpu(), seen, settings, source)
+        scores = rules(torch.tensor([seen]), output.logits[:, -1].float().cpu())  # type: ignore[arg-type]
+        token = chosen(scores[0], source if settings.sample else None)
         if token in ends:
             return
         yield token
@@ -106,19 +130,29 @@ def continue_prompt(
         seen.append(token)
 
 
-def choose(logits: torch.Tensor, seen: Sequence[int], settings: GenerationSettings, source: torch.Generator) -> int:
-    """The next id from the logits (vocabulary,), after the settings' penalties and cuts."""
+def logits_rules(settings: GenerationSettings, prompt_length: int, ends: set[int]) -> LogitsProcessorList:
+    """What changes the scores of the next token, in transformers' order."""
+    rules: list[Any] = []
     if settings.repetition_penalty != 1.0:
-        logits = _penalised(logits, seen, settings.repetition_penalty)
-    if not settings.sample:
-        return int(logits.argmax())
-    logits = logits / max(settings.temperature, 1e-5)
-    if settings.top_k is not None:
-        least = logits.topk(min(settings.top_k, len(logits))).values[-1]
-        logits = logits.masked_fill(logits < least, -torch.inf)
-    if settings.top_p is not None:
-        logits = _nucleus(logits, settings.top_p)
-    return int(torch.multinomial(logits.softmax(dim=0), 1, generator=source))
+        rules.append(RepetitionPenaltyLogitsProcessor(settings.repetition_penalty))
+    if settings.no_repeat_ngram_size:
+        rules.append(NoRepeatNGramLogitsProcessor(settings.no_repeat_ngram_size))
+    if settings.min_new_tokens and ends:
+        rules.append(MinNewTokensLengthLogitsProcessor(prompt_length, settings.min_new_tokens, sorted(ends)))
+    if settings.sample:
+        rules.append(TemperatureLogitsWarper(max(settings.temperature, _COLDEST)))
+    if settings.sample and settings.top_k:
+        rules.append(TopKLogitsWarper(settings.top_k))
+    if settings.sample and settings.top_p is not None and settings.top_p < 1.0:
+        rules.append(TopPLogitsWarper(settings.top_p))
+    return LogitsProcessorList(rules)
+
+
+def chosen(scores: torch.Tensor, source: torch.Generator | None) -> int:
+    """The best id of the scores (vocabulary,), or one drawn from `source`."""
+    if source is None:
+        return int(scores.argmax())
+    return int(torch.multinomial(scores.softmax(dim=0), 1, generator=source))
 
 
 def end_tokens(model: nn.Module, settings: GenerationSettings) -> set[int]:
@@ -130,19 +164,3 @@ def end_tokens(model: nn.Module, settings: GenerationSettings) -> set[int]:
         if found is not None:
             return set(found) if isinstance(found, list) else {found}
     return set()
-
-
-def _penalised(logits: torch.Tensor, seen: Sequence[int], penalty: float) -> torch.Tensor:
-    # Keskar et al. 2019 (CTRL), as transformers has it: positive scores are divided, negative ones multiplied.
-    ids = torch.tensor(sorted(set(seen)))
-    scores = logits[ids]
-    return logits.index_copy(0, ids, torch.where(scores < 0, scores * penalty, scores / penalty))
-
-
-def _nucleus(logits: torch.Tensor, top_p: float) -> torch.Tensor:
-    # Holtzman et al. 2020: the fewest ids whose probability reaches top_p; the most likely one always stays.
-    values, order = logits.sort(descending=True)
-    probabilities = values.softmax(dim=0)
-    outside = probabilities.cumsum(dim=0) - probabilities >= top_p
-    outside[0] = False
-    return logits.index_fill(0, order[outside], -torch.inf)

@@ -27,7 +27,8 @@ def arguments(model: Any, batch: Batch, device: torch.device, causal: bool = Fal
     if "token_type_ids" in batch and "token_type_ids" in accepted(model):  # a tokenizer may make what T5 has no use for
         given["token_type_ids"] = tensor(batch["token_type_ids"], device)
     if "segment" in batch:
-        given["attention_mask"] = tensor(_segment_mask(batch["segment"], batch["attention_mask"], causal), device)
+        seen = tensor(_segment_mask(batch["segment"], batch["attention_mask"], causal), device)
+        given["attention_mask"] = seen if model.config._attn_implementation == "sdpa" else _to_add(seen)
         given["position_ids"] = tensor(batch["position"], device)
     elif not batch["attention_mask"].all():  # a mask that masks nothing costs the fast attention path
         given["attention_mask"] = tensor(batch["attention_mask"], device)
@@ -62,6 +63,11 @@ def tensor(array: np.ndarray, device: torch.device) -> torch.Tensor:
     """The array on the device; on a processor without a copy."""
     made = torch.from_numpy(np.ascontiguousarray(array))
     return made if device.type == "cpu" else made.to(device, non_blocking=True)
+
+
+def _to_add(seen: torch.Tensor) -> torch.Tensor:
+    # Attention without torch's fused kernels adds its mask to the scores.
+    return torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, torch.finfo(torch.float32).min)
 
 
 def _segment_mask(segment: np.ndarray, attention_mask: np.ndarray, causal: bool) -> np.ndarray:

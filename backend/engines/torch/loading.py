@@ -11,7 +11,7 @@ from transformers.utils import logging
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.engine import Loaded, Loading
-from backend.engines.initial_weights import draw
+from backend.engines.initial_weights import draw, is_known
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.layers import freeze
 from backend.models.adapter_folder import is_alone, weights_folder
@@ -43,6 +43,7 @@ def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
         _enlarge(model, loading.vocabulary, seed, account)
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
+    _learn_end_token(model)
     model.to(torch.device(loading.device))  # type: ignore[arg-type]
     _make_trainable(model, loading)
     return model, _loaded(model, account)
@@ -59,8 +60,6 @@ def _configuration(loading: Loading) -> tuple[PreTrainedConfig, PreTrainedConfig
     if loading.model.dropout is not None:
         _set_dropout(config, loading.model.dropout)
     HEADS[loading.head.head].configure(config, loading.head)
-    if config.pad_token_id is None:
-        config.pad_token_id = loading.pad_token_id
     _check_positions(config, loading.max_length)
     return stored, config
 
@@ -95,7 +94,14 @@ def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account:
     )  # the one of Auto classes, the other of concrete ones
     model = _built(lambda attention: build(config, attn_implementation=attention))
     # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
-    _draw([name for name, each in model.named_parameters() if each.requires_grad], model, seed, account)
+    names = [name for name, each in model.named_parameters() if each.requires_grad]
+    if strange := [name for name in names if not is_known(name)]:
+        raise InputError(
+            f"model.initialise: how {strange[0]} of a {config.model_type} model begins is not known here; "
+            "set it to pretrained, or choose another architecture",
+            "model.initialise",
+        )
+    _draw(names, model, seed, account)
     return model
 
 
@@ -203,7 +209,7 @@ def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: _Accou
     if vocabulary <= rows:
         return  # a table may be padded beyond the tokenizer's ids; it is never made smaller
     before = {name: parameter.shape[:1] for name, parameter in model.named_parameters()}
-    model.resize_token_embeddings(vocabulary, mean_resizing=False)
+    _resize(model, vocabulary)
     config = model.config.to_dict()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -213,12 +219,30 @@ def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: _Accou
     account.resized = f"{vocabulary - rows} rows added to the vocabulary of {rows}"
 
 
+def _resize(model: PreTrainedModel, vocabulary: int) -> None:
+    words, last = model.get_input_embeddings(), model.get_output_embeddings()
+    said = model.config.tie_word_embeddings
+    if last is not None and last.weight is not words.weight:
+        # The configuration of T5 1.1 and mT5 says tied whatever the file holds, and resizing would lose their own head.
+        model.config.tie_word_embeddings = False
+    model.resize_token_embeddings(vocabulary, mean_resizing=False)
+    model.config.tie_word_embeddings = said
+
+
 @torch.no_grad()
 def _draw(names: list[str], model: PreTrainedModel, seed: int, account: _Account) -> None:
     parameters, config = dict(model.named_parameters()), model.config.to_dict()
     for name in names:
         parameters[name].copy_(torch.from_numpy(draw(name, tuple(parameters[name].shape), config, seed)))
     account.new = names
+
+
+def _learn_end_token(model: PreTrainedModel) -> None:
+    """Where padding is the end token its embedding is learnt all the same: a padding row would get no gradient."""
+    words: Any = model.get_input_embeddings()
+    ends = model.config.eos_token_id
+    if getattr(words, "padding_idx", None) in (ends if isinstance(ends, list) else [ends]):
+        words.padding_idx = None
 
 
 def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:

@@ -1,12 +1,14 @@
 """Text is continued as transformers continues it, and sampling repeats by its seed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
 from backend.contract.generation import GenerationSettings
-from backend.engines.torch.generation import choose
+from backend.engines.torch.generation import chosen, logits_rules
 from tests.backend.engines.material import LANGUAGE
 
 PROMPT = [5, 6, 7, 8]
@@ -18,7 +20,7 @@ def test_greedy_ids_equal_those_of_transformers(folder, penalty, engine_for, req
     path = request.getfixturevalue(folder)
     settings = GenerationSettings(max_new_tokens=12, repetition_penalty=penalty)
     found = list(engine_for(path, LANGUAGE).continue_prompt(PROMPT, settings))
-    model = AutoModelForCausalLM.from_pretrained(path)
+    model: Any = AutoModelForCausalLM.from_pretrained(path)
     ids = torch.tensor([PROMPT])
     expected = model.generate(
         ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12, repetition_penalty=penalty,
@@ -51,9 +53,11 @@ def test_a_text_ends_where_the_positions_end(gpt2, engine_for):
 
 
 def drawn(count=400, **settings):
-    logits, source = torch.log(torch.tensor([0.4, 0.3, 0.2, 0.1])), torch.Generator().manual_seed(0)
-    chosen = [choose(logits, [], GenerationSettings(sample=True, **settings), source) for _ in range(count)]
-    return np.bincount(chosen, minlength=4) / count
+    logits, source = torch.log(torch.tensor([[0.4, 0.3, 0.2, 0.1]])), torch.Generator().manual_seed(0)
+    rules = logits_rules(GenerationSettings(sample=True, **settings), 0, set())
+    nothing: Any = torch.zeros(1, 0)
+    tokens = [chosen(rules(nothing, logits)[0], source) for _ in range(count)]
+    return np.bincount(tokens, minlength=4) / count
 
 
 def test_top_k_keeps_the_k_likeliest():

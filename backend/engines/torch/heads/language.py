@@ -11,6 +11,7 @@ from backend.contract.heads import IGNORE, TOP_TOKENS, HeadFacts
 from backend.engines.engine import Batch
 from backend.engines.torch.heads.target_logits import TargetLogits
 from backend.engines.torch.inputs import arguments, tensor
+from backend.engines.torch.packing import check_packing, check_window
 
 
 class CausalLanguage:
@@ -18,6 +19,7 @@ class CausalLanguage:
 
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         self._smoothing, self._device = label_smoothing, device
+        self._packs = False  # whether it has been tried that the model keeps packed texts apart
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
@@ -30,6 +32,8 @@ class CausalLanguage:
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
         """Logits of the places that have a target behind them."""
+        if "segment" in batch:
+            self._check_packing(model, batch)
         given = arguments(model, batch, self._device, causal=True)
         labels = batch["labels"] if "labels" in batch else np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
         targets = TargetLogits(next_labels(labels), self._device)
@@ -42,6 +46,12 @@ class CausalLanguage:
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` and `token_prediction` (batch, length), at the token that is predicted."""
         return {name: _moved_to_target(values) for name, values in _token_outputs(answer).items()}
+
+    def _check_packing(self, model: Any, batch: Batch) -> None:
+        check_window(model, batch)
+        if not self._packs:
+            check_packing(model, batch, self._device)
+            self._packs = True
 
 
 class MaskedLanguage:
