@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
@@ -135,14 +138,18 @@ def generate(
     changes: list[str] | None = None,
     seed: int | None = None,
 ) -> Iterator[str]:
-    """Continue `prompt` as the task's settings say, piece by piece of text as it is made.
+    """Continue `prompt` as the task's settings say, piece by piece of text as it is made, or answer it as a whole.
 
-    `seed` repeats a sample; without it the spec's is taken. Raises InputError where the model continues no text.
+    `seed` repeats a sample; without it the spec's is taken. Raises InputError where the model writes no text.
     """
     spec = spec_of(target, None, changes or [], generates=True)
     task = make_task(spec)
+    if task.head is Head.SEQ2SEQ_LM:
+        return _answer(spec, prompt, seed)
     if task.head is not Head.CAUSAL_LM:
-        raise InputError(f"{target}: a model for {spec.task['type']} continues no text; choose a language model")
+        raise InputError(
+            f"{target}: a model for {spec.task['type']} writes no text; choose a language model or one of text to text"
+        )
     session = open_model(spec).session
     chosen = replace(task.generation(session.tokenizer), seed=spec.training.seed if seed is None else seed)
     prompt_ids = ids_of_prompt(session.tokenizer, prompt)
@@ -150,6 +157,17 @@ def generate(
         raise InputError("--prompt: the prompt holds no token; write at least a word")
     ids = session.engine.continue_prompt(prompt_ids, chosen)
     return as_text(ids, session.tokenizer, prompt_ids)
+
+
+def _answer(spec: RunSpec, prompt: str, seed: int | None) -> Iterator[str]:
+    """What a model of text to text writes for one source."""
+    if seed is not None:
+        spec = spec.model_copy(update={"training": spec.training.model_copy(update={"seed": seed})})
+    role = make_task(spec).columns[0].name
+    rows = Rows(pa.table({role: [prompt]}), ("--prompt",), np.zeros(1, np.int32), np.ones(1, np.int64), "typed")
+    usable(make_task(spec), rows, {role: role}, "--prompt", labelled=False)
+    session = replace(open_model(spec).session, columns={role: role})
+    yield session.score(rows, session.typed_features(rows), 1).predictions.table["prediction"][0].as_py()
 
 
 def ids_of_prompt(tokenizer: Any, prompt: str) -> list[int]:
@@ -191,7 +209,7 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
         return resolve(spec_file.with_changes(values, changes), run.path)
     folder = Path(target).expanduser()
     note = read_note(folder) if folder.is_dir() else None
-    kind = task or (note["task"]["type"] if note else "causal_lm" if generates else None)
+    kind = task or (note["task"]["type"] if note else _writing_task(folder) if generates else None)
     if kind is None:
         raise InputError(
             f"{target}: there is no run of that name (burnish runs lists them); for a model add --task, one of {', '.join(registry.names('task'))}"
@@ -203,6 +221,11 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
         "data": {"columns": note["columns"] if note else {}},
     }
     return resolve(spec_file.with_changes(values, changes), Path.cwd())
+
+
+def _writing_task(folder: Path) -> str:
+    """What a model of another origin does with a prompt: one with an encoder answers it, any other continues it."""
+    return "seq2seq_lm" if inspection.read_config(folder).get("is_encoder_decoder") else "causal_lm"
 
 
 def _check_changes(changes: list[str]) -> None:

@@ -15,7 +15,7 @@ DECODING = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penal
 
 def _generate_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
-    parser.add_argument("--prompt", metavar="TEXT", required=True, help="the text to continue")
+    parser.add_argument("--prompt", metavar="TEXT", required=True, help="the text to continue or to answer")
     parser.add_argument("--sample", action="store_true", help="draw tokens by chance instead of taking the likeliest")
     for name in DECODING:
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"the task's setting {name}")
@@ -89,6 +89,6 @@ def _text(arguments: Namespace) -> str:
 
 
 COMMANDS = (
-    Command("generate", "continue a text", _generate_arguments, _generate),
+    Command("generate", "continue or answer a text", _generate_arguments, _generate),
     Command("tokenize", "show what a tokenizer makes of a text", _tokenize_arguments, _tokenize),
 )

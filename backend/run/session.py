@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -148,7 +148,7 @@ class Session:
         return batches.in_order(answers(), source, self.task.head)
 
     def _written(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
-        settings = self.task.generation(self.tokenizer)
+        settings = replace(self.task.generation(self.tokenizer), seed=self.spec.training.seed)
         written: dict[int, np.ndarray] = {}
         for indices, batch in batches.prompt_batches(source, batch_size, **self._padding):
             written |= dict(zip(indices.tolist(), self.engine.generate(batch, settings), strict=False))
