@@ -28,9 +28,8 @@ def languages(tokenizer: Any, source: str | None, target: str | None) -> Iterato
     before = tokenizer.src_lang, tokenizer.tgt_lang
     try:
         tokenizer.tgt_lang, tokenizer.src_lang = target, source  # the source's last: it sets the special tokens
-        empty = tokenizer(text_target="")["input_ids"]
-        # Where the language stands at the end (the first mBART), the decoder starts with it by the model's configuration.
-        yield empty[:1] if empty[0] != tokenizer.eos_token_id else []
+        # The first mBART has the language at the labels' end, from where its shift takes it to the beginning.
+        yield [token for token in tokenizer(text_target="")["input_ids"] if token != tokenizer.eos_token_id]
     finally:
         tokenizer.tgt_lang, tokenizer.src_lang = before[1], before[0]
 
