@@ -313,3 +313,14 @@ def test_a_conversion_that_is_overtaken_says_nothing_of_the_new_model(qtbot, pan
     converting = panel.findings._conversion._ticket
     panel.cards.model.choose(MODEL)
     assert not converting.open
+
+
+def test_other_rows_of_a_language_model_ask_for_other_columns(qtbot, panel):
+    tasks = panel.cards.task.tasks
+    tasks.setCurrentIndex(tasks.findData("causal_lm"))
+    tasks.activated.emit(tasks.currentIndex())
+    assert list(panel.cards.data.columns.boxes) == ["text"]
+    panel.draft.set("data.columns", {"text": "text"})
+    panel.change("task.rows", "instructions")
+    assert list(panel.cards.data.columns.boxes) == ["prompt", "input", "system", "response"]
+    assert panel.draft.get("data.columns") == {}

@@ -11,7 +11,7 @@ from backend.contract.queries import DataPreview
 from backend.queries.channel import LARGEST_ANSWER
 from backend.queries.data import QUERIES
 
-(PREVIEW,) = (query.answer for query in QUERIES)
+PREVIEW = next(query.answer for query in QUERIES if query.name == "preview_data")
 
 
 def preview(path: Path, columns: dict[str, str | None] | None = None, **data: Any) -> DataPreview:
@@ -40,6 +40,15 @@ def test_columns_are_guessed_by_their_usual_names(pairs: Path):
 
 def test_part_that_a_person_left_out_is_not_guessed(pairs: Path):
     assert "text_pair" not in preview(pairs, {"text_pair": None}).guessed_columns
+
+
+def test_only_columns_that_play_under_the_tasks_settings_are_guessed(tmp_path: Path):
+    path = table(tmp_path / "asked.csv", [["prompt", "response", "text"], ["a", "b", "c"]])
+    section = {"source": "files", "train": str(path)}
+    blocks = PREVIEW({"task": {"type": "causal_lm"}, "data": section}, lambda progress: None)
+    asked = PREVIEW({"task": {"type": "causal_lm", "rows": "instructions"}, "data": section}, lambda progress: None)
+    assert blocks.guessed_columns == {"text": "text"}
+    assert asked.guessed_columns == {"prompt": "prompt", "response": "response"}
 
 
 def test_long_and_wide_rows_make_a_small_answer(tmp_path: Path):
