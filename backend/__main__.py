@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from backend.commands import (
     catalog,
+    data,
     demo,
     diagnosis,
     engine_process,
@@ -36,6 +37,7 @@ COMMANDS: tuple[Command, ...] = (
     *predict.COMMANDS,
     *text.COMMANDS,
     *tokenizer.COMMANDS,
+    *data.COMMANDS,
     *export.COMMANDS,
     *plan.COMMANDS,
     *importing.COMMANDS,

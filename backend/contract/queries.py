@@ -206,3 +206,74 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     """A sentence worth reading before the answer is believed; empty where there is none."""
     seconds: float = 0
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """How numbers are spread; `std` is the sample's, quantiles lie between neighbours as a line does."""
+
+    count: int
+    mean: float
+    std: float | None
+    """None of a single number."""
+    min: float
+    p50: float
+    p95: float
+    p99: float
+    p99_9: float
+    max: float
+
+
+class LabelShare(msgspec.Struct, frozen=True):
+    """How often a label occurs, and which part of all labels that is."""
+
+    label: str
+    count: int
+    ratio: float
+
+
+class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One column of one split."""
+
+    part: str = ""
+    """The part that it plays in the task, where a task is known."""
+    kind: str
+    """`text`, `label` (few different values, or few different words in lists), `number` or `other`."""
+    empty: int
+    """Cells that are missing, blank or lists without a member."""
+    distinct: int | None = None
+    """Different values of a label."""
+    words: Spread | None = None
+    tokens: Spread | None = None
+    """With the special tokens that the tokenizer adds, nothing cut off."""
+    numbers: Spread | None = None
+    labels: list[LabelShare] = []
+    """The most frequent first."""
+
+
+class SplitReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One split. Rows that could not be read are counted in `unusable` and nowhere else."""
+
+    files: list[str]
+    rows: int
+    columns: dict[str, ColumnReport]
+    duplicates: int
+    """Rows whose inputs an earlier row of the split has, to the letter."""
+    first_duplicates: list[list[str]] = []
+    """Some places of rows with the same inputs."""
+    in_train: int | None = None
+    """Rows whose inputs the training data has, to the letter; None for the training data itself."""
+    unusable: int = 0
+    unusable_reasons: dict[str, int] = {}
+    first_unusable: list[str] = []
+
+
+class DataReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `data_report {spec}` or `{data, task, tokenizer}` and of `burnish data report --json`."""
+
+    splits: dict[str, SplitReport]
+    inputs: list[str]
+    """The columns that make two rows the same."""
+    task: str = ""
+    tokenizer: str = ""
+    notes: list[str] = []
+    seconds: float = 0

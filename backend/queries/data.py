@@ -1,4 +1,4 @@
-"""Owns `preview_data`: the first rows of a data set, and which column could play which part."""
+"""Owns `preview_data` (the first rows, and which column could play which part) and `data_report` (what all rows hold)."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import InputError
-from backend.contract.queries import DataPreview
+from backend.contract.queries import DataPreview, DataReport
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
 ROWS = 100
@@ -102,4 +102,21 @@ def _cell(value: Any, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-QUERIES = (Query("preview_data", _preview),)
+def _report(arguments: Arguments, tell: Tell) -> DataReport:
+    """Of a whole spec (`spec`, `folder`), or of a `data` section with `task` and `tokenizer` where they are known."""
+    from backend.run import data_report, preparation
+
+    folder = Path(str(arguments.get("folder") or Path.home()))
+    if arguments.get("spec"):
+        subject = data_report.subject_of(preparation.resolve(needed(arguments, "spec", dict), folder))
+    else:
+        task = arguments.get("task") or {}
+        section = task if isinstance(task, dict) else {"type": str(task)}
+        tokenizer = arguments.get("tokenizer")
+        subject = data_report.subject_of_data(
+            needed(arguments, "data", dict), section, str(tokenizer) if tokenizer else None, folder
+        )
+    return data_report.data_report(subject, reporting(tell))
+
+
+QUERIES = (Query("preview_data", _preview), Query("data_report", _report))

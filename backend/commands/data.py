@@ -1,0 +1,126 @@
+"""Owns `burnish data`: `report` says what data holds, `prepare` tokenises without training."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.commands.command import Command, add_changes, add_json
+from backend.commands.screen import Screen
+from backend.contract.errors import InputError
+
+if TYPE_CHECKING:
+    from backend.contract.queries import ColumnReport, DataReport, SplitReport, Spread
+    from backend.run.data_report import Subject
+
+SHOWN_LABELS = 20
+_MEASURES = ("mean", "std", "min", "p50", "p95", "p99", "p99_9", "max")
+_HEADINGS = ("mean", "std", "min", "50 %", "95 %", "99 %", "99.9 %", "max")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    report = actions.add_parser("report", help="what data holds: rows, labels, lengths, duplicates", allow_abbrev=False)
+    report.add_argument("target", metavar="FILE|SPEC", help="a data file, folder or pattern, a hub name, or a spec")
+    report.add_argument("--validation", metavar="FILE", help="validation data to compare with")
+    report.add_argument("--test", metavar="FILE", help="test data to compare with")
+    report.add_argument("--source", metavar="NAME", help="how the data is stored (files)")
+    report.add_argument("--task", metavar="NAME", help="the task, which says which columns count")
+    report.add_argument("--tokenizer", metavar="NAME", help="counts tokens: a folder or hub id")
+    add_changes(report)
+    add_json(report)
+    report.set_defaults(execute_action=_report)
+
+
+def _execute(arguments: Namespace) -> int:
+    return arguments.execute_action(arguments)
+
+
+def _report(arguments: Namespace) -> int:
+    import msgspec
+
+    from backend.run import data_report  # loads the data room
+
+    screen = Screen()
+    try:
+        found = data_report.data_report(_subject(arguments), screen.report("reading data"))
+    finally:
+        screen.close()
+    print(msgspec.json.encode(found).decode() if arguments.json else _in_words(found))
+    return 0
+
+
+def _subject(arguments: Namespace) -> "Subject":
+    from backend.contract.spec import file as spec_file
+    from backend.run import data_report, preparation
+
+    if arguments.target.endswith((".yaml", ".yml")):
+        _refuse_beside_spec(arguments)
+        return data_report.subject_of(preparation.read_spec(Path(arguments.target), arguments.changes))
+    data = {"source": arguments.source or "files", **data_report.named(arguments.source or "files", arguments.target)}
+    data |= {name: value for name in ("validation", "test") if (value := getattr(arguments, name)) is not None}
+    values: dict[str, Any] = {"data": data, "task": {"type": arguments.task} if arguments.task else {}}
+    values = spec_file.with_changes(values, arguments.changes)
+    return data_report.subject_of_data(values["data"], values["task"], arguments.tokenizer, Path.cwd())
+
+
+def _refuse_beside_spec(arguments: Namespace) -> None:
+    for name, key in (("source", "data.source"), ("task", "task.type"), ("tokenizer", "model.tokenizer")):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name}: {arguments.target} is a spec and says that itself; use --set {key}=…")
+    for name in ("validation", "test"):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name}: {arguments.target} is a spec and says that itself; use --set data.{name}=…")
+
+
+def _in_words(found: "DataReport") -> str:
+    lines: list[str] = []
+    for split, one in found.splits.items():
+        lines += _split_in_words(split, one, found.inputs)
+    return "\n".join([*lines, *found.notes])
+
+
+def _split_in_words(split: str, one: "SplitReport", inputs: list[str]) -> list[str]:
+    lines = [f"{split}: {one.rows:,} rows ({', '.join(one.files[:3])}{' …' if len(one.files) > 3 else ''})"]
+    same = ", ".join(inputs)
+    lines.append(f"  {one.duplicates:,} rows repeat an earlier one ({same})" + _example(one))
+    if one.in_train is not None:
+        lines.append(f"  {one.in_train:,} rows are in the training data too")
+    if one.unusable:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in one.unusable_reasons.items())
+        lines.append(f"  {one.unusable:,} rows cannot be used: {reasons}; the first: {one.first_unusable[0]}")
+    table = [row for name, column in one.columns.items() for row in _spreads(name, column)]
+    if table:
+        width = max(len(name) for name, _ in table)
+        lines.append(f"  {'':<{width}}" + "".join(f"{heading:>9}" for heading in _HEADINGS))
+        lines += [f"  {name:<{width}}" + "".join(f"{cell:>9}" for cell in cells) for name, cells in table]
+    for name, column in one.columns.items():
+        lines += _column_in_words(name, column)
+    return lines
+
+
+def _example(one: "SplitReport") -> str:
+    return f", for example {' = '.join(one.first_duplicates[0])}" if one.first_duplicates else ""
+
+
+def _spreads(name: str, column: "ColumnReport") -> list[tuple[str, list[str]]]:
+    measured = [(f"{name} words", column.words), (f"{name} tokens", column.tokens)]
+    if column.kind == "number":
+        measured.append((name, column.numbers))
+    return [(title, _cells(spread)) for title, spread in measured if spread is not None]
+
+
+def _cells(spread: "Spread") -> list[str]:
+    values = [getattr(spread, name) for name in _MEASURES]
+    return ["" if value is None else f"{value:.1f}" if abs(value) < 1e6 else f"{value:.3g}" for value in values]
+
+
+def _column_in_words(name: str, column: "ColumnReport") -> list[str]:
+    lines = [f"  {name}: {column.empty:,} empty cells"] if column.empty else []
+    if column.labels:
+        shown = [f"{one.label} {one.count:,} ({one.ratio:.1%})" for one in column.labels[:SHOWN_LABELS]]
+        more = f" and {len(column.labels) - SHOWN_LABELS} more" if len(column.labels) > SHOWN_LABELS else ""
+        lines.append(f"  {name}: {', '.join(shown)}{more}")
+    return lines
+
+
+COMMANDS = (Command("data", "report on data, or prepare it for training", _arguments, _execute),)

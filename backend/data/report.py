@@ -1,0 +1,247 @@
+"""Owns the report on data: what a split's columns hold, row by row in one pass, however large the data is."""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backend.contract.queries import ColumnReport, LabelShare, SplitReport
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.data.spilled import Spilled
+from backend.data.spread import spread_of_counts, spread_of_sorted
+
+CountTokens = Callable[[list[Any]], list[int]]
+"""Texts, or sentences as lists of words → how many tokens each has."""
+MOST_LABELS = 200
+"""A column with more different values holds no labels."""
+REPEATED = 10
+"""Values in lists, and words of texts, are labels where each occurs so often on average."""
+LABEL_CHARACTERS = 200
+SHOWN = 5
+_CHUNK = 1000
+
+
+class SplitMeasure:
+    """Measures one split; `hashes` then tell it apart from others. Close it to let go of its files."""
+
+    def __init__(
+        self, rows: Rows, inputs: list[str], count_tokens: CountTokens | None, cache: Path, report: Report
+    ) -> None:
+        self._rows, self._inputs, self._count_tokens, self._report = rows, inputs, count_tokens, report
+        self._files = ExitStack()
+        self._columns = {
+            name: _ColumnMeasure(
+                rows.table.schema.field(name).type, self._files.enter_context(Spilled(cache, np.float64))
+            )
+            for name in rows.table.column_names
+        }
+        self._hashes = self._files.enter_context(Spilled(cache, np.uint64))
+        self._sorted = self._files.enter_context(Spilled(cache, np.uint64))
+        try:
+            self._walk()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Remove what was put on the disk."""
+        self._files.close()
+
+    def _walk(self) -> None:
+        total = len(self._rows)
+        for start in range(0, total, _CHUNK):
+            part = self._rows.table.slice(start, _CHUNK)
+            cells = {name: part[name].to_pylist() for name in part.column_names}
+            for name, values in cells.items():
+                self._columns[name].add(values)
+            hashes = np.array(
+                [_hash(row) for row in zip(*(cells[name] for name in self._inputs), strict=True)], np.uint64
+            )
+            self._hashes.append(hashes)
+            self._sorted.append(hashes)
+            self._tell(min(start + _CHUNK, total))
+        self._sorted.sorted()
+
+    def _tell(self, done: int) -> None:
+        total = len(self._rows)
+        self._report(done, total if self._count_tokens is None else 2 * total, "rows")
+
+    def count_in(self, other: "SplitMeasure") -> int:
+        """How many of these rows the other split has too."""
+        known, found = other._sorted.mapped(), 0
+        for part in _parts(self._hashes.mapped()):
+            places = np.searchsorted(known, part)
+            inside = places < len(known)
+            found += int(np.count_nonzero(known[places[inside]] == part[inside]))
+        return found
+
+    def kinds(self, targets: set[str]) -> dict[str, str]:
+        """Column → `label`, `text`, `number` or `other`; `targets` hold labels wherever they can."""
+        return {name: column.kind(name in targets) for name, column in self._columns.items()}
+
+    def told(
+        self,
+        parts: dict[str, str],
+        kinds: dict[str, str],
+        unusable: list[tuple[str, str]],
+        train: "SplitMeasure | None",
+    ) -> SplitReport:
+        """The report: `parts` column → part of the task; `kinds` are the training data's; `unusable` place and reason."""
+        tokens = self._token_counts([name for name in self._columns if kinds.get(name) == "text"])
+        duplicates, examples = self._duplicates()
+        return SplitReport(
+            files=list(self._rows.files),
+            rows=len(self._rows),
+            columns={
+                name: column.told(parts.get(name, ""), kinds.get(name, "other"), tokens.get(name))
+                for name, column in self._columns.items()
+            },
+            duplicates=duplicates,
+            first_duplicates=examples,
+            in_train=self.count_in(train) if train is not None else None,
+            unusable=len(unusable),
+            unusable_reasons=dict(Counter(reason for _, reason in unusable)),
+            first_unusable=[f"{place} {reason}" for place, reason in unusable[:100]],
+        )
+
+    def _token_counts(self, texts: list[str]) -> dict[str, Counter[int]]:
+        counts: dict[str, Counter[int]] = {name: Counter() for name in texts}
+        if self._count_tokens is None:
+            return {}
+        total = len(self._rows)
+        for start in range(0, total, _CHUNK):
+            for name in texts:
+                values = self._rows.table[name].slice(start, _CHUNK).to_pylist()
+                given = [_words_or_text(value) for value in values if not _is_empty(value)]
+                counts[name].update(self._count_tokens(given) if given else [])
+            self._tell(total + min(start + _CHUNK, total))
+        return counts
+
+    def _duplicates(self) -> tuple[int, list[list[str]]]:
+        known = self._sorted.mapped()
+        twice = np.flatnonzero(known[1:] == known[:-1]) if len(known) else np.zeros(0, np.int64)
+        examples: dict[int, list[str]] = {int(known[place]): [] for place in twice[: 20 * SHOWN]}
+        examples = dict(list(examples.items())[:SHOWN])
+        done = 0
+        for part in _parts(self._hashes.mapped() if examples else np.zeros(0, np.uint64)):
+            for place in np.flatnonzero(np.isin(part, np.array(list(examples), np.uint64))).tolist():
+                places = examples[int(part[place])]
+                if len(places) < SHOWN:
+                    places.append(self._rows.place(done + place))
+            done += len(part)
+        return len(twice), sorted(examples.values())
+
+
+class _ColumnMeasure:
+    """Counts what one column holds, cell by cell."""
+
+    def __init__(self, kind: pa.DataType, numbers: Spilled) -> None:
+        self._type = kind
+        self._empty = 0
+        self._words: Counter[int] = Counter()
+        self._values: Counter[str] | None = Counter()
+        self._members: Counter[str] | None = Counter()
+        self._numbers = numbers
+        self._is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        self._may_be_numbers = self._is_number or pa.types.is_string(kind)
+        self._is_list = pa.types.is_list(kind) and not pa.types.is_nested(kind.value_type)
+        self._is_text = pa.types.is_string(kind) or self._is_list
+
+    def add(self, cells: list[Any]) -> None:
+        there = [cell for cell in cells if not _is_empty(cell)]
+        self._empty += len(cells) - len(there)
+        if self._may_be_numbers:
+            self._add_numbers(there)
+        if self._is_text:
+            words = [_words(cell) for cell in there]
+            self._words.update(map(len, words))
+            self._members = _counted(self._members, (word for one in words for word in one))
+        if not pa.types.is_nested(self._type):
+            self._values = _counted(self._values, map(_shown, there))
+
+    def _add_numbers(self, cells: list[Any]) -> None:
+        try:
+            self._numbers.append(np.array([float(cell) for cell in cells], np.float64))
+        except ValueError:
+            self._may_be_numbers = False
+
+    def kind(self, is_target: bool) -> str:
+        """`label`, `text`, `number` or `other`."""
+        if self._holds_labels(is_target):
+            return "label"
+        if self._is_number or (self._may_be_numbers and len(self._numbers)):
+            return "number"
+        return "text" if self._is_text else "other"
+
+    def _holds_labels(self, is_target: bool) -> bool:
+        labels = self._labels()
+        if not labels or pa.types.is_floating(self._type):
+            return False
+        if labels is self._members:
+            return sum(labels.values()) >= REPEATED * len(labels)
+        return is_target or len(labels) * 2 <= sum(labels.values())
+
+    def _labels(self) -> Counter[str] | None:
+        """The different values, or where those are too many the different members of lists or words of texts."""
+        if self._is_list or (self._values is None and self._is_text and not self._may_be_numbers):
+            return self._members
+        return self._values
+
+    def told(self, part: str, kind: str, tokens: Counter[int] | None) -> ColumnReport:
+        """The report on this column, seen as that kind."""
+        labels = (self._labels() if kind == "label" else None) or Counter[str]()
+        total = sum(labels.values())
+        return ColumnReport(
+            part=part,
+            kind=kind,
+            empty=self._empty,
+            distinct=len(labels) if kind == "label" else None,
+            words=spread_of_counts(self._words) if kind == "text" else None,
+            tokens=spread_of_counts(tokens) if tokens else None,
+            numbers=spread_of_sorted(self._numbers.sorted()) if self._may_be_numbers else None,
+            labels=[LabelShare(label, count, count / total) for label, count in labels.most_common()],
+        )
+
+
+def _counted(counter: Counter[str] | None, values: Any) -> Counter[str] | None:
+    """Counts on, until there are too many different values to be labels."""
+    if counter is None:
+        return None
+    counter.update(values)
+    return counter if len(counter) <= MOST_LABELS else None
+
+
+def _is_empty(cell: Any) -> bool:
+    if isinstance(cell, float):
+        return math.isnan(cell)
+    return cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, list) and not cell)
+
+
+def _words(cell: Any) -> list[str]:
+    return [str(one) for one in cell] if isinstance(cell, list) else cell.split()
+
+
+def _words_or_text(cell: Any) -> Any:
+    return _words(cell) if isinstance(cell, list) else cell
+
+
+def _shown(cell: Any) -> str:
+    return (str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell))[:LABEL_CHARACTERS]
+
+
+def _hash(cells: tuple[Any, ...]) -> int:
+    content = json.dumps(cells, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def _parts(values: np.ndarray) -> list[np.ndarray]:
+    size = 1 << 20
+    return [values[start : start + size] for start in range(0, len(values), size)]

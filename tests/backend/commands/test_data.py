@@ -1,0 +1,57 @@
+"""`burnish data report` from the command line, and the same question asked by the window."""
+
+import json
+from pathlib import Path
+
+from backend.contract.resources import resource
+
+TRAIN, VALIDATION = (resource("demo", "sentiment", f"{split}.csv") for split in ("train", "validation"))
+NER = Path(__file__).parents[2] / "data" / "ner"
+
+
+def test_report_on_a_file_compares_it_with_validation_data(burnish) -> None:
+    done = burnish(
+        "data", "report", TRAIN, "--validation", VALIDATION, "--task", "text_classification",
+        "--tokenizer", resource("demo", "bert-tiny"), "--json",
+    )  # fmt: skip
+
+    found = json.loads(done.stdout)
+    train, validation = found["splits"]["train"], found["splits"]["validation"]
+    assert (train["rows"], validation["rows"]) == (2400, 600)
+    assert validation["in_train"] == 7
+    assert train["columns"]["text"]["tokens"]["mean"] > train["columns"]["text"]["words"]["mean"]
+    assert [one["label"] for one in train["columns"]["label"]["labels"]] == ["negative", "positive"]
+
+
+def test_report_on_a_spec_says_it_in_words(burnish, spec: Path) -> None:
+    done = burnish("data", "report", spec)
+
+    assert done.returncode == 0, done.stderr
+    assert "train: 2,400 rows (train.csv)" in done.stdout
+    assert "label: negative 1,202 (50.1%), positive 1,198 (49.9%)" in done.stdout
+
+
+def test_fraction_is_taken_off_as_a_run_does(burnish, spec: Path) -> None:
+    done = burnish("data", "report", spec, "--set", "data.validation=0.25", "--json")
+
+    splits = json.loads(done.stdout)["splits"]
+    assert (splits["train"]["rows"], splits["validation"]["rows"]) == (1800, 600)
+    assert splits["validation"]["in_train"] > 0
+
+
+def test_other_sources_are_named(burnish) -> None:
+    done = burnish(
+        "data", "report", NER / "train.conll", "--source", "conll", "--task", "token_classification", "--json"
+    )
+
+    columns = json.loads(done.stdout)["splits"]["train"]["columns"]
+    assert columns["tokens"]["part"] == "tokens"
+    assert columns["tags"]["labels"][0]["label"] == "O"
+
+
+def test_missing_file_is_one_sentence(burnish) -> None:
+    done = burnish("data", "report", "nothing.csv")
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "nothing.csv" in done.stderr

@@ -1,0 +1,21 @@
+"""Tests that the window's question about data is answered as the command line answers it, with progress."""
+
+from pathlib import Path
+
+from backend.contract.queries import Progress
+from backend.queries.data import QUERIES
+
+REPORT = next(query.answer for query in QUERIES if query.name == "data_report")
+
+
+def test_section_of_data_is_enough(tmp_path: Path):
+    path = tmp_path / "reviews.csv"
+    path.write_text("text,label\ngood,yes\nbad,no\ngood,yes\n", encoding="utf-8")
+    told: list[Progress] = []
+
+    section = {"source": "files", "train": "reviews.csv", "validation": str(path)}
+    found = REPORT({"data": section, "task": "text_classification", "folder": str(tmp_path)}, told.append)
+
+    assert found.splits["train"].duplicates == 1
+    assert found.splits["validation"].in_train == 3
+    assert told[-1].total == 3
