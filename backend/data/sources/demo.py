@@ -1,5 +1,6 @@
 """Owns the source `demo`: the data that Burnish carries with it, so that a first run needs no network and no files."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -12,13 +13,18 @@ from backend.data.rows import Rows
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Reading
+from backend.data.sources.tatoeba import Settings as TatoebaSettings
+from backend.data.sources.tatoeba import Tatoeba
 
 
 class Settings(Section):
     """Which embedded data."""
 
-    name: Annotated[str, Field(title="Data", json_schema_extra={"examples": ["sentiment"]})] = "sentiment"
-    """`sentiment`: 3,000 sentences from reviews, praise or complaint."""
+    name: Annotated[str, Field(title="Data", json_schema_extra={"examples": ["sentiment", "austen", "eng-spa"]})] = (
+        "sentiment"
+    )
+    """`sentiment`: 3,000 sentences from reviews, praise or complaint; `austen`: six novels, one of them to be measured
+    on; `eng-spa`: 31,000 Bible verses in English and Spanish."""
 
 
 class Demo:
@@ -33,29 +39,47 @@ class Demo:
     def __init__(self, settings: Section) -> None:
         assert isinstance(settings, Settings)
         self.settings = settings
-        self._files = Files(FileSettings(format="csv"))
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """The embedded rows of the split, whatever name `data` gives it; None where there are none."""
         if isinstance(getattr(data, split), float | int):
             return None
-        path = self._folder() / f"{split}.csv"
-        if not path.is_file():
-            return None
-        return self._files.read(split, data.model_copy(update={split: str(path)}), reading)
+        name = self.settings.name
+        if name not in _DATA:
+            raise InputError(f"data.name: there is no demo data {name!r}; there is {', '.join(_DATA)}", "data.name")
+        return _DATA[name](resource("demo") / name, split, data, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """Rows in a file of any known format."""
         return Files(FileSettings()).read_file(path, data, reading)
 
-    def _folder(self) -> Path:
-        folder = resource("demo") / self.settings.name
-        known = sorted(path.parent.name for path in resource("demo").glob("*/train.csv"))
-        if self.settings.name not in known:
-            raise InputError(
-                f"data.name: there is no demo data {self.settings.name!r}; there is {', '.join(known)}", "data.name"
-            )
-        return folder
 
+def _table(folder: Path, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    return _of_files([folder / f"{split}.csv"] if split != "test" else [], split, data, reading)
+
+
+def _novels(folder: Path, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    measured = folder / "persuasion.txt"
+    novels = {"train": sorted(set(folder.glob("*.txt")) - {measured}), "validation": [measured]}
+    return _of_files(novels.get(split, []), split, data, reading)
+
+
+def _verses(folder: Path, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    if split == "test":
+        return None
+    source = Tatoeba(TatoebaSettings(folder=str(folder)))
+    return source.read(split, data.model_copy(update={split: None}), reading)
+
+
+def _of_files(paths: list[Path], split: str, data: DataSection, reading: Reading) -> Rows | None:
+    names = [str(path) for path in paths]
+    return Files(FileSettings()).read(split, data.model_copy(update={split: names or None}), reading)
+
+
+_DATA: dict[str, Callable[[Path, str, DataSection, Reading], Rows | None]] = {
+    "sentiment": _table,
+    "austen": _novels,
+    "eng-spa": _verses,
+}
 
 SOURCE = Demo

@@ -15,11 +15,24 @@ def reading(tmp_path):
     return Reading(tmp_path / "cache")
 
 
-def test_training_and_validation_are_there_without_a_name(reading):
-    source, data = Demo(Settings()), DataSection(source="demo")
-    sizes = {split: len(rows) for split in ("train", "validation") if (rows := source.read(split, data, reading))}
-    assert sizes == {"train": 2400, "validation": 600}
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [("sentiment", (2400, 600)), ("austen", (65094, 8328)), ("eng-spa", (30213, 871))],
+)
+def test_training_and_validation_are_there_without_a_name(reading, name, sizes):
+    source, data = Demo(Settings(name=name)), DataSection(source="demo")
+    train, validation = (source.read(split, data, reading) for split in ("train", "validation"))
+    assert (len(train), len(validation)) == sizes
     assert source.read("test", data, reading) is None
+
+
+def test_the_novels_are_running_text(reading):
+    assert Demo(Settings(name="austen")).read("validation", DataSection(), reading).continuous
+
+
+def test_a_verse_stands_beside_its_translation(reading):
+    row = Demo(Settings(name="eng-spa")).read("train", DataSection(), reading).table.slice(0, 1).to_pylist()[0]
+    assert (row["source"][:16], row["target"][:14]) == ("In the beginning", "EN el principi")
 
 
 def test_both_labels_are_nearly_equally_frequent(reading):
@@ -32,5 +45,5 @@ def test_a_fraction_is_obeyed(reading):
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(reading):
-    with pytest.raises(InputError, match="no demo data 'weather'; there is sentiment"):
+    with pytest.raises(InputError, match="no demo data 'weather'; there is sentiment, austen, eng-spa"):
         Demo(Settings(name="weather")).read("train", DataSection(), reading)
