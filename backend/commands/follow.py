@@ -130,6 +130,8 @@ class Follower:
             case events.EvaluationFinished():
                 best = ", the best so far" if event.is_best else ""
                 self._screen.line(f"{event.split} after step {event.step}: {in_words(event.metrics)}{best}")
+            case events.DataLoaded() if event.cached:
+                self._screen.line(f"{event.split}: {event.features} features, cached")
             case events.RowsSkipped():
                 places = f" ({', '.join(event.places[:3])})" if event.places else ""
                 self._screen.line(f"{event.split}: {event.count} rows skipped, {event.reason}{places}")

@@ -69,6 +69,8 @@ class DataLoaded(Event, frozen=True, tag=True):
     labels: dict[str, int] = {}
     fingerprint: str = ""
     """Changes with any byte of the rows; a resume on other rows is refused."""
+    cached: bool = False
+    """The features were made before; nothing was tokenised."""
 
 
 class RowsSkipped(Event, frozen=True, tag=True):

@@ -6,7 +6,7 @@ int8), where they are known `labels` (int64 a row, float32 a row, or a list of i
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -39,6 +39,8 @@ class Features:
     lengths: np.ndarray  # (features,) int32, tokens of each
     fingerprint: str
     """Changes with the data, the tokenizer and the task's settings."""
+    cached: bool = False
+    """Made before; nothing was tokenised now."""
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -96,11 +98,14 @@ def features(
 ) -> Features:
     """The features that `encode` makes, from the cache where `key` (plain JSON values) was encoded before."""
     name = fingerprint("features", VERSION, dict(key))
+    written: list[Path] = []
 
     def write(folder: Path) -> None:
+        written.append(folder)
         _write(folder, encode(), lambda row: report(row, total_rows, "rows"))
 
-    return open_or_write(cache / name, lambda folder: _open(folder, name), write, report)
+    found = open_or_write(cache / name, lambda folder: _open(folder, name), write, report)
+    return replace(found, cached=not written)
 
 
 def in_memory(batches: Iterator[pa.RecordBatch]) -> Features:

@@ -77,13 +77,13 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     _refuse_other_rows(material, earlier)
     for note in material.notes:
         stages.warn("data", note)
-    session = _open_session(spec, material, model, engine_kind.create())
+    session = open_session(spec, material, model, engine_kind.create())
     stages.start("tokenising")
     features = {
         split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
     }
     for split, rows in material.rows.items():
-        stages.loaded(split, rows, len(features[split]), _label_counts(session, rows))
+        stages.loaded(split, rows, features[split], _label_counts(session, rows))
 
     stages.start("loading model")
     order = Order(
@@ -177,7 +177,8 @@ def _refuse_other_rows(material: Material, earlier: list[AnyEvent]) -> None:
             )
 
 
-def _open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
+def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
+    """Task, tokenizer and engine around the rows; the engine has no model yet."""
     tokenizer = open_tokenizer(
         spec.model.tokenizer or str(model.folder),
         options=spec.model.tokenizer_options,

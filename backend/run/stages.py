@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from backend.contract.events import DataLoaded, RowsSkipped, StageProgress, StageStarted, Warned
+from backend.data.features import Features
 from backend.data.rows import Rows
 from backend.run.event_log import EventLog
 
@@ -40,13 +41,13 @@ class Stages:
         """Something a person should know."""
         self._log.write(Warned(time=time.time(), code=code, message=message))
 
-    def loaded(self, split: str, rows: Rows, features: int, labels: dict[str, int]) -> None:
+    def loaded(self, split: str, rows: Rows, features: Features, labels: dict[str, int]) -> None:
         """One split is read; every reason for skipped rows gets an event with the first hundred places."""
         now = time.time()
         self._log.append(
             DataLoaded(
                 time=now, split=split, rows=len(rows), skipped=len(rows.skipped), files=list(rows.files),
-                features=features, labels=labels, fingerprint=rows.fingerprint,
+                features=len(features), labels=labels, fingerprint=rows.fingerprint, cached=features.cached,
             )
         )  # fmt: skip
         by_reason: dict[str, list[str]] = {}

@@ -96,3 +96,13 @@ def test_lists_are_found_across_many_batches_without_copies(tmp_path):
     lists = found.lists["input_ids"].take(chosen)
     assert [one.tolist() for one in lists] == [[number] * (number % 7) for number in chosen.tolist()]
     assert not any(one.flags.owndata for one in lists)
+
+
+def test_a_second_start_says_that_it_was_cached(tmp_path):
+    def encode():
+        yield pa.RecordBatch.from_pydict({"row": [0], "part": [0], "input_ids": pa.array([[1, 2]])})
+
+    first, again, other = (
+        features(encode, {"max_length": length}, tmp_path, lambda done, total, unit: None, 1) for length in (8, 8, 9)
+    )
+    assert (first.cached, again.cached, other.cached) == (False, True, False)
