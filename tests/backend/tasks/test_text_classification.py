@@ -147,6 +147,16 @@ def test_f1_and_combined_are_those_of_class_1():
     assert scores["combined"] == pytest.approx((0.75 + 6 / 7) / 2)
 
 
+def test_an_untrained_head_on_rte_scores_as_pymarlin_published_it():
+    # 131 of the 277 rows are not_entailment, which the untrained head answered for all of them.
+    actual = ["entailment"] * 146 + ["not_entailment"] * 131
+    outputs = {"logits": [np.array([0, 1], np.float32)] * 277}
+    facts = {"labels": ["entailment", "not_entailment"], "class_weights": None}
+    predictions = task().decode(outputs, pa.table({}), rows_of(text=["x"] * 277, label=actual), COLUMNS, facts, None)
+    scores = task().score(predictions, facts)
+    assert [round(scores[name], 4) for name in ("accuracy", "matthews", "f1")] == [0.4729, 0.0, 0.6422]
+
+
 def test_probabilities_sum_to_one_and_the_loss_is_their_logarithm():
     predictions, scores = decoded([[1, 2]], ["yes"])
     no, yes = (predictions.table[f"probability_{label}"][0].as_py() for label in ("no", "yes"))
