@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from backend import registry
 from backend.contract.catalog import Catalog, Device
 from backend.contract.packages import installed_versions
 from backend.contract.places import cache_folder
@@ -16,7 +17,7 @@ PACKAGES = (
     "burnish", "torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors", "huggingface-hub",
     "pyarrow", "numpy", "pydantic", "PySide6-Essentials", "pyqtgraph", "jax",
 )  # fmt: skip
-LISTED = ("contract", "tasks", "data/sources", "engines")
+LISTED = ("contract", "tasks", "data/sources", "engines", "adapters")
 """Folders of the backend whose files decide what the catalog says."""
 
 
@@ -39,9 +40,9 @@ def catalog(devices: list[Device] | None = None) -> Catalog:
 def _key(here: dict[str, str]) -> str:
     backend = Path(__file__).parent
     files = [path for folder in LISTED for path in sorted((backend / folder).rglob("*.py"))]
-    files += [Path(__file__), *sorted(resource("presets").glob("*.yaml"))]
+    files += [Path(__file__), Path(registry.__file__), *sorted(resource("presets").glob("*.yaml"))]
     stats = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-    return hashlib.sha256(repr((here, sys.executable, stats)).encode()).hexdigest()[:24]
+    return hashlib.sha256(repr((here, sys.executable, stats, registry.plugged())).encode()).hexdigest()[:24]
 
 
 def _read(path: Path) -> Catalog | None:

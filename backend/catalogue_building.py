@@ -4,7 +4,16 @@ import importlib.util
 from typing import Any
 
 from backend import registry
-from backend.contract.catalog import Catalog, EngineEntry, Preset, SourceEntry, TaskEntry
+from backend.contract.catalog import (
+    AdapterEntry,
+    Catalog,
+    EngineEntry,
+    MetricEntry,
+    OptimizerEntry,
+    Preset,
+    SourceEntry,
+    TaskEntry,
+)
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
@@ -18,8 +27,18 @@ def built(versions: dict[str, str]) -> Catalog:
         sources=[_source(name, source) for name, source in registry.all_of("source").items()],
         engines=[_engine(name, engine) for name, engine in registry.all_of("engine").items()],
         presets=presets(),
-        spec=RunSpec.model_json_schema(),
+        spec=_with_choices(RunSpec.model_json_schema()),
         versions=versions,
+        optimizers=[
+            OptimizerEntry(name, one.title, one.description, _schema(one.Settings))
+            for name, one in registry.all_of("optimizer").items()
+        ],
+        adapters=[
+            AdapterEntry(name, one.title, one.description, _schema(one.Settings))
+            for name, one in registry.all_of("adapter").items()
+        ],
+        metrics=[_metric(name, metric) for name, metric in registry.all_of("metric").items()],
+        problems=registry.problems(),
     )
 
 
@@ -41,6 +60,20 @@ def _is_installed(distribution: str) -> bool:
 
 def _schema(settings: type[Section]) -> dict[str, Any]:
     return settings.model_json_schema()
+
+
+def _with_choices(spec: dict[str, Any]) -> dict[str, Any]:
+    """The schema with the names that are registered, where a field says of which `kind` it is one."""
+    for section in spec["$defs"].values():
+        for field in section.get("properties", {}).values():
+            if "kind" in field:
+                field["enum"] = list(registry.all_of(field.pop("kind")))
+    return spec
+
+
+def _metric(name: str, metric: Any) -> MetricEntry:
+    tasks = [] if metric.tasks == "*" else list(metric.tasks)
+    return MetricEntry(name, metric.title, tasks, bool(metric.greater_is_better))
 
 
 def _task(name: str, task: Any) -> TaskEntry:

@@ -114,7 +114,11 @@ def _load(kind: str, name: str) -> tuple[Any, str]:
         reason = (str(error).splitlines() or [""])[0]
         return None, f"{_said(kind, entry)} cannot be loaded ({type(error).__name__}: {reason})"
     lacking = [each for each in PLUGGED[kind] if not hasattr(found, each)]
-    return found, f"{_said(kind, entry)} cannot be used: it has no {', '.join(lacking)}" if lacking else ""
+    if lacking:
+        return None, f"{_said(kind, entry)} cannot be used: it has no {', '.join(lacking)}"
+    if "Settings" in PLUGGED[kind] and not hasattr(found.Settings, "model_json_schema"):
+        return None, f"{_said(kind, entry)} cannot be used: its Settings are no backend.contract.spec.Section"
+    return found, ""
 
 
 def _said(kind: str, entry: EntryPoint) -> str:

@@ -34,6 +34,12 @@ def _in_words(catalog: "Catalog") -> str:
     lines += [f"  {task.name:<22} {task.description}" for task in catalog.tasks]
     lines += ["sources", *(f"  {source.name:<22} {source.description}" for source in catalog.sources)]
     lines += ["engines", *(f"  {one.name:<22} {one.missing or one.description}" for one in catalog.engines)]
+    lines += ["optimizers", *(f"  {one.name:<22} {one.description}" for one in catalog.optimizers)]
+    lines += ["adapters", *(f"  {one.name:<22} {one.description}" for one in catalog.adapters)]
+    if catalog.metrics:
+        lines += ["metrics of installed packages", *(f"  {one.name:<22} {one.title}" for one in catalog.metrics)]
+    if catalog.problems:
+        lines += ["left out", *(f"  {problem}" for problem in catalog.problems)]
     if catalog.devices is not None:
         lines += ["devices"]
         lines += [

@@ -62,6 +62,33 @@ class EngineEntry(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
+class OptimizerEntry(msgspec.Struct, frozen=True):
+    """One optimizer; `settings` is the JSON Schema of `training.optimizer_options`."""
+
+    name: str
+    title: str
+    description: str
+    settings: dict[str, Any]
+
+
+class AdapterEntry(msgspec.Struct, frozen=True):
+    """One kind of adapter; `settings` is the JSON Schema of the `adapter` section."""
+
+    name: str
+    title: str
+    description: str
+    settings: dict[str, Any]
+
+
+class MetricEntry(msgspec.Struct, frozen=True):
+    """A metric that an installed package adds; `tasks` is empty where it measures all."""
+
+    name: str
+    title: str
+    tasks: list[str]
+    greater_is_better: bool
+
+
 class Preset(msgspec.Struct, frozen=True):
     """A named fragment of a spec."""
 
@@ -94,3 +121,8 @@ class Catalog(msgspec.Struct, frozen=True):
     contract_version: str = CONTRACT_VERSION
     devices: list[Device] | None = None
     """None in the static catalog; filled where devices were asked for."""
+    optimizers: list[OptimizerEntry] = []
+    adapters: list[AdapterEntry] = []
+    metrics: list[MetricEntry] = []
+    problems: list[str] = []
+    """What is wrong with installed plugins, a sentence each; they are left out."""

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 import psutil
 
+from backend import registry
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.redaction import TOKEN_VARIABLES, token_file
 from backend.hardware import devices, qt_libraries
@@ -46,6 +47,7 @@ def check_up(ask_devices: bool = True) -> Iterator[Finding]:
     """Everything, in the order in which it is shown; devices take seconds and come last."""
     yield _python()
     yield from _training_libraries()
+    yield from _plugins()
     yield from _window()
     yield _display()
     yield from _caches()
@@ -72,6 +74,11 @@ def _training_libraries() -> Iterator[Finding]:
             yield Finding("missing", f"{name} is not installed; training needs it", _pip(extra))
     version = _version("jax")
     yield Finding("fine", f"jax {version}" if version else "jax is not installed; nothing needs it")
+
+
+def _plugins() -> Iterator[Finding]:
+    for problem in registry.problems():
+        yield Finding("note", problem, "mend or uninstall that package")
 
 
 def _window() -> Iterator[Finding]:

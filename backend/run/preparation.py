@@ -16,7 +16,7 @@ from backend.hardware import devices
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.models.positions import longest_sequence
-from backend.run import options
+from backend.run import metrics, options
 from backend.tasks.task import Columns, Facts, Task, key_of, used_columns
 
 SPLITS = ("train", "validation", "test")
@@ -61,7 +61,8 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
 
 def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
     metric = spec.evaluation.best_metric
-    if metric is not None and not is_metric(metric, task.metrics):
+    metrics.check(spec)
+    if metric is not None and not is_metric(metric, (*task.metrics, *spec.evaluation.metrics)):
         raise InputError(
             f"evaluation.best_metric: {metric!r} is no metric of {spec.task['type']}; there are {', '.join(task.metrics)}",
             "evaluation.best_metric",

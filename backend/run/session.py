@@ -17,6 +17,7 @@ from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
+from backend.run.metrics import measured
 from backend.run.preparation import quiet
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, Task, encoded, trains_apart
 from backend.tokenizers.loading import fingerprint
@@ -155,14 +156,19 @@ class Session:
             tell(len(written))
         return {"generated": [written[number] for number in range(len(source))]}
 
+    def _measured(self, predictions: Predictions) -> dict[str, float]:
+        """The task's metrics and, where anything can be measured, those of installed packages."""
+        found = self.task.score(predictions, self.facts)
+        return {**found, **measured(self.spec, predictions.table)} if found else found
+
     def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
         """Of several files also each file's own, as `file/metric` or as the source names them."""
         if len(rows.files) == 1 or len(rows.files) > MOST_FILES_APART:
-            return self.task.score(predictions, self.facts)
+            return self._measured(predictions)
         names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
-        metrics = {} if rows.metric_names else self.task.score(predictions, self.facts)
+        metrics = {} if rows.metric_names else self._measured(predictions)
         for number, name in enumerate(names):
             own = predictions.take(np.flatnonzero(rows.file_index == number))
-            found = self.task.score(own, self.facts) if own.table.num_rows else {}
+            found = self._measured(own) if own.table.num_rows else {}
             metrics |= {name.replace("{metric}", metric): value for metric, value in found.items()}
         return metrics

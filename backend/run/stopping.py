@@ -5,12 +5,15 @@ from math import isfinite
 
 from backend.contract.events import AnyEvent, EvaluationFinished, RunResumed
 from backend.contract.spec import RunSpec
+from backend.run.metrics import plugged
 
 _LOWER_IS_BETTER = ("loss", "perplexity")
 
 
 def greater_is_better(metric: str) -> bool:
     """Losses and perplexity fall, everything else rises; `file/loss` and suffixes such as `loss_mm` count alike."""
+    if (installed := plugged(metric)) is not None:
+        return bool(installed.greater_is_better)
     return metric.rsplit("/", 1)[-1].split("_", 1)[0] not in _LOWER_IS_BETTER
 
 

@@ -17,6 +17,8 @@ class EvaluationSection(Section):
     """Measures the untrained model too, as step 0."""
     best_metric: Annotated[str | None, Field(title="Best checkpoint by")] = None
     """Name of the metric whose best checkpoint is kept and used for predictions; empty keeps the last weights."""
+    metrics: Annotated[list[str], Field(title="Further metrics", json_schema_extra=ADVANCED)] = []
+    """Names of metrics that installed packages add, measured beside the task's own."""
     batch_size: Annotated[int | None, Field(title="Evaluation batch size", ge=1, json_schema_extra=ADVANCED)] = None
     """Rows per forward pass; empty takes a size that fits."""
     max_rows: Annotated[int | None, Field(title="Most evaluation rows", ge=1, json_schema_extra=ADVANCED)] = None

@@ -1,0 +1,87 @@
+"""A package that somebody else wrote and installed adds tasks, metrics and optimizers; a broken part of it is left out."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from backend.contract.events import EvaluationFinished
+from backend.contract.run_folder import RunFolder
+from tests.end_to_end.burnish_process import Burnish, events_of
+from tests.foreign_package import install
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("foreign"))
+
+
+@pytest.fixture
+def plugged(burnish: Burnish, site: Path) -> Burnish:
+    """`burnish` where that package is installed."""
+    known = burnish.variables()["PYTHONPATH"]
+    burnish.environment["PYTHONPATH"] = os.pathsep.join([known, str(site)])
+    return burnish
+
+
+def described(burnish: Burnish) -> dict:
+    return json.loads(burnish("describe", "--json", "--no-devices").stdout)
+
+
+def test_the_catalog_lists_what_the_package_adds(plugged: Burnish):
+    found = described(plugged)
+    assert "shouting" in {task["name"] for task in found["tasks"]}
+    assert [metric["name"] for metric in found["metrics"]] == ["exactness"]
+    assert "signs" in found["spec"]["$defs"]["TrainingSection"]["properties"]["optimizer"]["enum"]
+
+
+def test_broken_parts_are_named_and_left_out(plugged: Burnish):
+    found = described(plugged)
+    assert not {"broken", "hollow"} & {task["name"] for task in found["tasks"]}
+    said = "\n".join(found["problems"])
+    assert "broken of the package foreign cannot be loaded (ModuleNotFoundError" in said
+    assert "hollow of the package foreign cannot be used: it has no description" in said
+
+
+def test_a_name_that_burnish_has_already_stays_its_own(plugged: Burnish):
+    found = described(plugged)
+    assert any("text_classification of the package foreign is left out" in problem for problem in found["problems"])
+    titles = {task["name"]: task["title"] for task in found["tasks"]}
+    assert titles["text_classification"] != titles["shouting"]
+
+
+def test_the_kept_catalog_is_made_anew_when_the_package_goes(plugged: Burnish):
+    assert "shouting" in {task["name"] for task in described(plugged)["tasks"]}
+    plugged.environment.pop("PYTHONPATH")
+    assert "shouting" not in {task["name"] for task in described(plugged)["tasks"]}
+
+
+def test_a_run_trains_with_the_task_the_metric_and_the_optimizer(plugged: Burnish):
+    spec = plugged.spec(
+        task={"type": "shouting", "max_length": 32},
+        training={"max_steps": 3, "batch_size": 8, "learning_rate": 1e-4, "optimizer": "signs"},
+        evaluation={"every": 3, "metrics": ["exactness"], "best_metric": "exactness"},
+    )
+    done = plugged("train", str(spec))
+    assert done.returncode == 0, done.stderr
+    folder: RunFolder = plugged.run_folder()
+    evaluation = next(event for event in events_of(folder) if isinstance(event, EvaluationFinished))
+    assert evaluation.metrics["exactness"] == evaluation.metrics["accuracy"]
+    assert evaluation.metrics["exactness_rows"] == evaluation.rows
+
+
+def test_a_broken_task_is_refused_with_the_reason(plugged: Burnish):
+    done = plugged("train", str(plugged.spec(task={"type": "broken"})))
+    assert done.returncode == 2
+    assert "task.type: the task broken of the package foreign cannot be loaded" in done.stderr
+
+
+def test_a_metric_of_another_task_is_refused(plugged: Burnish):
+    done = plugged("train", str(plugged.spec(evaluation={"metrics": ["exactness"]})))
+    assert done.returncode == 2
+    assert "evaluation.metrics: exactness measures shouting, not text_classification" in done.stderr
+
+
+def test_doctor_names_what_is_broken(plugged: Burnish):
+    assert "broken of the package foreign" in plugged("doctor").stdout
