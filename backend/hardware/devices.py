@@ -1,10 +1,11 @@
 """Owns what is here to compute on, and which of it a run takes with which precision."""
 
 import json
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,8 +18,10 @@ from backend.engines.processor import processor
 
 Precision = Literal["float32", "bfloat16", "float16"]
 SECONDS_TO_LIST = 60.0
-OVERFLOWS_IN_FLOAT16 = ("t5", "mt5", "umt5", "longt5")
+OVERFLOWS_IN_FLOAT16 = ("t5", "mt5", "umt5", "longt5", "switch_transformers", "pegasus")
 """Families whose activations leave float16's range (https://github.com/huggingface/transformers/pull/10956)."""
+_NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
+"""In the hub names of such models: flan-t5-base, byt5-small, mT5_multilingual_XLSum, madlad400-3b-mt …"""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Choice:
     device: Device
     precision: Precision
     reason: str
+    warning: str = ""
+    """A sentence on what a precision chosen by hand will do to this model."""
 
 
 def ask(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> DeviceList:
@@ -61,7 +66,8 @@ def choose(spec: RunSpec, here: list[Device]) -> Choice:
     """The device and precision of a run. Raises InputError naming what is here where the wish cannot be met."""
     device = _device(spec, here)
     precision, reason = _precision(spec, device)
-    return Choice("cpu" if device.kind == "cpu" else f"{device.kind}:{device.index}", device, precision, reason)
+    name = "cpu" if device.kind == "cpu" else f"{device.kind}:{device.index}"
+    return Choice(name, device, precision, reason, _warning(spec, device, precision))
 
 
 def _device(spec: RunSpec, here: list[Device]) -> Device:
@@ -101,7 +107,7 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
         return "float32", "a processor is fastest in float32"
     if "bfloat16" in device.precisions:
         return "bfloat16", f"{device.name} computes in bfloat16, which has the range of float32"
-    if "float16" not in device.precisions or _model_type(spec) in OVERFLOWS_IN_FLOAT16:
+    if "float16" not in device.precisions or _overflows(spec):
         return (
             "float32",
             "this model overflows in float16"
@@ -111,9 +117,38 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
     return "float16", f"{device.name} has no bfloat16; float16 with loss scaling is faster than float32"
 
 
-def _model_type(spec: RunSpec) -> str:
+def _warning(spec: RunSpec, device: Device, precision: Precision) -> str:
+    if precision != "float16" or not _overflows(spec):
+        return ""
+    safe = "bfloat16 or float32" if "bfloat16" in device.precisions else "float32"
+    return (
+        f"hardware.precision: float16 was chosen by hand, but models of this family (T5, mT5, Pegasus) overflow in it, "
+        f"and the loss may become NaN; {safe} is safe."
+    )
+
+
+def _overflows(spec: RunSpec) -> bool:
+    """Whether the model is of a family that leaves float16's range; of one that is not here yet its name tells."""
+    model_type = spec.model.config.get("model_type") or _config(spec).get("model_type")
+    if model_type:
+        return model_type in OVERFLOWS_IN_FLOAT16
+    return _NAMES_OF_THEIRS.search(spec.model.name_or_path.rsplit("/", 1)[-1].lower()) is not None
+
+
+def _config(spec: RunSpec) -> dict[str, Any]:
+    """The model's configuration, where it lies in a folder or in the hub's cache."""
+    name = spec.model.name_or_path
+    found: Any = Path(name) / "config.json"
+    if not found.is_file():
+        from huggingface_hub import try_to_load_from_cache  # not needed for a folder
+        from huggingface_hub.errors import HFValidationError
+
+        try:
+            found = try_to_load_from_cache(name, "config.json", revision=spec.model.revision)
+        except HFValidationError:  # a folder that is not there
+            return {}
     try:
-        config = json.loads((Path(spec.model.name_or_path) / "config.json").read_text(encoding="utf-8"))
+        config = json.loads(Path(found).read_text(encoding="utf-8")) if isinstance(found, str | Path) else {}
     except (OSError, ValueError):
-        return spec.model.name_or_path.rsplit("/", 1)[-1].split("-", 1)[0].lower()
-    return str(config.get("model_type", ""))
+        return {}
+    return config if isinstance(config, dict) else {}

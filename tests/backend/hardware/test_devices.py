@@ -1,5 +1,6 @@
 """Tests that a run's device is what its spec wishes, or that the wish is refused by its name."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,3 +52,58 @@ def test_what_cannot_be_had_is_refused_by_its_name(hardware: dict[str, Any], fie
     with pytest.raises(InputError) as refusal:
         choose(spec(**hardware), [*CARDS, PROCESSOR])
     assert refusal.value.field == field
+
+
+T5_NAMES = (
+    "google/mt5-small",
+    "google/flan-t5-base",
+    "google/byt5-small",
+    "csebuetnlp/mT5_multilingual_XLSum",
+    "google/pegasus-xsum",
+)
+
+
+def with_model(name: str, **hardware: Any) -> RunSpec:
+    base = spec(**hardware)
+    return base.model_copy(update={"model": base.model.model_copy(update={"name_or_path": name})})
+
+
+@pytest.mark.parametrize("name", T5_NAMES)
+def test_auto_never_takes_float16_for_a_model_of_the_t5_kind(name: str):
+    chosen = choose(with_model(name), [*CARDS, PROCESSOR])
+    assert (chosen.precision, chosen.reason) == ("float32", "this model overflows in float16")
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "facebook/bart-base", "Helsinki-NLP/opus-mt-en-es", "gpt2"])
+def test_other_models_take_float16_where_there_is_nothing_better(name: str):
+    assert choose(with_model(name), [*CARDS, PROCESSOR]).precision == "float16"
+
+
+def test_a_folders_own_configuration_goes_before_its_name(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "mt5"}')
+    assert choose(with_model(str(tmp_path)), [*CARDS, PROCESSOR]).precision == "float32"
+
+
+def test_a_cached_hub_models_configuration_goes_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    cached = tmp_path / "models--org--translator"
+    (cached / "snapshots" / "abc").mkdir(parents=True)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("abc")
+    (cached / "snapshots" / "abc" / "config.json").write_text('{"model_type": "t5"}')
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    assert choose(with_model("org/translator"), [*CARDS, PROCESSOR]).precision == "float32"
+
+
+def test_bfloat16_is_taken_for_t5_where_there_is_one():
+    card = Device("cuda", 0, "Card", 16000, 12000, ["float32", "float16", "bfloat16"])
+    assert choose(with_model("google/mt5-small"), [card]).precision == "bfloat16"
+
+
+def test_float16_by_hand_is_obeyed_and_explained_beforehand():
+    chosen = choose(with_model("google/mt5-small", precision="float16"), [*CARDS, PROCESSOR])
+    assert chosen.precision == "float16"
+    assert "overflow in it" in chosen.warning
+
+
+def test_float16_by_hand_needs_no_words_for_other_models():
+    assert choose(spec(precision="float16"), [*CARDS, PROCESSOR]).warning == ""
