@@ -1,6 +1,8 @@
 """Owns `burnish data`: `report` says what data holds, `prepare` tokenises without training."""
 
+import json
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,13 @@ def _arguments(parser: ArgumentParser) -> None:
     add_changes(report)
     add_json(report)
     report.set_defaults(execute_action=_report)
+    prepare = actions.add_parser("prepare", help="tokenise what a spec trains on, without training", allow_abbrev=False)
+    prepare.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
+    prepare.add_argument("--export", metavar="DIR", type=Path, help="write the features to this folder too")
+    prepare.add_argument("--format", choices=("npy", "parquet"), default="npy", help="padded arrays, or lists (npy)")
+    add_changes(prepare)
+    add_json(prepare)
+    prepare.set_defaults(execute_action=_prepare)
 
 
 def _execute(arguments: Namespace) -> int:
@@ -46,6 +55,31 @@ def _report(arguments: Namespace) -> int:
     finally:
         screen.close()
     print(msgspec.json.encode(found).decode() if arguments.json else _in_words(found))
+    return 0
+
+
+def _prepare(arguments: Namespace) -> int:
+    from backend.run import preparation, prepared  # load the data room
+
+    screen = Screen()
+    try:
+        spec = preparation.read_spec(arguments.spec, arguments.changes)
+        found = prepared.prepare(spec, screen.report, arguments.export, arguments.format)
+    finally:
+        screen.close()
+    if arguments.json:
+        splits = {split: asdict(one) for split, one in found.splits.items()}
+        files = [str(path) for path in found.files]
+        print(json.dumps({"splits": splits, "notes": found.notes, "files": files}, ensure_ascii=False))
+        return 0
+    for split, one in found.splits.items():
+        skipped = f" ({one.skipped:,} left out)" if one.skipped else ""
+        took = "cached" if one.cached else f"{one.seconds:.2f} s"
+        print(f"{split:<12}{one.rows:,} rows{skipped}, {one.features:,} features, {one.tokens:,} tokens, {took}")
+    for note in found.notes:
+        print(f"note: {note}")
+    for path in found.files:
+        print(path)
     return 0
 
 

@@ -55,3 +55,14 @@ def test_missing_file_is_one_sentence(burnish) -> None:
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "nothing.csv" in done.stderr
+
+
+def test_training_finds_what_was_prepared(burnish, spec: Path, tmp_path: Path) -> None:
+    prepared = burnish("data", "prepare", spec, BURNISH_CACHE=str(tmp_path / "cache"))
+    trained = burnish(
+        "train", spec, "--set", "training.max_steps=1", "--set", "evaluation.max_rows=8", BURNISH_CACHE=str(tmp_path / "cache")
+    )  # fmt: skip
+
+    assert prepared.returncode == trained.returncode == 0, trained.stderr
+    assert "train       2,400 rows, 2,400 features" in prepared.stdout
+    assert "train: 2400 features, cached" in trained.stderr
