@@ -44,10 +44,22 @@ def _lines() -> Iterator[str]:
         schema = next(it for it in definitions.values() if it["title"].lower() == f"{section}section")
         yield f"## {section}\n\n{schema['description'].splitlines()[0]}\n"
         yield from _table(schema["properties"], schema)
+        if section == "training":
+            yield from _members("optimizer", [one for one in known.optimizers if one.settings.get("properties")])
         if section == "data":
             yield from _members("source", known.sources)
         if section == "hardware":
             yield from _members("engine", known.engines)
+
+
+    yield from _adapters(known.adapters)
+
+
+def _adapters(adapters: list[Any]) -> Iterator[str]:
+    for adapter in adapters:
+        yield f"## adapter: {{type: {adapter.name}}}\n\n{adapter.description}\n"
+        fields = {name: it for name, it in adapter.settings["properties"].items() if name != "type"}
+        yield from _table(fields, adapter.settings)
 
 
 def _members(kind: str, members: list[Any]) -> Iterator[str]:

@@ -25,7 +25,7 @@ def sections() -> Iterator[type[Section]]:
     """Every section of the spec, the registered ones included."""
     yield RunSpec
     yield from (DataSection, EvaluationSection, HardwareSection, ModelSection, TrainingSection)
-    for kind in ("task", "source", "engine"):
+    for kind in ("task", "source", "engine", "optimizer", "adapter"):
         yield from (member.Settings for member in registry.all_of(kind).values())
 
 
@@ -57,7 +57,7 @@ def test_setting_has_a_title_and_a_description(place: str, field: FieldInfo):
     assert field.description.rstrip().endswith("."), f"{place}: a description is a sentence"
 
 
-@pytest.mark.parametrize("kind", ["task", "source", "engine"])
+@pytest.mark.parametrize("kind", ["task", "source", "engine", "optimizer", "adapter"])
 def test_member_has_a_title_and_a_description(kind: str):
     for name, member in registry.all_of(kind).items():
         assert member.title, f"{kind} {name} has no title"

@@ -1,5 +1,6 @@
 """The New run page with a small real helper process."""
 
+import os
 import shlex
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from app.panels.new_run import Panel
 from app.panels.new_run_cards.data_card import FRACTION, NONE
 from backend.contract.resources import resource
 from backend.contract.spec import run_spec
+from tests.foreign_package import install
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
+ROOT = Path(__file__).parents[3]
 MODEL = str(resource("demo", "bert-tiny"))
 
 
@@ -324,3 +327,18 @@ def test_other_rows_of_a_language_model_ask_for_other_columns(qtbot, panel):
     panel.change("task.rows", "instructions")
     assert list(panel.cards.data.columns.boxes) == ["prompt", "input", "system", "response"]
     assert panel.draft.get("data.columns") == {}
+
+
+def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, helped, tmp_path, monkeypatch):
+    site = install(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(site)]))
+    panel = Panel(helped)
+    qtbot.addWidget(panel)
+    qtbot.waitUntil(lambda: panel.catalog is not None)
+    tasks = panel.cards.task.tasks
+    tasks.setCurrentIndex(tasks.findData("shouting"))
+    tasks.activated.emit(tasks.currentIndex())
+    assert panel.draft.get("task.type") == "shouting"
+    assert panel.cards.task.description.text() == "Sorts texts that are written in capitals."
+    panel.cards.settings.set_unfolded(True)
+    assert "signs" in panel.cards.settings.others["training"]._rows["optimizer"].field.choices
