@@ -11,6 +11,7 @@ from backend.contract.heads import HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.material import VOCABULARY, loading
+from tests.backend.engines.tiny_models import tiny_model
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +45,19 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_position_embeddings=40, bos_token_id=1, eos_token_id=2, pad_token_id=0, tie_word_embeddings=False,
     )  # fmt: skip
     return _saved(LlamaForCausalLM(config), tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a tiny model (`tiny_models`), built when it is first asked for."""
+    folders = tmp_path_factory.mktemp("tiny")
+
+    def folder(name: str) -> Path:
+        if not (folders / name).exists():
+            _saved(tiny_model(name), folders / name)
+        return folders / name
+
+    return folder
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from backend.engines.torch.heads.head import name_labels, nameless
 from backend.engines.torch.inputs import arguments, tensor
 from backend.models.architectures import BEAM_CLASSES, why_not
 
+_NEVER = -1e30  # the logit that XLNet's own head gives to what is masked
 _BEAM_OUTPUTS = ("start_top_log_probs", "start_top_index", "end_top_log_probs", "end_top_index", "cls_logits")
 
 
@@ -68,7 +69,8 @@ class BeamQuestionAnswering:
 
     def answer(self, model: Any, batch: Batch) -> Any:
         """In training logits with the true start given, (start, end, unanswerable or None); else transformers' beams."""
-        batch = _room_for_beams(batch, max(model.config.start_n_top, model.config.end_n_top))
+        if not model.training:
+            batch = _room_for_beams(batch, max(model.config.start_n_top, model.config.end_n_top))
         given = arguments(model, batch, self._device)
         extra = {"cls_index": tensor(batch["cls_index"], self._device)} if "cls_index" in batch else {}
         mask = {"p_mask": tensor(batch["p_mask"].astype(np.float32), self._device)} if "p_mask" in batch else {}
@@ -117,9 +119,11 @@ def _room_for_beams(batch: Batch, beams: int) -> Batch:
 
 
 def _span_loss(start: torch.Tensor, end: torch.Tensor, batch: Batch, device: torch.device) -> torch.Tensor:
+    # Padding is no answer. transformers lets it compete, so that a row's loss would hang on its companions' lengths.
+    padding = tensor(batch["attention_mask"] == 0, device)
     positions = (tensor(batch[name], device) for name in ("start_positions", "end_positions"))
     losses = [
-        cross_entropy(logits.float(), wanted, ignore_index=IGNORE, reduction="sum")
+        cross_entropy(logits.float().masked_fill(padding, _NEVER), wanted, ignore_index=IGNORE, reduction="sum")
         for logits, wanted in zip((start, end), positions, strict=True)
     ]
     return (losses[0] + losses[1]) / 2

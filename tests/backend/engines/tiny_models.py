@@ -1,0 +1,90 @@
+"""Owns tiny models of the architectures that people use, without dropout, with weights large enough to differ."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import transformers as hf
+
+VOCABULARY = 60
+_BODY = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+_ENCODER = {**_BODY, "intermediate_size": 32, "max_position_embeddings": 42, "pad_token_id": 0}
+_DECODER = {**_ENCODER, "num_key_value_heads": 1, "bos_token_id": 1, "eos_token_id": 2}
+_GPT2 = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 40, "eos_token_id": 1}
+_XLNET = {"vocab_size": VOCABULARY, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, "pad_token_id": 0}
+_XLM = {
+    "vocab_size": VOCABULARY, "emb_dim": 16, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 40,
+    "pad_index": 0, "pad_token_id": 0, "start_n_top": 3, "end_n_top": 4,
+}  # fmt: skip
+_T5 = {
+    "vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
+    "decoder_start_token_id": 0,
+}  # fmt: skip
+_BART = {
+    "vocab_size": VOCABULARY, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 40,
+    "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "bert": lambda: hf.BertModel(hf.BertConfig(**_ENCODER)),
+    "roberta": lambda: hf.RobertaModel(hf.RobertaConfig(**_ENCODER, type_vocab_size=1)),
+    "distilbert": lambda: hf.DistilBertModel(
+        hf.DistilBertConfig(vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=32)
+    ),
+    "deberta-v2": lambda: hf.DebertaV2Model(
+        hf.DebertaV2Config(
+            **_ENCODER, relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=8, type_vocab_size=0
+        )
+    ),
+    "xlnet": lambda: hf.XLNetModel(hf.XLNetConfig(**_XLNET, start_n_top=3, end_n_top=4)),
+    "xlm": lambda: hf.XLMModel(hf.XLMConfig(**_XLM)),
+    "flaubert": lambda: hf.FlaubertModel(hf.FlaubertConfig(**_XLM)),
+    "gpt2": lambda: hf.GPT2LMHeadModel(hf.GPT2Config(**_GPT2)),
+    "llama": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**_DECODER, tie_word_embeddings=False)),
+    "qwen2": lambda: hf.Qwen2ForCausalLM(hf.Qwen2Config(**_DECODER)),
+    "opt": lambda: hf.OPTForCausalLM(
+        hf.OPTConfig(  # as OPT-350m alone is: normalised after the layer, with narrower embeddings
+            vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_dim=32,
+            max_position_embeddings=40, word_embed_proj_dim=8, do_layer_norm_before=False, pad_token_id=0,
+        )
+    ),
+    "bloom": lambda: hf.BloomForCausalLM(
+        hf.BloomConfig(vocab_size=VOCABULARY, hidden_size=16, n_layer=2, n_head=2, pad_token_id=0)
+    ),
+    "t5": lambda: hf.T5ForConditionalGeneration(hf.T5Config(**_T5)),
+    "mt5": lambda: hf.MT5ForConditionalGeneration(hf.MT5Config(**_T5)),
+    "bart": lambda: hf.BartForConditionalGeneration(
+        hf.BartConfig(**_BART, decoder_start_token_id=2, forced_eos_token_id=2)
+    ),
+    "mbart": lambda: hf.MBartForConditionalGeneration(hf.MBartConfig(**_BART)),
+    "marian": lambda: hf.MarianMTModel(
+        hf.MarianConfig(
+            **_BART | {"pad_token_id": 59, "eos_token_id": 0}, decoder_start_token_id=59, forced_eos_token_id=0,
+            static_position_embeddings=True,
+        )
+    ),
+    "pegasus": lambda: hf.PegasusForConditionalGeneration(
+        hf.PegasusConfig(**_BART | {"eos_token_id": 1}, static_position_embeddings=True)
+    ),
+    "m2m_100": lambda: hf.M2M100ForConditionalGeneration(hf.M2M100Config(**_BART, decoder_start_token_id=2)),
+}  # fmt: skip
+PADDING = {"marian": 59}
+"""Ids of padding that are not 0."""
+
+
+def tiny_model(name: str) -> Any:
+    """The model, the same one every time."""
+    torch.manual_seed(sum(map(ord, name)))
+    model = MODELS[name]()
+    for each in model.config.to_dict():
+        if "dropout" in each or "pdrop" in each:
+            setattr(model.config, each, 0.0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            # What a model was begun with is so small that any two answers are nearly alike.
+            if parameter.ndim > 1 and parameter.requires_grad and name not in {"t5", "mt5"}:
+                parameter.mul_(5)
+    if hasattr(model, "final_logits_bias"):
+        model.final_logits_bias.normal_()
+    return model
