@@ -281,6 +281,8 @@ def _identity(tokenizer: "PreTrainedTokenizerBase") -> Iterator[str]:
     yield json.dumps({name: str(token) for name, token in tokenizer.special_tokens_map.items()}, sort_keys=True)
     yield repr((tokenizer.padding_side, tokenizer.truncation_side, tokenizer.model_max_length))
     yield repr((tokenizer.model_input_names, tokenizer.split_special_tokens))
+    if tokenizer.chat_template:  # chats become ids by it
+        yield repr(tokenizer.chat_template)
 
 
 def _content(path: str | None) -> str:

@@ -130,6 +130,13 @@ def test_fingerprint_outlives_calls_and_copies(tmp_path: Path):
     assert fingerprint(open_tokenizer(str(copy))) == before
 
 
+def test_fingerprint_changes_with_the_chat_template(byte_level: Path):
+    tokenizer = open_tokenizer(str(byte_level))
+    before = fingerprint(tokenizer)
+    tokenizer.chat_template = "{% for message in messages %}{{ message.content }}{% endfor %}"
+    assert fingerprint(tokenizer) != before
+
+
 def test_fingerprint_changes_with_options_and_vocabulary(byte_level: Path, unigram: Path):
     plain = fingerprint(open_tokenizer(str(byte_level)))
     assert plain != fingerprint(open_tokenizer(str(byte_level), options={"add_prefix_space": True}))
