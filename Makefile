@@ -8,7 +8,7 @@ QUICK := tests/architecture tests/contract tests/backend/data tests/backend/toke
 RUFF := .venv/bin/ruff
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs screenshots lock clean moved
+.PHONY: help demo test check format docs screenshots results lock clean moved
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -35,6 +35,9 @@ docs: $(STAMP) ## docs/settings.md from the declarations of all settings
 
 screenshots: $(STAMP) ## every page in both themes, from a recorded run, into docs/screenshots
 	@QT_QPA_PLATFORM=offscreen $(PYTHON) -m docs.screenshots
+
+results: $(STAMP) ## docs/results.md from real trainings (an hour); ARGS="--minilm FOLDER --only squad" for others
+	@$(PYTHON) -m docs.results $(ARGS)
 
 lock: $(STAMP) ## new requirement locks in packaging/ (needs the network)
 	@$(PYTHON) packaging/lock.py

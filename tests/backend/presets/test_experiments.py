@@ -1,0 +1,124 @@
+"""Every experiment of the systems that Burnish follows is there as a preset that loads, plans and trains."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.contract.events import EvaluationFinished, RunFinished, StepFinished
+from backend.contract.resources import resource
+from backend.contract.run_folder import RunFolder
+from backend.contract.spec import RunSpec
+from backend.contract.spec import file as spec_file
+from backend.engines.processor import processor
+from backend.run import cost
+from backend.run.event_log import read_events
+from backend.run.preparation import read_spec
+from backend.train import run
+from tests.backend.presets.small_models import small_model
+
+DATA = Path(__file__).parents[2] / "data"
+EXPERIMENTS = (
+    "glue-cola", "glue-sst2", "glue-mrpc", "glue-stsb", "glue-qqp", "glue-mnli", "glue-qnli", "glue-rte", "glue-wnli", "xnli",
+    "pymarlin-rte", "squad-v1", "squad-v2", "squad-v1-beam", "squad-v2-beam", "ner-conll", "swag", "wikitext-clm",
+    "wikitext-mlm", "mt5-translation",
+)  # fmt: skip
+NUMBERS = {
+    "glue-cola": {"batch_size": 32, "learning_rate": 2e-5, "epochs": 3},
+    "glue-mrpc": {"batch_size": 32, "learning_rate": 2e-5, "epochs": 5},
+    "glue-wnli": {"batch_size": 32, "learning_rate": 2e-5, "epochs": 5},
+    "xnli": {"batch_size": 32, "learning_rate": 5e-5, "epochs": 2},
+    "pymarlin-rte": {"batch_size": 32, "learning_rate": 2e-5, "epochs": 10, "warmup": 0.06, "schedule": "one_cycle", "optimizer": "adam"},
+    "squad-v1": {"batch_size": 12, "learning_rate": 3e-5, "epochs": 2},
+    "squad-v2": {"batch_size": 12, "learning_rate": 3e-5, "epochs": 4},
+    "ner-conll": {"batch_size": 8, "learning_rate": 5e-5, "epochs": 3},
+    "swag": {"batch_size": 64, "learning_rate": 5e-5, "epochs": 3},
+    "wikitext-clm": {"batch_size": 8, "learning_rate": 5e-5, "epochs": 3},
+    "wikitext-mlm": {"learning_rate": 5e-5, "epochs": 3},
+    "mt5-translation": {"batch_size": 32, "learning_rate": 1e-4, "epochs": 2, "optimizer": "sgd", "seed": 42},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory):
+    """The folder of a small model for a hub name, made once."""
+    made: dict[str, Path] = {}
+
+    def find(name: str) -> Path:
+        if name not in made:
+            made[name] = small_model(name, tmp_path_factory.mktemp("model"))
+        return made[name]
+
+    return find
+
+
+def on_small_material(preset: str, models, folder: Path) -> RunSpec:
+    """The preset with a small model and rows of the experiment's own shape, three steps long."""
+    fragment = spec_file.read(resource("presets", f"{preset}.yaml"))["spec"]
+    data = _data(preset, fragment["data"], folder)
+    own: dict[str, Any] = {
+        **fragment,
+        "model": {**fragment["model"], "name_or_path": str(models(fragment["model"]["name_or_path"]))},
+        "data": data if data.get("source") else {**fragment["data"], **data},
+        "training": {**fragment["training"], "max_steps": 3},
+        "evaluation": {**fragment["evaluation"], "every": 3, "max_rows": 8},
+        "hardware": {"device": "cpu", "threads": 1},
+    }
+    (folder / "spec.yaml").write_text(spec_file.dump(own), encoding="utf-8")
+    return read_spec(folder / "spec.yaml")
+
+
+def _data(preset: str, given: dict[str, Any], folder: Path) -> dict[str, Any]:
+    if given["source"] == "glue":
+        return {"folder": str(DATA / "glue")}
+    if given["source"] == "conll":
+        return {split: str(DATA / "ner" / f"{split}.conll") for split in ("train", "validation")}
+    if preset.startswith("squad"):
+        train, validation = ("impossible",) * 2 if "v2" in preset else ("train", "validation")
+        return {
+            "source": "squad",
+            "train": f"{DATA}/squad/{train}.json",
+            "validation": f"{DATA}/squad/{validation}.json",
+        }
+    if preset == "mt5-translation":
+        return {"folder": str(DATA / "parallel"), "pair": None}
+    if preset.startswith("wikitext"):
+        return {"source": "files", "train": str(DATA / "austen" / "persuasion-beginning.txt"), "validation": 0.2}
+    path = folder / "rows.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in _ROWS[preset]), encoding="utf-8")
+    return {"source": "files", "train": str(path), "validation": str(path)}
+
+
+_ROWS = {
+    "xnli": [{"premise": "Es regnet.", "hypothesis": "Alles ist nass.", "label": label} for label in ("entailment", "neutral", "contradiction")] * 4,
+    "swag": [
+        {"sent1": "She opens the door.", "sent2": "She", **{f"ending{k}": f"walks {k} steps." for k in range(4)}, "label": number % 4}
+        for number in range(12)
+    ],
+}  # fmt: skip
+
+
+def test_no_experiment_is_forgotten():
+    assert set(EXPERIMENTS) <= {path.stem for path in resource("presets").glob("*.yaml")}
+
+
+@pytest.mark.parametrize("preset", NUMBERS)
+def test_the_published_numbers_stand_in_the_preset(preset: str):
+    training = spec_file.read(resource("presets", f"{preset}.yaml"))["spec"]["training"]
+    assert {name: training.get(name) for name in NUMBERS[preset]} == NUMBERS[preset]
+
+
+@pytest.mark.parametrize("preset", EXPERIMENTS)
+def test_an_experiment_plans_trains_and_is_measured(preset: str, models, tmp_path: Path):
+    spec = on_small_material(preset, models, tmp_path)
+    assert cost.plan(spec, [processor()]).total_steps == 3
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
+    assert run(folder) == 0, folder.events.read_text(encoding="utf-8")[-2000:]
+    events = read_events(folder.events)
+    assert [event.step for event in events if isinstance(event, StepFinished)] == [1, 2, 3]
+    measured = next(event.metrics for event in events if isinstance(event, EvaluationFinished) and event.step == 3)
+    assert spec.evaluation.best_metric in measured
+    assert isinstance(events[-1], RunFinished)
