@@ -11,6 +11,7 @@ from backend.run import model_folder, predictions_file
 from backend.run.event_log import EventLog
 from backend.run.opening import Opened
 from backend.run.session import Scored
+from backend.tasks.task import Task
 
 
 def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
@@ -19,7 +20,7 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
 
     def fill(path: Path) -> None:
         session.engine.export(path)
-        session.tokenizer.save_pretrained(path)
+        _save_tokenizer(session.task, session.tokenizer, path)
 
     note: dict[str, Any] = {
         "task": session.spec.task,
@@ -29,6 +30,15 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
     }
     model_folder.write(folder.model, fill, note)
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
+
+
+def _save_tokenizer(task: Task, tokenizer: Any, path: Path) -> None:
+    """With the chat template that the model was trained with, so that it is asked alike wherever it goes."""
+    before = tokenizer.chat_template
+    if hasattr(task, "chat_template"):
+        tokenizer.chat_template = task.chat_template(tokenizer) or before
+    tokenizer.save_pretrained(path)
+    tokenizer.chat_template = before  # the cache knows features by it
 
 
 def predict(
