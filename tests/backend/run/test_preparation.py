@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows
-from backend.run.preparation import choose_columns, model_labels, read_spec, resolve
+from backend.run.preparation import choose_columns, model_labels, read_material, read_spec, resolve
 
 PRESETS = sorted(resource("presets").glob("*.yaml"))
 
@@ -119,3 +119,49 @@ def test_nameless_labels_of_a_checkpoint_do_not_count(tmp_path: Path):
 def test_labels_of_a_checkpoint_come_in_the_order_of_their_ids(tmp_path: Path):
     (tmp_path / "config.json").write_text('{"id2label": {"10": "k", "0": "a", "9": "j"}}')
     assert model_labels(tmp_path) == ("a", "j", "k")
+
+
+def files(tmp_path: Path, **splits: str) -> dict[str, str]:
+    """The splits as CSV files of these lines."""
+    for split, lines in splits.items():
+        (tmp_path / f"{split}.csv").write_text(lines, encoding="utf-8")
+    return {split: str(tmp_path / f"{split}.csv") for split in splits}
+
+
+LABELLED = "text,label\ngood,a\nbad,b\n"
+
+
+def test_test_rows_without_labels_are_kept(tmp_path: Path):
+    spec = resolve(values(data=files(tmp_path, train=LABELLED, test="text,label\nfair,\nfoul,a\n")), tmp_path)
+    material = read_material(spec, None)
+    assert len(material.rows["test"]) == 2
+    assert material.rows["test"].skipped == ()
+
+
+def test_test_rows_need_no_column_of_labels(tmp_path: Path):
+    spec = resolve(values(data=files(tmp_path, train=LABELLED, test="text\nfair\n")), tmp_path)
+    assert len(read_material(spec, None).rows["test"]) == 1
+
+
+@pytest.mark.parametrize(("split", "header"), [("validation", "text"), ("validation", "body,label"), ("test", "body")])
+def test_a_split_that_lacks_a_column_of_the_training_data_is_refused(tmp_path: Path, split: str, header: str):
+    data = files(tmp_path, train=LABELLED, **{split: f"{header}\n{header}\n"})
+    with pytest.raises(InputError, match=rf"data\.{split}: {split}\.csv has no column '(text|label)'"):
+        read_material(resolve(values(data=data), tmp_path), None)
+
+
+def test_what_the_task_noticed_is_told_and_no_fact(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"id2label": {"0": "sad", "1": "glad"}}')
+    material = read_material(resolve(values(data=files(tmp_path, train=LABELLED)), tmp_path), tmp_path)
+    assert "sad, glad" in material.notes[0]
+    assert "notes" not in material.facts
+
+
+def test_a_source_with_splits_of_its_own_needs_no_validation_to_be_named(tmp_path: Path):
+    spec = resolve(values(data={"source": "demo"}, evaluation={"best_metric": "accuracy"}), tmp_path)
+    assert spec.data.validation is None
+
+
+def test_a_pair_is_not_predicted_from_its_first_text_alone():
+    with pytest.raises(InputError, match=r"data\.columns\.text_pair: there is no column 'sentence2'"):
+        choose_columns(task(), {"text": "text", "text_pair": "sentence2"}, rows_with("text"), to_predict=True)
