@@ -11,7 +11,6 @@ from backend.run import model_folder, predictions_file
 from backend.run.event_log import EventLog
 from backend.run.opening import Opened
 from backend.run.session import Scored
-from backend.tasks.task import Task
 
 
 def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
@@ -32,7 +31,7 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
 
 
-def _save_tokenizer(task: Task, tokenizer: Any, path: Path) -> None:
+def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:
     """With the chat template that the model was trained with, so that it is asked alike wherever it goes."""
     before = tokenizer.chat_template
     if hasattr(task, "chat_template"):

@@ -103,11 +103,10 @@ class Template:
     def __init__(self, setting: str, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         own = tokenizer.chat_template if setting == "auto" else setting
-        self.source: Any = own or PLAIN
-        # A template writes the beginning of text itself; the built-in one leaves it to what the tokenizer does.
+        # A template writes the beginning of text itself; the built-in one where the tokenizer would.
         first = tokenizer("")["input_ids"][:1]
-        begins = not own and tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]
-        self._begin = tokenizer.bos_token if begins else ""
+        begins = tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]
+        self.source: Any = own or ("{{ bos_token }}" if begins else "") + PLAIN
 
     def write(self, messages: list[Message], place: str) -> Written:
         """All of it; where the last word is not the assistant's, up to where its answer begins.
@@ -135,20 +134,15 @@ class Template:
         from jinja2 import TemplateError  # the catalog reads this module without it
 
         try:
-            text = self._tokenizer.apply_chat_template(
+            return self._tokenizer.apply_chat_template(
                 messages, chat_template=self.source, tokenize=False, add_generation_prompt=prompt
             )
-        except (
-            TemplateError,
-            TypeError,
-            ValueError,
-        ) as error:  # what a template itself raises, and what it stumbles on
+        except (TemplateError, TypeError, ValueError) as error:  # what a template raises, and what it stumbles on
             why = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise InputError(
                 f"task.template: the chat template refuses {place} ({why}); correct the row, or write another template",
                 "task.template",
             ) from None
-        return self._begin + text
 
 
 def check_template(template: str) -> str:

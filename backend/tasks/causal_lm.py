@@ -198,6 +198,10 @@ class CausalLm:
             prompt_length = pa.array([one.prompt_length for one in found], pa.int32())
             yield features_of_rows(list(chunk), lists, prompt_length=prompt_length)
 
+    def chat_template(self, tokenizer: Any) -> Any:
+        """What prompts and answers are written out by, to be saved with the model; None where there are none."""
+        return Template(self.settings.template, tokenizer).source if self.settings.rows in ANSWERS else None
+
     def _conversations(self, rows: Rows, columns: Columns, chunk: range) -> list[list[Message]]:
         if self.settings.rows == "instructions":
             return instructions(rows, columns, chunk)
