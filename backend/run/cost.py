@@ -12,6 +12,7 @@ from backend.hardware import devices, planner
 from backend.run import throughput
 from backend.run.preparation import Material, check_model, locate_model, make_task, quiet, read_material
 from backend.run.schedule import steps_per_epoch, total_steps
+from backend.run.truncation import truncation_notes
 from backend.tasks.task import encoded
 from backend.tokenizers.loading import open_tokenizer
 
@@ -24,7 +25,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     model = locate_model(spec, report)
     check_model(spec, model.folder)
     material = read_material(spec, model.folder, report)
-    lengths, per_row = _sample_lengths(spec, material, str(model.folder))
+    lengths, per_row, cut = _sample_lengths(spec, material, str(model.folder))
     choice = devices.choose(spec, here)
     rows = len(material.rows["train"])
     features = max(1, round(rows * per_row))
@@ -59,24 +60,22 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         available_mb=available,
         fits=needed <= available,
         seconds=total / epoch * tokens_per_epoch / speed if speed else None,
-        notes=_notes(spec, material, rows, micro, batch_size),
+        notes=[*_notes(spec, material, rows, micro, batch_size), *cut, *filter(None, [choice.warning])],
         problems=_problems(needed, available, micro),
     )
 
 
-def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.ndarray, float]:
-    """Tokens per feature over the first rows, and features per row."""
+def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.ndarray, float, list[str]]:
+    """Tokens per feature over the first rows, features per row, and what truncation leaves out of these rows."""
     train, task = material.rows["train"], make_task(spec)
     sample: Rows = train.take(np.arange(min(SAMPLE_ROWS, len(train))), "sample")
     tokenizer = open_tokenizer(
         spec.model.tokenizer or folder, options=spec.model.tokenizer_options, offline=is_offline()
     )
-    lengths = [
-        len(ids)
-        for batch in encoded(task, sample, material.columns, tokenizer, material.facts, to_train=True)
-        for ids in batch.column("input_ids")
-    ]
-    return np.array(lengths or [1]), len(lengths) / len(sample)
+    batches = list(encoded(task, sample, material.columns, tokenizer, material.facts, to_train=True))
+    lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
+    which = "training rows" if len(sample) == len(train) else "training rows at the beginning"
+    return np.array(lengths or [1]), len(lengths) / len(sample), truncation_notes(batches, which)
 
 
 def _notes(spec: RunSpec, material: Material, rows: int, micro: int, batch_size: int) -> list[str]:

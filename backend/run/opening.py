@@ -30,6 +30,7 @@ from backend.run.schedule import total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations, greater_is_better
+from backend.run.truncation import truncation_notes
 from backend.tasks.task import trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
@@ -69,6 +70,8 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         claims.claim()  # before the free memory is measured: a model that only waits makes room
     choice = devices.choose(spec, engine_kind.devices())
     _begin(folder, spec, log, stages, earlier, from_step, choice)
+    if choice.warning:
+        stages.warn("precision", choice.warning)
 
     stages.start("finding model")
     model = locate_model(spec, stages.report)
@@ -84,6 +87,8 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     }
     for split, rows in material.rows.items():
         stages.loaded(split, rows, features[split], _label_counts(session, rows))
+        for note in truncation_notes(features[split].table.to_batches(), f"{split} rows"):
+            stages.warn("truncation", note)
 
     stages.start("loading model")
     order = Order(
