@@ -1,4 +1,4 @@
-"""Every GLUE preset trains three steps on files of its shape with a small model of its architecture."""
+"""Every preset of GLUE, and of XNLI, trains three steps on files of its shape with a small model of its architecture."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backend import train
-from backend.contract.events import EvaluationFinished, PlanMade, RunFinished, StepFinished
+from backend.contract.events import DataLoaded, EvaluationFinished, PlanMade, RunFinished, StepFinished
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import TrainingSection
@@ -59,11 +59,11 @@ def preset(name: str) -> dict[str, Any]:
     return spec_file.read(resource("presets", f"{name}.yaml"))["spec"]
 
 
-def trained(name: str, model: Path, path: Path) -> list[Any]:
+def trained(name: str, model: Path, path: Path, data: Path = FOLDER) -> list[Any]:
     """The events of three steps under the preset."""
     values = preset(name)
     values["model"] |= {"name_or_path": str(model)}
-    values["data"] |= {"folder": str(FOLDER), "test": "test"}
+    values["data"] |= {"folder": str(data), "test": "test"}
     values["training"] |= {"max_steps": 3}
     values["hardware"] = {"threads": 1, "device": "cpu"}
     folder = RunFolder(path)
@@ -87,6 +87,16 @@ def test_preset_is_planned_trained_and_measured(tmp_path: Path, small_models: di
     assert finished.state == "finished"
     assert preset(name)["evaluation"]["best_metric"] in finished.metrics
     assert (tmp_path / "predictions_test.csv").is_file()
+
+
+def test_xnli_is_trained_in_one_language_and_measured_in_another(tmp_path: Path, small_models: dict[str, Path]):
+    events = trained("xnli", small_models["bert"], tmp_path, FOLDER.parent / "xnli")
+    assert [one.files for one in events if isinstance(one, DataLoaded)] == [
+        ["multinli.train.en.tsv"],
+        ["xnli.dev.tsv"],
+        ["xnli.test.tsv"],
+    ]
+    assert events[-1].state == "finished"
 
 
 def test_pymarlins_rte_is_measured_before_the_first_step(tmp_path: Path, small_models: dict[str, Path]):

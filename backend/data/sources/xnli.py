@@ -1,0 +1,97 @@
+"""Owns the source `xnli`: sentence pairs in fifteen languages, trained in one language and measured in the same or another."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection, Section
+from backend.data.formats.detect import format_of
+from backend.data.formats.reader import Reader
+from backend.data.formats.xnli import Xnli
+from backend.data.paths import data_files
+from backend.data.rows import Rows
+from backend.data.sources.files import Files, naming, read_files
+from backend.data.sources.files import Settings as FileSettings
+from backend.data.sources.source import Reading
+
+Language = Literal["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
+_PLACES = ("XNLI-1.0", "XNLI-MT-1.0/multinli", "multinli", "")
+"""Where the unpacked archives of XNLI keep their files."""
+_FILES = {
+    "train": "multinli.train.{language}.tsv",
+    "validation": "xnli.dev.tsv",
+    "dev": "xnli.dev.tsv",
+    "test": "xnli.test.tsv",
+}
+
+
+class Settings(Section):
+    """Where XNLI is, and in which languages it is read."""
+
+    folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": True})]
+    """The folder into which XNLI-1.0.zip and XNLI-MT-1.0.zip were unpacked."""
+    language: Annotated[Language, Field(title="Language")]
+    """The language of the rows that are measured and predicted."""
+    train_language: Annotated[Language | None, Field(title="Training language")] = None
+    """The language of the training rows; empty takes the same."""
+
+
+class Source:
+    """Rows have `premise`, `hypothesis` and `label`, whatever the files call them.
+
+    `train` and `validation` are there unless others are named; `test` is read if it is named, such as `test`.
+    """
+
+    title: ClassVar[str] = "XNLI"
+    description: ClassVar[str] = "Sentence pairs in fifteen languages, trained in one and measured in another"
+    Settings: ClassVar[type[Section]] = Settings
+    path_fields: ClassVar[tuple[str, ...]] = ("folder",)
+    own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")
+
+    def __init__(self, settings: Section) -> None:
+        assert isinstance(settings, Settings)
+        self.settings = settings
+
+    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+        """All rows of the split in its language."""
+        value = getattr(data, split)
+        if isinstance(value, float | int) or (value is None and split not in self.own_splits):
+            return None
+        language = self.settings.language
+        if split == "train":
+            language = self.settings.train_language or language
+        names = value if isinstance(value, list) else [value or split]
+        with naming(f"data.{split}"):
+            return self._read([self._file(name, language) for name in names], language, data.max_rows, reading)
+
+    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+        """The rows of one more file in the language that is measured; a table that is no TSV is read as any other."""
+        if path.suffix.lower() != ".tsv":
+            return Files(FileSettings()).read_file(path, data, reading)
+        return self._read(data_files(str(path), None), self.settings.language, None, reading)
+
+    def _file(self, name: str, language: str) -> Path:
+        folder = Path(self.settings.folder).expanduser()
+        if not folder.is_dir():
+            raise InputError(f"data.folder: there is no folder {folder}; check the path", "data.folder")
+        file = _FILES.get(name, name).format(language=language)
+        found = next((folder / place / file for place in _PLACES if (folder / place / file).is_file()), None)
+        if found is None:
+            raise InputError(
+                f"there is no {file} in {folder}; unpack XNLI-1.0.zip and XNLI-MT-1.0.zip there, or name another folder"
+            )
+        return found
+
+    def _read(self, paths: list[Path], language: str, max_rows: int | None, reading: Reading) -> Rows:
+        for path in paths:
+            format_of(path, "tsv")  # refuses what is empty, packed or unreadable
+
+        def readers() -> list[Reader]:
+            return [Xnli(path, language) for path in paths]
+
+        return read_files(paths, readers, ("xnli", language), max_rows, reading)
+
+
+SOURCE = Source
