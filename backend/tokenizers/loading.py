@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.tokenizers.options import apply, check, given_at_construction
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -34,18 +35,22 @@ def open_tokenizer(
 ) -> "PreTrainedTokenizerBase":
     """The tokenizer of a local folder, a tokenizer.json file or a hub id, without truncation and padding of its own.
 
-    `options` are given at construction, where alone they take effect. `trust_remote_code` is this user's consent,
+    `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). `trust_remote_code` is this user's consent,
     never a spec's. Raises InputError in one sentence with the way out.
     """
-    options = _checked_options(options or {})
+    wanted = _checked_options(options or {})
+    options = given_at_construction(wanted)
     path = Path(name_or_path).expanduser()
     if path.is_file():
         tokenizer = _from_file(path, options)
     else:
         folder = path if path.is_dir() else _hub_folder(name_or_path, revision, offline)
         tokenizer = _from_folder(folder, name_or_path, options, trust_remote_code)
+    check(tokenizer, wanted, name_or_path)
     _add_prefix_space(tokenizer, options)
+    apply(tokenizer, wanted)
     _switch_off_stored(tokenizer)
+    _switch_on_segments(tokenizer)
     return tokenizer
 
 
@@ -263,6 +268,16 @@ def _switch_off_stored(tokenizer: "PreTrainedTokenizerBase") -> None:
         tokenizer.init_kwargs.pop(name, None)  # taken from there, and would be saved with the model
     sentence = f"The tokenizer's file has stored {' and '.join(found)}; this is switched off." if found else ""
     tokenizer._stored_truncation = sentence  # type: ignore[attr-defined]
+
+
+def _switch_on_segments(tokenizer: "PreTrainedTokenizerBase") -> None:
+    """transformers 5 no longer hands on the segments of these, though their models were trained with them."""
+    kinds = ("AlbertTokenizer", "BigBirdTokenizer", "FunnelTokenizer", "XLNetTokenizer")
+    if type(tokenizer).__name__.startswith(kinds) and "token_type_ids" not in tokenizer.model_input_names:
+        tokenizer.model_input_names = [*tokenizer.model_input_names, "token_type_ids"]
+        tokenizer.init_kwargs["model_input_names"] = (
+            tokenizer.model_input_names
+        )  # so that they are saved with the model
 
 
 # Identity

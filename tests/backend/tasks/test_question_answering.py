@@ -5,10 +5,12 @@ import re
 
 import pyarrow as pa
 import pytest
+from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.tasks.question_answering import QuestionAnswering, Settings
+from backend.tokenizers.loading import open_tokenizer
 from tests.backend.tasks.questions import COLUMNS, answer_text, answered, bert, features_of, rows_of, xlnet
 
 CONTEXT = "The old bridge crosses the Tamsel near Port Ellory. " * 12 + "It was opened by Ines Varga in 1908."
@@ -63,6 +65,16 @@ def test_tokenizer_that_pads_on_the_left_takes_the_context_first(last):
     features = features_of(last, rows_of([answered(QUESTION, CONTEXT, "Ines Varga")]), **LONG)
     assert all(offsets[0] >= 0 for offsets in features["offset_start"].to_pylist())
     assert all(offsets[-1] == -1 for offsets in features["offset_start"].to_pylist())
+
+
+def test_segments_that_xlnet_was_trained_with_reach_the_model_and_are_saved_with_it(last, tmp_path):
+    last.save_pretrained(tmp_path / "stored")
+    opened = open_tokenizer(str(tmp_path / "stored"))
+    opened.save_pretrained(tmp_path / "again")
+    again = AutoTokenizer.from_pretrained(tmp_path / "again")
+    for tokenizer in (opened, again):
+        features = features_of(tokenizer, rows_of([answered(QUESTION, "by Ines Varga", "Varga")]))
+        assert sorted(set(features["token_type_ids"][0].as_py())) == [0, 1, 2]
 
 
 def test_tokenizer_that_pads_on_the_right_cuts_the_context_and_never_the_question(first):
