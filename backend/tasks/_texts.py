@@ -42,7 +42,9 @@ def without_text(rows: Rows, columns: Columns) -> np.ndarray:
 
 def is_blank(column: pa.ChunkedArray) -> np.ndarray:
     """(rows,) bool, where a cell is missing, empty or white space."""
-    return pc.equal(pc.utf8_trim_whitespace(strings(column)), "").to_numpy()
+    # Chunk by chunk: the column may be larger than the memory, and so would be its copy.
+    each = (pc.equal(pc.utf8_trim_whitespace(strings(pa.chunked_array([one]))), "").to_numpy() for one in column.chunks)
+    return np.concatenate([np.zeros(0, dtype=bool), *each])
 
 
 def reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:

@@ -151,7 +151,7 @@ class CausalLm:
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
-        if "text" in columns and not any(text.strip() for text in texts(rows, columns["text"])):
+        if "text" in columns and is_blank(rows.table[columns["text"]]).all():
             raise InputError(
                 f"data.columns.text: the column {columns['text']!r} holds no text; choose another column",
                 "data.columns.text",

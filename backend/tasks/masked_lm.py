@@ -18,6 +18,7 @@ from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, flattened, owners, tokens_of
 from backend.tasks._language import language_scores, loss_table, texts
+from backend.tasks._texts import is_blank, reasons
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
 
 FILL, NEVER, WITHIN, BEGIN = -2, -1, 0, 1
@@ -81,12 +82,11 @@ class MaskedLm:
         """Rows without text, except the empty lines of running text, which belong to it."""
         if self.settings.rows == "blocks" and rows.continuous:
             return []
-        empty = pc.equal(pc.utf8_trim_whitespace(pa.array(texts(rows, columns["text"]), pa.string())), "")
-        return [(row, "no text") for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist()]
+        return reasons({"no text": is_blank(rows.table[columns["text"]])})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
-        if not any(text.strip() for text in texts(rows, columns["text"])):
+        if is_blank(rows.table[columns["text"]]).all():
             raise InputError(
                 f"data.columns.text: the column {columns['text']!r} holds no text; choose another column",
                 "data.columns.text",
