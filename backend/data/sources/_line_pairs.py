@@ -53,7 +53,7 @@ Pair = tuple[Path, Path | None]
 def read_pairs(pairs: list[Pair], directions: Directions, max_rows: int | None, reading: Reading) -> Rows:
     """The rows of pairs of files. Raises InputError where the two files of a pair differ in their number of lines."""
     targets = [target and file_fingerprint(target) for _, target in pairs]
-    how = ("parallel", targets, directions.model_dump(mode="json"))
+    how = ("parallel", targets, [getattr(directions, name) for name in Directions.model_fields])
 
     def readers() -> list[Reader]:
         return [LinePairs(source, target, directions) for source, target in pairs]

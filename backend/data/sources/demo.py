@@ -10,11 +10,11 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
+from backend.data.sources._line_pairs import Directions, read_pairs
+from backend.data.sources._pair_files import challenge_pair
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Reading
-from backend.data.sources.tatoeba import Settings as TatoebaSettings
-from backend.data.sources.tatoeba import Tatoeba
 
 
 class Settings(Section):
@@ -67,8 +67,8 @@ def _novels(folder: Path, split: str, data: DataSection, reading: Reading) -> Ro
 def _verses(folder: Path, split: str, data: DataSection, reading: Reading) -> Rows | None:
     if split == "test":
         return None
-    source = Tatoeba(TatoebaSettings(folder=str(folder)))
-    return source.read(split, data.model_copy(update={split: None}), reading)
+    pair = challenge_pair(folder, "train" if split == "train" else "test")
+    return read_pairs([pair], Directions(), data.max_rows, reading)
 
 
 def _of_files(paths: list[Path], split: str, data: DataSection, reading: Reading) -> Rows | None:

@@ -14,17 +14,15 @@ from backend.data import archive
 from backend.data.fingerprint import file_fingerprint, fingerprint
 from backend.data.row_cache import read_facts
 from backend.data.rows import Rows
-from backend.data.sources._line_pairs import ADVANCED, Directions, Pair, read_pairs
+from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
+from backend.data.sources._pair_files import ENDINGS, challenge_pair, has_dev, read_one
 from backend.data.sources.files import naming
-from backend.data.sources.parallel import Parallel
-from backend.data.sources.parallel import Settings as ParallelSettings
 from backend.data.sources.source import Reading
 from backend.data.write_once import open_or_write
 
 ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
 """The release of 2023 (https://github.com/Helsinki-NLP/Tatoeba-Challenge/blob/master/data/README.md)."""
 _FILES = re.compile(r"(train|dev|test)\.(src|trg|id)(\.gz)?")
-_STEMS = ("train", "dev", "test")
 
 
 class Settings(Directions):
@@ -72,13 +70,12 @@ class Tatoeba:
         folder = pair_folder(self.settings, reading)
         with naming(f"data.{split}"):
             stems = value if isinstance(value, list) else [value or _own_stem(folder, split)]
-            pairs = [_pair(folder, stem) for stem in stems]
+            pairs = [challenge_pair(folder, stem) for stem in stems]
             return read_pairs(pairs, self.settings, data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """A file of sources, with its targets where they lie beside it, or a table."""
-        directions = {name: getattr(self.settings, name) for name in Directions.model_fields}
-        return Parallel(ParallelSettings(**directions)).read_file(path, data, reading)
+        return read_one(path, self.settings, ENDINGS, data, reading)
 
 
 SOURCE = Tatoeba
@@ -147,23 +144,4 @@ def _unpacked(bring: Callable[[], Path], name: str, reading: Reading) -> Path:
 
 
 def _own_stem(folder: Path, split: str) -> str:
-    return "train" if split == "train" else "dev" if _existing(folder, "dev.src") else "test"
-
-
-def _pair(folder: Path, stem: str) -> Pair:
-    source, target = _existing(folder, f"{stem}.src"), _existing(folder, f"{stem}.trg")
-    if source and target:
-        return source, target
-    there = [one for one in _STEMS if _existing(folder, f"{one}.src") and _existing(folder, f"{one}.trg")]
-    raise InputError(
-        f"{folder} has no {stem}.src with {stem}.trg; "
-        + (
-            f"it has {', '.join(there)}"
-            if there
-            else "a pair of the Tatoeba Challenge has train.src, train.trg and test.src, test.trg"
-        )
-    )
-
-
-def _existing(folder: Path, name: str) -> Path | None:
-    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+    return "train" if split == "train" else "dev" if has_dev(folder) else "test"
