@@ -9,7 +9,7 @@ from backend.contract.spec import RunSpec
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.hardware import devices, planner
-from backend.run import throughput
+from backend.run import options, throughput
 from backend.run.preparation import Material, check_model, locate_model, make_task, quiet, read_material
 from backend.run.schedule import steps_per_epoch, total_steps
 from backend.run.truncation import truncation_notes
@@ -24,6 +24,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     """What training `spec` on one of the devices that are `here` would take. Raises InputError."""
     model = locate_model(spec, report)
     check_model(spec, model.folder)
+    options.check_model_options(spec, model.folder)
     material = read_material(spec, model.folder, report)
     lengths, per_row, cut = _sample_lengths(spec, material, str(model.folder))
     choice = devices.choose(spec, here)

@@ -1,8 +1,23 @@
-"""Owns the check of a spec's open settings by their owners: optimizer, adapter, metrics, configuration, tokenizer."""
+"""Owns the check of a spec's open settings by their owners: optimizer, adapter, configuration, tokenizer, frozen parts."""
+
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validated
+from backend.models import inspection
+from backend.models.weights import read_weights
+from backend.tokenizers.loading import open_tokenizer
+
+_DECIDED_ELSEWHERE = {
+    "model_type": "choose another model", "architectures": "choose another task.type", "auto_map": "choose another model",
+    "id2label": "they come from the task", "label2id": "they come from the task", "num_labels": "they come from the task",
+    "dtype": "hardware.precision says how is computed", "torch_dtype": "hardware.precision says how is computed",
+}  # fmt: skip
 
 
 def optimizer_options(spec: RunSpec) -> Section:
@@ -27,3 +42,69 @@ def adapter_settings(spec: RunSpec) -> Section | None:
     if spec.model.frozen:
         raise InputError("model.frozen: an adapter leaves every weight of the model frozen already", "model.frozen")
     return validated(kind.Settings, spec.adapter, "adapter")
+
+
+def check_model_options(spec: RunSpec, folder: Path) -> None:
+    """Raises InputError where the model in `folder` does not take the spec's options for it; loads no framework."""
+    if spec.model.config:
+        _check_config(spec, folder)
+    if spec.model.tokenizer_options:
+        name = spec.model.tokenizer or str(folder)
+        open_tokenizer(name, options=spec.model.tokenizer_options, offline=is_offline())
+    shapes, adapter = read_weights(folder).shapes, adapter_settings(spec)
+    if adapter is not None and shapes:
+        kind = registry.find("adapter", str(spec.adapter and spec.adapter["type"]), "adapter.type")
+        kind.check(adapter, shapes, str(inspection.read_config(folder).get("model_type", "")))
+    if shapes:
+        _check_frozen(spec, list(shapes))
+
+
+def _check_config(spec: RunSpec, folder: Path) -> None:
+    from transformers import AutoConfig  # slow to import, and wanted only where something is changed
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    known: dict[str, Any] = config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
+    for name, value in spec.model.config.items():
+        key = f"model.config.{name}"
+        if name in _DECIDED_ELSEWHERE:
+            raise InputError(f"{key}: this cannot be changed here; {_DECIDED_ELSEWHERE[name]}", key)
+        if name not in known and not hasattr(config, name):
+            near = get_close_matches(name, known, 3)
+            shown = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
+            raise InputError(f"{key}: the configuration of this {config.model_type} has no such key; {shown}", key)
+        if not _is_alike(value, known.get(name)):
+            raise InputError(f"{key}: {value!r} cannot be used; the model's file has {known[name]!r}", key)
+
+
+def _is_alike(value: Any, stored: Any) -> bool:
+    """Whether a value has the type of the stored one; where that is empty anything may come."""
+    if stored is None or value is None:
+        return True
+    if isinstance(stored, bool) or isinstance(value, bool):
+        return isinstance(stored, bool) and isinstance(value, bool)
+    if isinstance(stored, int | float):
+        return isinstance(value, int) or (isinstance(value, float) and isinstance(stored, float))
+    return isinstance(value, type(stored)) or isinstance(stored, list | tuple | dict)
+
+
+def _check_frozen(spec: RunSpec, names: list[str]) -> None:
+    """A pattern that no name of the file meets, with or without what a head puts before it, nor a head's usual name."""
+    for wish in spec.model.frozen:
+        if isinstance(wish, int) or wish in ("embeddings", "encoder"):
+            continue
+        if not any(_meets(name, wish) for name in [*names, *_HEADS]):
+            examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
+            raise InputError(
+                f"model.frozen: {wish!r} matches no parameter of this model; there are for example {examples}",
+                "model.frozen",
+            )
+
+
+_HEADS = ("classifier.weight", "score.weight", "lm_head.weight", "qa_outputs.weight", "pooler.dense.weight")
+
+
+def _meets(name: str, pattern: str) -> bool:
+    parts = name.split(".")
+    tails = [".".join(parts[start:]) for start in range(min(3, len(parts)))]
+    heads = [pattern, pattern.partition(".")[2]]
+    return any(fnmatchcase(tail, head) or tail.startswith(f"{head}.") for tail in tails for head in heads if head)

@@ -278,6 +278,7 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
     folder = model.folder if model else None
     if folder is not None:
         check_model(spec, folder)
+        options.check_model_options(spec, folder)
     material = read_material(spec, folder, report)
     commit = model.commit if model and model.commit else spec.model.revision
     return spec.model_copy(

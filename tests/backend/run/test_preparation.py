@@ -64,7 +64,7 @@ def test_open_sections_come_back_complete(tmp_path: Path):
         ({"hardware": {"thread": 2}}, "threads"),
         ({"evaluation": {"best_metric": "accuracy"}}, "data.validation"),
         ({"training": {"early_stopping": 2}}, "data.validation"),
-        ({"adapter": {"type": "lora"}}, "adapter"),
+        ({"adapter": {"type": "lore"}}, "lora"),
         ({"hardware": {"processes": 2}}, "hardware.processes"),
     ],
 )

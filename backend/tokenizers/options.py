@@ -1,0 +1,89 @@
+"""Owns the options of a tokenizer: which ones its class takes, those that Burnish adds, and what each then does."""
+
+import inspect
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+FIELD = "model.tokenizer_options"
+ADDED, ADDED_SPECIAL = "added_tokens", "added_special_tokens"
+_OWN = (ADDED, ADDED_SPECIAL, "use_fast")
+_SIDES = ("padding_side", "truncation_side")
+_COMMON = {
+    *_SIDES, *_OWN, "model_max_length", "clean_up_tokenization_spaces", "split_special_tokens", "chat_template",
+    "model_input_names", "add_bos_token", "add_eos_token", "additional_special_tokens", "extra_special_tokens",
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
+}  # fmt: skip
+"""What every tokenizer of transformers takes, whatever its class."""
+
+
+def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
+    """The options less those that are applied afterwards. Raises InputError where one has a value that cannot be."""
+    for side in _SIDES:
+        if options.get(side, "left") not in ("left", "right"):
+            raise _mistake(side, f"{options[side]!r} is no side; take left or right")
+    for name in (ADDED, ADDED_SPECIAL):
+        tokens = options.get(name, [])
+        if not isinstance(tokens, list) or not all(isinstance(one, str) and one for one in tokens):
+            raise _mistake(name, "give a list of texts, for example ['<speaker>', '<pause>']")
+    return {name: value for name, value in options.items() if name not in _OWN}
+
+
+def check(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any], name: str) -> None:
+    """Raises InputError for an option that would do nothing: transformers itself ignores what it does not know."""
+    taken = _taken(tokenizer)
+    known = sorted({*taken, *_COMMON, *_by_steps(tokenizer)})
+    for option, value in options.items():
+        if option not in known:
+            near = get_close_matches(option, known, 3)
+            shown = f"did you mean {' or '.join(near)}?" if near else f"it takes {', '.join(known)}"
+            raise _mistake(option, f"the tokenizer of {name} has no such option; {shown}")
+        if isinstance(taken.get(option), bool) and not isinstance(value, bool):
+            raise _mistake(option, f"{value!r} is neither true nor false")
+    if options.get("use_fast", tokenizer.is_fast) != tokenizer.is_fast:
+        other = "a slow" if tokenizer.is_fast else "a fast"
+        raise _mistake("use_fast", f"transformers has not {other} tokenizer for {name}; leave it out")
+
+
+def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None:
+    """What construction left undone: lower-casing in a stored normaliser, and tokens that are added."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    normaliser = getattr(backend, "normalizer", None)
+    if "do_lower_case" in options and hasattr(normaliser, "lowercase"):
+        normaliser.lowercase = options["do_lower_case"]  # type: ignore[union-attr]
+    tokenizer.add_tokens(options.get(ADDED, []))
+    if special := options.get(ADDED_SPECIAL, []):
+        before = [str(token) for token in tokenizer.all_special_tokens]
+        known = [token for token in before if token not in tokenizer.special_tokens_map.values()]
+        tokenizer.add_special_tokens({"additional_special_tokens": list(dict.fromkeys([*known, *special]))})
+
+
+def _taken(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
+    """Option → default of the constructors of the tokenizer's class and those above it."""
+    found: dict[str, Any] = {}
+    for kind in type(tokenizer).__mro__:
+        if kind is not object and "__init__" in vars(kind):
+            parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+            named = [one for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+            found = {one.name: one.default for one in named if not one.name.startswith("_")} | found
+    return found
+
+
+def _by_steps(tokenizer: "PreTrainedTokenizerBase") -> set[str]:
+    """Options that a stored normaliser or pre-tokenizer takes where the class is a general one."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return set()
+    found = {"do_lower_case"} if hasattr(backend.normalizer, "lowercase") else set()
+    whole = backend.pre_tokenizer
+    steps = list(whole) if type(whole).__name__ == "Sequence" else [whole]
+    takes_space = any(hasattr(step, "add_prefix_space") or hasattr(step, "prepend_scheme") for step in steps)
+    return found | ({"add_prefix_space"} if takes_space else set())
+
+
+def _mistake(option: str, reason: str) -> InputError:
+    return InputError(f"{FIELD}.{option}: {reason}", f"{FIELD}.{option}")
