@@ -30,16 +30,17 @@ _COLDEST = 1e-5  # a temperature of nothing would divide by it
 def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
     """The new ids of every row of a batch without filler rows, without the end token and what follows it."""
     ids, mask = (tensor(batch[name], model.device) for name in ("input_ids", "attention_mask"))
-    given, known = {}, ids.shape[1]
+    given, known, start = {}, ids.shape[1], None
     if model.config.is_encoder_decoder:
         given["decoder_input_ids"] = beginning = _beginning(model, batch)
-        known = beginning.shape[1]
+        known, start = beginning.shape[1], int(beginning[0, 0])  # of which transformers would else put another in front
     limit = longest_sequence(model.config.to_dict())
     room = settings.max_new_tokens if limit is None else min(settings.max_new_tokens, limit - known)
     if room < 1:
         return [np.zeros(0, dtype=np.int64) for _ in ids]
     torch.manual_seed(settings.seed)  # whatever was written, trained or evaluated before
-    found = model.generate(ids, attention_mask=mask, generation_config=_configuration(model, settings, room), **given)
+    wanted = _configuration(model, settings, room, start)
+    found = model.generate(ids, attention_mask=mask, generation_config=wanted, **given)
     ends = list(end_tokens(model, settings))
     return [_before_end(row, ends) for row in found[:, known:].cpu().numpy()]
 
@@ -63,7 +64,7 @@ def _beginning(model: Any, batch: Batch) -> torch.Tensor:
     return tensor(np.concatenate([np.full((rows, 1), start), prompt], axis=1), model.device)
 
 
-def _configuration(model: Any, settings: GenerationSettings, room: int) -> GenerationConfig:
+def _configuration(model: Any, settings: GenerationSettings, room: int, start: int | None) -> GenerationConfig:
     """The settings; what they do not name (suppressed and forced tokens, the decoder's start) is the model's own."""
     ends = sorted(end_tokens(model, settings))
     padding = next((token for token in (model.config.pad_token_id, *ends) if token is not None), 0)
@@ -83,6 +84,7 @@ def _configuration(model: Any, settings: GenerationSettings, room: int) -> Gener
         repetition_penalty=settings.repetition_penalty,
         no_repeat_ngram_size=settings.no_repeat_ngram_size,
         encoder_no_repeat_ngram_size=0,
+        decoder_start_token_id=start,
         eos_token_id=ends or None,
         pad_token_id=padding,
         use_cache=True,

@@ -7,24 +7,42 @@ import torch
 import transformers as hf
 
 VOCABULARY = 60
-_BODY = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-_ENCODER = {**_BODY, "intermediate_size": 32, "max_position_embeddings": 42, "pad_token_id": 0}
-_DECODER = {**_ENCODER, "num_key_value_heads": 1, "bos_token_id": 1, "eos_token_id": 2}
-_GPT2 = {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 40, "eos_token_id": 1}
-_XLNET = {"vocab_size": VOCABULARY, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, "pad_token_id": 0}
-_XLM = {
+_BODY: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+_ENCODER: dict[str, Any] = {**_BODY, "intermediate_size": 32, "max_position_embeddings": 42, "pad_token_id": 0}
+_DECODER: dict[str, Any] = {**_ENCODER, "num_key_value_heads": 1, "bos_token_id": 1, "eos_token_id": 2}
+_DEBERTA: dict[str, Any] = {
+    "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8, "type_vocab_size": 0
+}  # fmt: skip
+_GPT2: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "n_embd": 16,
+    "n_layer": 2,
+    "n_head": 2,
+    "n_positions": 40,
+    "eos_token_id": 1,
+}
+_XLNET: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "d_model": 16,
+    "n_layer": 2,
+    "n_head": 2,
+    "d_inner": 32,
+    "pad_token_id": 0,
+}
+_XLM: dict[str, Any] = {
     "vocab_size": VOCABULARY, "emb_dim": 16, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 40,
     "pad_index": 0, "pad_token_id": 0, "start_n_top": 3, "end_n_top": 4,
 }  # fmt: skip
-_T5 = {
+_T5: dict[str, Any] = {
     "vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
     "decoder_start_token_id": 0,
 }  # fmt: skip
-_BART = {
+_BART: dict[str, Any] = {
     "vocab_size": VOCABULARY, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
     "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 40,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
+_FIXED: dict[str, Any] = {"static_position_embeddings": True}
 
 MODELS: dict[str, Callable[[], Any]] = {
     "bert": lambda: hf.BertModel(hf.BertConfig(**_ENCODER)),
@@ -33,9 +51,7 @@ MODELS: dict[str, Callable[[], Any]] = {
         hf.DistilBertConfig(vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=32)
     ),
     "deberta-v2": lambda: hf.DebertaV2Model(
-        hf.DebertaV2Config(
-            **_ENCODER, relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=8, type_vocab_size=0
-        )
+        hf.DebertaV2Config(**_ENCODER, **_DEBERTA)
     ),
     "xlnet": lambda: hf.XLNetModel(hf.XLNetConfig(**_XLNET, start_n_top=3, end_n_top=4)),
     "xlm": lambda: hf.XLMModel(hf.XLMConfig(**_XLM)),
@@ -60,12 +76,11 @@ MODELS: dict[str, Callable[[], Any]] = {
     "mbart": lambda: hf.MBartForConditionalGeneration(hf.MBartConfig(**_BART)),
     "marian": lambda: hf.MarianMTModel(
         hf.MarianConfig(
-            **_BART | {"pad_token_id": 59, "eos_token_id": 0}, decoder_start_token_id=59, forced_eos_token_id=0,
-            static_position_embeddings=True,
+            **_BART | {"pad_token_id": 59, "eos_token_id": 0}, decoder_start_token_id=59, forced_eos_token_id=0, **_FIXED
         )
     ),
     "pegasus": lambda: hf.PegasusForConditionalGeneration(
-        hf.PegasusConfig(**_BART | {"eos_token_id": 1}, static_position_embeddings=True)
+        hf.PegasusConfig(**_BART | {"eos_token_id": 1}, **_FIXED)
     ),
     "m2m_100": lambda: hf.M2M100ForConditionalGeneration(hf.M2M100Config(**_BART, decoder_start_token_id=2)),
 }  # fmt: skip
@@ -81,10 +96,10 @@ def tiny_model(name: str) -> Any:
         if "dropout" in each or "pdrop" in each:
             setattr(model.config, each, 0.0)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for key, parameter in model.named_parameters():
             # What a model was begun with is so small that any two answers are nearly alike.
             if parameter.ndim > 1 and parameter.requires_grad and name not in {"t5", "mt5"}:
-                parameter.mul_(5)
+                parameter.mul_(25 if "encoder_attn" in key else 5)
     if hasattr(model, "final_logits_bias"):
-        model.final_logits_bias.normal_()
+        model.final_logits_bias.normal_(std=0.1)
     return model
