@@ -1,4 +1,4 @@
-"""Owns `burnish data`: `report` says what data holds, `prepare` tokenises without training."""
+"""Owns `burnish data`: `report` says what data holds, `prepare` tokenises without training, `import` is beside."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_changes, add_json
+from backend.commands.data_import import add_import
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 
@@ -38,6 +39,7 @@ def _arguments(parser: ArgumentParser) -> None:
     add_changes(prepare)
     add_json(prepare)
     prepare.set_defaults(execute_action=_prepare)
+    add_import(actions)
 
 
 def _execute(arguments: Namespace) -> int:
@@ -157,4 +159,4 @@ def _column_in_words(name: str, column: "ColumnReport") -> list[str]:
     return lines
 
 
-COMMANDS = (Command("data", "report on data, or prepare it for training", _arguments, _execute),)
+COMMANDS = (Command("data", "report on data, prepare or import it", _arguments, _execute),)
