@@ -70,6 +70,17 @@ def locate(context: str, text: str, start: int | None) -> tuple[Span | None, boo
     return (found, found + len(bare)), start is None
 
 
+def misplaced(rows: Rows, columns: Columns, contexts: list[str]) -> list[int]:
+    """The rows whose first answer is not where its offset says."""
+    return [
+        row
+        for row, (answers, context) in enumerate(zip(read_answers(rows, columns), contexts, strict=True))
+        if isinstance(answers, Answers)
+        and answers.texts
+        and not locate(context, answers.texts[0], answers.starts[0])[1]
+    ]
+
+
 def _occurrences(context: str, text: str) -> Iterator[int]:
     place = context.find(text)
     while place >= 0:

@@ -15,12 +15,12 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.tasks._answer_report import documents, means, names, scores, table
-from backend.tasks._answers import UNKNOWN, Answers, Span, Unreadable, has_answers, locate, read_answers
+from backend.tasks._answers import UNKNOWN, Answers, Span, Unreadable, has_answers, locate, misplaced, read_answers
 from backend.tasks._context_windows import Window, check_offsets, never_an_answer, positions, too_narrow, windows
 from backend.tasks._n_best import Entry, Said, beam, entry, plain
 from backend.tasks._spans import Nulls, Spans, beam_spans, loss, plain_spans
 from backend.tasks._texts import strings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks, key_of
 
 
 class Settings(Section):
@@ -153,21 +153,15 @@ class QuestionAnswering:
 
     def _notes(self, rows: Rows, columns: Columns) -> list[str]:
         """What training takes otherwise than it stands, in one sentence with the first places."""
-        each = zip(read_answers(rows, columns), _texts(rows, columns["context"]), strict=True)
-        odd = [
-            rows.place(row)
-            for row, (answers, context) in enumerate(each)
-            if isinstance(answers, Answers)
-            and answers.texts
-            and not locate(context, answers.texts[0], answers.starts[0])[1]
-        ]
+        odd = [rows.place(row) for row in misplaced(rows, columns, _texts(rows, columns["context"]))]
         if not odd:
             return []
         nearest = self.settings.misplaced_answers == "nearest"
         how = "the nearest occurrence is trained" if nearest else "they are trained as questions without answer"
         more = " …" if len(odd) > 5 else ""
         return [
-            f"In {len(odd)} training rows the answer is not at its offset in the context; {how} ({', '.join(odd[:5])}{more})."
+            f"The answer is not at its offset in the context in {len(odd)} of {len(rows)} training rows; {how} "
+            f"({', '.join(odd[:5])}{more})."
         ]
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
@@ -175,7 +169,14 @@ class QuestionAnswering:
         return {"version_2_with_negative": bool(self.settings.version_2_with_negative)}
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
-        """Any questions go with any others."""
+        """Any questions go with any others; a note says where some have no answer and training knew none of that kind."""
+        none = sum(isinstance(one, Answers) and not one.texts for one in read_answers(rows, columns))
+        if none and not self._may_be_none(facts):
+            note = (
+                f"{key_of(split)}: no question of the training data is without answer, and here {none} of {len(rows)} are; "
+                "they count as errors."
+            )
+            facts["notes"] = [*facts.get("notes", []), note]
 
     def head_facts(self, facts: Facts) -> HeadFacts:
         """A head for spans."""

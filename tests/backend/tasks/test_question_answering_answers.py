@@ -72,7 +72,7 @@ def test_answer_elsewhere_is_moved_to_its_nearest_occurrence_and_said(tokenizer)
     features = features_of(tokenizer, rows)
     assert features["offset_start"][0].as_py()[features["start_positions"][0].as_py()] == SECOND
     (note,) = QuestionAnswering(Settings()).fit(rows, COLUMNS)["notes"]
-    assert note.startswith("In 1 training rows the answer is not at its offset")
+    assert note.startswith("The answer is not at its offset in the context in 1 of 1 training rows")
     assert "questions.json:1" in note
 
 
@@ -129,3 +129,13 @@ def test_empty_cells_of_a_table_without_any_answer_are_unknown_answers():
     assert QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True) == []
     with pytest.raises(InputError, match="the column 'answers' holds no answer"):
         QuestionAnswering(Settings()).fit(rows, COLUMNS)
+
+
+def test_other_split_with_questions_that_training_does_not_teach_is_noted():
+    task, facts = QuestionAnswering(Settings()), {"version_2_with_negative": False}
+    task.check(rows_of([row(SQUAD)]), COLUMNS, facts, "validation")
+    assert "notes" not in facts
+    task.check(rows_of([row(SQUAD), row({"text": [], "answer_start": []})]), COLUMNS, facts, "validation")
+    assert facts["notes"] == [
+        "data.validation: no question of the training data is without answer, and here 1 of 2 are; they count as errors."
+    ]
