@@ -13,7 +13,7 @@ from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
 from backend.data.write_once import Damaged, open_or_write
 
-VERSION = 1
+VERSION = 2
 """Part of every key: raise it when the same bytes are read differently."""
 
 

@@ -1,7 +1,8 @@
 """Owns the names that `datasets` keeps beside whole-number labels, and puts them in the numbers' place.
 
 They lie in the Arrow schema's metadata under `huggingface`, in Parquet and in Arrow files alike. -1 marks a label that
-is not known (hidden test labels of the hub's GLUE), which becomes null.
+is not known (hidden test labels of the hub's GLUE), which becomes null. The order of the names stays with the column: the
+second of two is the one whose F1 is measured.
 """
 
 import json
@@ -9,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+_ORDER = b"labels"
 
 
 def class_names(schema: pa.Schema) -> dict[str, list[str]]:
@@ -29,6 +32,16 @@ def _names(feature: Any) -> list[str] | None:
     if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
         return feature.get("names")
     return None
+
+
+def named_field(field: pa.Field, names: list[str]) -> pa.Field:
+    """The column once its labels are named; it remembers their order."""
+    return pa.field(field.name, named_type(field.type), metadata={_ORDER: json.dumps(names)})
+
+
+def names_in_order(field: pa.Field) -> list[str]:
+    """All labels of a column in the order of the numbers that they had; none where there were no numbers."""
+    return json.loads((field.metadata or {}).get(_ORDER, b"[]"))
 
 
 def named_type(kind: pa.DataType) -> pa.DataType:

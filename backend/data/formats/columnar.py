@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.contract.errors import InputError
-from backend.data.formats.class_labels import class_names, named, named_type
+from backend.data.formats.class_labels import class_names, named, named_field
 from backend.data.formats.reader import PIECE_ROWS, Options, Piece
 
 
@@ -66,7 +66,10 @@ def plain_schema(stored: pa.Schema) -> pa.Schema:
     """The same columns without dictionaries, views and large offsets, named labels as text, metadata dropped."""
     names = class_names(stored)
     return pa.schema(
-        [(field.name, named_type(field.type) if field.name in names else _plain(field.type)) for field in stored]
+        [
+            named_field(field, names[field.name]) if field.name in names else (field.name, _plain(field.type))
+            for field in stored
+        ]
     )
 
 

@@ -1,5 +1,7 @@
 """Labels, weights and scores of text classification."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,6 +9,7 @@ from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
+from backend.data.formats.class_labels import named_field
 from backend.data.rows import Rows
 from backend.run.preparation import choose_columns
 from backend.tasks.text_classification import Settings, TextClassification
@@ -44,6 +47,24 @@ def test_the_checkpoints_order_is_kept_where_it_names_the_same_labels():
 def test_label_order_of_a_folder_of_mnli_is_that_of_the_words():
     rows = rows_of(text=["x"] * 3, label=["neutral", "entailment", "contradiction"])
     assert task().fit(rows, COLUMNS)["labels"] == ["contradiction", "entailment", "neutral"]
+
+
+def numbered(labels: list[str], names: list[str]) -> Rows:
+    """Rows of a data set that numbers its labels."""
+    rows = rows_of(text=["x"] * len(labels), label=labels)
+    field = named_field(pa.field("label", pa.int64()), names)
+    return replace(rows, table=rows.table.cast(pa.schema([rows.table.schema.field("text"), field])))
+
+
+def test_labels_that_the_data_set_numbers_keep_its_order():
+    rows = numbered(["neutral", "entailment"], ["entailment", "neutral", "contradiction"])
+    assert task().fit(rows, COLUMNS)["labels"] == ["entailment", "neutral", "contradiction"]
+
+
+def test_the_checkpoints_order_comes_before_the_data_sets():
+    rows = numbered(["entailment", "neutral"], ["entailment", "neutral", "contradiction"])
+    facts = task().fit(rows, COLUMNS, ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"))
+    assert facts["labels"] == ["contradiction", "neutral", "entailment"]
 
 
 def test_labels_of_a_checkpoint_that_are_not_the_datas_are_ignored_with_a_note():
