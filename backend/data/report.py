@@ -30,16 +30,22 @@ _CHUNK = 1000
 
 
 class SplitMeasure:
-    """Measures one split; `hashes` then tell it apart from others. Close it to let go of its files."""
+    """Measures one split. Close it to let go of its files.
+
+    Two rows are the same if their `inputs` are. The cells of `tagged` columns hold a label for every word.
+    """
 
     def __init__(
-        self, rows: Rows, inputs: list[str], count_tokens: CountTokens | None, cache: Path, report: Report
-    ) -> None:
+        self, rows: Rows, inputs: list[str], count_tokens: CountTokens | None, cache: Path, report: Report,
+        tagged: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         self._rows, self._inputs, self._count_tokens, self._report = rows, inputs, count_tokens, report
         self._files = ExitStack()
         self._columns = {
             name: _ColumnMeasure(
-                rows.table.schema.field(name).type, self._files.enter_context(Spilled(cache, np.float64))
+                rows.table.schema.field(name).type,
+                self._files.enter_context(Spilled(cache, np.float64)),
+                is_tags=name in tagged,
             )
             for name in rows.table.column_names
         }
@@ -143,8 +149,8 @@ class SplitMeasure:
 class _ColumnMeasure:
     """Counts what one column holds, cell by cell."""
 
-    def __init__(self, kind: pa.DataType, numbers: Spilled) -> None:
-        self._type = kind
+    def __init__(self, kind: pa.DataType, numbers: Spilled, is_tags: bool) -> None:
+        self._type, self._is_tags = kind, is_tags
         self._empty = 0
         self._words: Counter[int] = Counter()
         self._values: Counter[str] | None = Counter()
@@ -185,15 +191,13 @@ class _ColumnMeasure:
         labels = self._labels()
         if not labels or pa.types.is_floating(self._type):
             return False
-        if labels is self._members:
-            return sum(labels.values()) >= REPEATED * len(labels)
-        return is_target or len(labels) * 2 <= sum(labels.values())
+        repeated = REPEATED if labels is self._members else 2
+        return is_target or sum(labels.values()) >= repeated * len(labels)
 
     def _labels(self) -> Counter[str] | None:
         """The different values, or where those are too many the different members of lists or words of texts."""
-        if self._is_list or (self._values is None and self._is_text and not self._may_be_numbers):
-            return self._members
-        return self._values
+        too_many = self._values is None and self._is_text and not self._may_be_numbers
+        return self._members if self._is_list or self._is_tags or too_many else self._values
 
     def told(self, part: str, kind: str, tokens: Counter[int] | None) -> ColumnReport:
         """The report on this column, seen as that kind."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.heads import Head
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.queries import DataReport, SplitReport
 from backend.contract.spec import DataSection, RunSpec, validated
@@ -18,6 +19,8 @@ from backend.data.split import split_off
 from backend.run.preparation import SPLITS, absolute, choose_columns, make_source, make_task, quiet, reading
 from backend.tasks.task import Columns, Task, used_columns
 from backend.tokenizers.loading import open_tokenizer
+
+_LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULTIPLE_CHOICE}
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ def data_report(subject: Subject, report: Report = quiet) -> DataReport:
     count_tokens, notes = _token_counter(subject)
     splits, columns = _splits(subject, report)
     inputs = _inputs(subject.task, columns, next(iter(splits.values()))[0])
+    targets = _targets(subject.task, columns)
+    tagged = frozenset(targets) if subject.task and subject.task.head is Head.TOKEN_CLASSIFICATION else frozenset[str]()
     reports: dict[str, SplitReport] = {}
     train: SplitMeasure | None = None
     measures: list[SplitMeasure] = []
@@ -95,9 +100,9 @@ def data_report(subject: Subject, report: Report = quiet) -> DataReport:
     try:
         for split, (rows, unusable) in splits.items():
             there = [name for name in inputs if name in rows.table.column_names]
-            measure = SplitMeasure(rows, there, count_tokens, cache_folder() / "report", report)
+            measure = SplitMeasure(rows, there, count_tokens, cache_folder() / "report", report, tagged)
             measures.append(measure)
-            kinds = {**measure.kinds(_targets(subject.task, columns)), **kinds}
+            kinds = {**measure.kinds(targets), **kinds}
             parts = {column: part for part, column in columns.items()}
             compared = train if there == inputs else None
             reports[split] = measure.told(parts, kinds, unusable, compared)
@@ -166,10 +171,14 @@ def _inputs(task: Task | None, columns: Columns, rows: Rows) -> list[str]:
 
 
 def _targets(task: Task | None, columns: Columns) -> set[str]:
-    if task is None:
+    """The columns that hold labels, whatever their values look like."""
+    if task is None or task.head not in _LABELLING:
         return set()
-    label = task.label_column(columns)
-    return {label} if label else set()
+    return {
+        columns[one.name]
+        for one in used_columns(task)
+        if one.name in columns and not one.needed_to_predict and one.required
+    }
 
 
 def _token_counter(subject: Subject) -> tuple[CountTokens | None, list[str]]:

@@ -49,6 +49,16 @@ def test_other_sources_are_named(burnish) -> None:
     assert columns["tags"]["labels"][0]["label"] == "O"
 
 
+def test_tags_of_few_sentences_are_labels_in_text_too(burnish, tmp_path: Path) -> None:
+    path = tmp_path / "slots.tsv"
+    path.write_text("Sentence\tSlot\nJohn smiles\tB-PER O\nMary\tB-PER\n", encoding="utf-8")
+
+    done = burnish("data", "report", path, "--task", "token_classification", "--json")
+
+    slot = json.loads(done.stdout)["splits"]["train"]["columns"]["Slot"]
+    assert {one["label"]: one["count"] for one in slot["labels"]} == {"B-PER": 2, "O": 1}
+
+
 def test_missing_file_is_one_sentence(burnish) -> None:
     done = burnish("data", "report", "nothing.csv")
 
