@@ -26,17 +26,27 @@ class Shape:
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.hidden = _first(config, "hidden_size", "d_model", "n_embd", "dim", default=768)
-        self.layers = _first(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers", default=12)
+        encoders = _first(
+            config, "num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", default=12
+        )
+        self.decoders = 0
+        if config.get("is_encoder_decoder"):
+            self.decoders = _first(config, "num_decoder_layers", "decoder_layers", default=encoders)
+        self.layers = encoders + self.decoders
         self.heads = _first(config, "num_attention_heads", "n_head", "num_heads", "n_heads", default=12)
         self.vocabulary = _first(config, "vocab_size", default=30_000)
         self.inner = _first(
-            config, "intermediate_size", "ffn_dim", "d_ff", "n_inner", "hidden_dim", default=4 * self.hidden
-        )
+            config, "intermediate_size", "ffn_dim", "encoder_ffn_dim", "d_ff", "n_inner", "hidden_dim",
+            default=4 * self.hidden,
+        )  # fmt: skip
+        self._embeddings = 1 if config.get("tie_word_embeddings", True) else 2
+        self._feed_forward = 3 if str(config.get("feed_forward_proj", "")).startswith("gated") else 2  # T5 1.1, mT5
 
     def parameters(self) -> int:
         """About how many parameters a model of this shape has; used only where no weights can be counted."""
-        per_layer = 4 * self.hidden**2 + 2 * self.hidden * self.inner
-        return int(self.vocabulary * self.hidden + self.layers * per_layer)
+        per_layer = 4 * self.hidden**2 + self._feed_forward * self.hidden * self.inner
+        attention_to_source = 4 * self.hidden**2 * self.decoders
+        return int(self._embeddings * self.vocabulary * self.hidden + self.layers * per_layer + attention_to_source)
 
 
 def _first(config: dict[str, Any], *names: str, default: int) -> int:
