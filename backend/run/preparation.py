@@ -18,6 +18,7 @@ from backend.models.location import ModelLocation
 from backend.models.positions import longest_sequence
 from backend.run import metrics, options
 from backend.tasks.task import Columns, Facts, Task, key_of, used_columns
+from backend.tokenizers.loading import open_tokenizer
 
 SPLITS = ("train", "validation", "test")
 
@@ -299,6 +300,14 @@ def check_model(spec: RunSpec, folder: Path) -> None:
         from_config=spec.model.initialise == "from_config",
         needs_tokenizer=spec.model.tokenizer is None,
     )
+    _check_tokenizer(spec, task, Path(spec.model.tokenizer or folder))
+
+
+def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
+    """What a task asks of a tokenizer. One with a tokenizer.json can do it all, and opening it would take seconds."""
+    check = getattr(task, "check_tokenizer", None)
+    if check is not None and folder.is_dir() and not (folder / "tokenizer.json").is_file():
+        check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
 
 
 def _check_hardware(spec: RunSpec) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.tasks._answers import Span
+from backend.contract.heads import IGNORE
+from backend.tasks._answers import UNKNOWN, Span
 
 OUTSIDE = -1
 """The offset of a token that is no part of the context."""
@@ -55,11 +56,14 @@ def windows(
 
 
 def positions(window: Window, span: Span | None) -> tuple[int, int]:
-    """First and last token of the answer; twice the null token where there is none, or not all of it in this window.
+    """First and last token of the answer; twice the null token where there is none, or not all of it in this window; -100
+    where it is unknown.
 
     The search ends with the context: in transformers' example it goes on over the tokens behind it, whose offsets are
     (0, 0), when the answer is the context's last word.
     """
+    if span == UNKNOWN:
+        return IGNORE, IGNORE
     inside = np.flatnonzero(window.offset_start != OUTSIDE)
     if span is None or not len(inside):
         return window.null_index, window.null_index

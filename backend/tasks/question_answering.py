@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
-from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
@@ -182,12 +182,16 @@ class QuestionAnswering:
         """A head for spans."""
         return HeadFacts(self.head)
 
+    def check_tokenizer(self, tokenizer: Any) -> None:
+        """Raises InputError where the tokenizer knows no offsets."""
+        check_offsets(tokenizer)
+
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
         """A feature for every window. `offset_start`, `offset_end` say for each token which characters it stands for.
 
         Raises InputError where the tokenizer knows no offsets or a question leaves the context no room.
         """
-        check_offsets(tokenizer)
+        self.check_tokenizer(tokenizer)
         answers = read_answers(rows, columns)
         room = facts["max_length"], self.settings.doc_stride
         for chunk in in_chunks(len(rows), 500):
@@ -220,7 +224,7 @@ class QuestionAnswering:
     def _features(
         self, found: list[Window], first_row: int, targets: list[Span | None], learns_none: bool
     ) -> pa.RecordBatch:
-        lists, places = pa.list_(pa.int32()), [_positions(window, targets[window.owner]) for window in found]
+        lists, places = pa.list_(pa.int32()), [positions(window, targets[window.owner]) for window in found]
         arrays = {
             "row": pa.array([first_row + window.owner for window in found], pa.int32()),
             "part": pa.array([window.part for window in found], pa.int32()),
@@ -290,10 +294,6 @@ class QuestionAnswering:
 
 def _texts(rows: Rows, column: str, part: slice = slice(None)) -> list[str]:
     return strings(rows.table[column][part]).to_pylist()
-
-
-def _positions(window: Window, target: Span | None) -> tuple[int, int]:
-    return (IGNORE, IGNORE) if target == UNKNOWN else positions(window, target)
 
 
 TASK = QuestionAnswering

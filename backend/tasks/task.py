@@ -150,6 +150,14 @@ class TrainsApart(Protocol):
         ...
 
 
+class ChecksTokenizer(Protocol):
+    """What a task has beside `Task` where not every tokenizer will do."""
+
+    def check_tokenizer(self, tokenizer: Any) -> None:
+        """Raises InputError where the tokenizer cannot do what the task needs."""
+        ...
+
+
 def trains_apart(task: Task) -> bool:
     """Whether the task trains on other features than it measures with."""
     return getattr(task, "trains_apart", False)
