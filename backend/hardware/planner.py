@@ -2,15 +2,20 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
+from backend import registry
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import PlanPart
-from backend.contract.spec import RunSpec
+from backend.contract.spec import RunSpec, validated
 from backend.models import inspection
+from backend.models.parameter_names import frozen
+from backend.models.weights import read_weights
 
 MB = 1e6
 LIBRARIES_MB = 450.0
@@ -68,17 +73,29 @@ class Work:
     def memory(self, rows: int) -> list[PlanPart]:
         """What `rows` sequences in one forward pass take, in megabytes.
 
-        Weights, gradients and the two moments of AdamW are float32. Activations follow Korthikanti et al. 2022 (about
+        Weights, gradients and what the optimizer keeps are float32, the latter two for what trains alone. Activations follow Korthikanti et al. 2022 (about
         34 values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count
         thrice (logits, log-probabilities, gradient).
         """
         return [
             PlanPart("Weights", 4 * self.parameters / MB),
-            PlanPart("Gradients", 4 * self.parameters / MB),
-            PlanPart("Optimizer", 8 * self.parameters / MB),
+            PlanPart("Gradients", 4 * self.trainable / MB),
+            PlanPart("Optimizer", 4 * _state_per_weight(self.spec) * self.trainable / MB),
             PlanPart("Activations", self._activations_mb(rows)),
             PlanPart("Libraries", LIBRARIES_MB),
         ]
+
+    @cached_property
+    def trainable(self) -> int:
+        """Parameters that train: all, or what an adapter adds, or all that is not frozen."""
+        if self.spec.adapter is None and not self.spec.model.frozen:
+            return self.parameters
+        shapes = read_weights(self.folder).shapes
+        if self.spec.adapter is not None:
+            kind = registry.find("adapter", self.spec.adapter["type"], "adapter.type")
+            model_type = str(inspection.read_config(self.folder).get("model_type", ""))
+            return kind.trained(validated(kind.Settings, self.spec.adapter, "adapter"), shapes, model_type)
+        return self.parameters - sum(prod(shapes[name]) for name in frozen(shapes, self.spec.model.frozen))
 
     def _activations_mb(self, rows: int) -> float:
         shape, tokens = Shape(read_config(self.folder, self.spec)), rows * self.length
@@ -97,6 +114,13 @@ class Work:
         while rows > 1 and total(self.memory(rows)) > available_mb * SHARE:
             rows = -(-rows // 2)
         return rows
+
+
+def _state_per_weight(spec: RunSpec) -> float:
+    kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
+    return kind.state_per_weight(
+        validated(kind.Settings, spec.training.optimizer_options, "training.optimizer_options")
+    )
 
 
 def total(parts: list[PlanPart]) -> float:

@@ -1,7 +1,6 @@
 """Owns the check of a spec's open settings by their owners: optimizer, adapter, configuration, tokenizer, frozen parts."""
 
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validated
 from backend.models import inspection
+from backend.models.parameter_names import may_meet
 from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
 
@@ -92,7 +92,7 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
     for wish in spec.model.frozen:
         if isinstance(wish, int) or wish in ("embeddings", "encoder"):
             continue
-        if not any(_meets(name, wish) for name in [*names, *_HEADS]):
+        if not any(may_meet(name, wish) for name in [*names, *_HEADS]):
             examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
             raise InputError(
                 f"model.frozen: {wish!r} matches no parameter of this model; there are for example {examples}",
@@ -102,9 +102,3 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
 
 _HEADS = ("classifier.weight", "score.weight", "lm_head.weight", "qa_outputs.weight", "pooler.dense.weight")
 
-
-def _meets(name: str, pattern: str) -> bool:
-    parts = name.split(".")
-    tails = [".".join(parts[start:]) for start in range(min(3, len(parts)))]
-    heads = [pattern, pattern.partition(".")[2]]
-    return any(fnmatchcase(tail, head) or tail.startswith(f"{head}.") for tail in tails for head in heads if head)

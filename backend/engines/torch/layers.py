@@ -1,11 +1,11 @@
 """Owns where a parameter stands in a model: embeddings, layers from below, what is above; for freezing and for rates."""
 
 import re
-from fnmatch import fnmatchcase
 
 from torch import nn
 
 from backend.contract.errors import InputError
+from backend.models.parameter_names import meets
 
 _LAYER = re.compile(r"^(.*?)\.(\d+)\.")
 _EMBEDDING_NAMES = ("wte", "wpe", "shared")
@@ -86,7 +86,7 @@ def _wished(model: nn.Module, wish: str | int) -> set[str]:
         return _encoder(model)
     if isinstance(wish, int):
         return _lower_layers(model, wish)
-    found = {name for name in names if fnmatchcase(name, wish) or name.startswith(f"{wish}.")}
+    found = {name for name in names if meets(name, wish)}
     if not found:
         some = names[:: max(1, len(names) // _EXAMPLES)][:_EXAMPLES]
         raise InputError(f"{_FIELD}: {wish!r} matches no parameter; there are for example {', '.join(some)}", _FIELD)

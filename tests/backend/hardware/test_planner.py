@@ -1,0 +1,75 @@
+"""The plan of memory counts what trains and what the optimizer keeps of it."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.resources import resource
+from backend.contract.spec import ModelSection, TrainingSection
+from backend.engines.engine import Loading
+from backend.hardware import planner
+from backend.run import options
+from backend.run.preparation import resolve
+
+MODEL = resource("demo", "bert-tiny")
+
+
+def spec(**sections):
+    model = {"name_or_path": str(MODEL), **sections.pop("model", {})}
+    values = {"task": {"type": "text_classification"}, "model": model, "data": {"train": "x.csv"}, **sections}
+    return resolve(values, Path("/"))
+
+
+def work(**sections) -> planner.Work:
+    made = spec(**sections)
+    parameters = planner.count_parameters(made, MODEL)
+    return planner.Work(made, MODEL, Head.SEQUENCE_CLASSIFICATION, 32, parameters, "float32")
+
+
+def megabytes(part: str, **sections) -> float:
+    return next(one.megabytes for one in work(**sections).memory(8) if one.name == part)
+
+
+def trained_by_the_engine(**sections) -> int:
+    """Without the new head, which no plan can count."""
+    from backend.engines.torch.engine import TorchEngine
+
+    made, engine = spec(**sections), TorchEngine()
+    head = HeadFacts(Head.SEQUENCE_CLASSIFICATION, ("a", "b"))
+    loaded = engine.load(
+        Loading(
+            folder=MODEL, head=head, model=ModelSection(**made.model.model_dump()), training=TrainingSection(),
+            device="cpu", precision="float32", vocabulary=30522, pad_token_id=0, threads=1,
+            adapter=options.adapter_settings(made),
+        )
+    )  # fmt: skip
+    return loaded.trainable - (2 * 128 + 2)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"adapter": {"type": "lora", "rank": 4}},
+        {"adapter": {"type": "lora", "rank": 2, "targets": ["query", "dense"], "dora": True}},
+        {"model": {"frozen": ["embeddings"]}},
+        {"model": {"frozen": [1]}},
+        {"model": {"frozen": ["encoder.layer.1", "*.query.*"]}},
+    ],
+)
+def test_trainable_parameters_are_those_that_the_engine_trains(sections):
+    expected = trained_by_the_engine(**sections)
+    # The file holds a head for masked words beside the encoder, or lacks a pooler.
+    assert work(**sections).trainable == pytest.approx(expected, rel=0.05)
+
+
+def test_an_adapter_needs_little_for_gradients_and_optimizer():
+    lora = {"adapter": {"type": "lora"}}
+    assert megabytes("Gradients", **lora) < 0.01 * megabytes("Gradients")
+    assert megabytes("Optimizer", **lora) < 0.01 * megabytes("Optimizer")
+
+
+@pytest.mark.parametrize(("optimizer", "share"), [("adamw", 1.0), ("lion", 0.5), ("sgd", 0.0), ("adafactor", 0.0)])
+def test_the_optimizer_counts_by_what_it_keeps(optimizer, share):
+    found = megabytes("Optimizer", training={"optimizer": optimizer})
+    assert found == pytest.approx(share * megabytes("Optimizer"))
