@@ -1,10 +1,18 @@
 """Every form in which answers come, and what becomes of those that are not where they are said to be."""
 
 import json
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 from backend.contract.errors import InputError
+from backend.contract.spec import DataSection
+from backend.data.sources.files import Files
+from backend.data.sources.files import Settings as FileSettings
+from backend.data.sources.source import Reading
+from backend.run.preparation import choose_columns
 from backend.tasks.question_answering import QuestionAnswering, Settings
 from tests.backend.tasks.questions import COLUMNS, answer_text, bert, features_of, rows_of
 
@@ -139,3 +147,39 @@ def test_other_split_with_questions_that_training_does_not_teach_is_noted():
     assert facts["notes"] == [
         "data.validation: no question of the training data is without answer, and here 1 of 2 are; they count as errors."
     ]
+
+
+def written_csv(folder: Path) -> Path:
+    path = folder / "flat.csv"
+    path.write_text(f'id,question,context,answer,answer_start\nq0,When?,"{CONTEXT}",1908,{SECOND}\n', encoding="utf-8")
+    return path
+
+
+def written_csv_with_json(folder: Path) -> Path:
+    path = folder / "cells.csv"
+    cell = json.dumps(SQUAD).replace('"', '""')
+    path.write_text(f'id,question,context,answers\nq0,When?,"{CONTEXT}","{cell}"\n', encoding="utf-8")
+    return path
+
+
+def written_json_lines(folder: Path) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text(json.dumps({"id": "q0", **row(SQUAD)}) + "\n", encoding="utf-8")
+    return path
+
+
+def written_parquet(folder: Path) -> Path:
+    path = folder / "rows.parquet"
+    parquet.write_table(pa.Table.from_pylist([{"id": "q0", **row(SQUAD)}]), path)
+    return path
+
+
+@pytest.mark.parametrize("write", [written_csv, written_csv_with_json, written_json_lines, written_parquet])
+def test_tables_of_questions_are_read_in_every_format(tokenizer, tmp_path, write):
+    rows = Files(FileSettings()).read_file(write(tmp_path), DataSection(), Reading(tmp_path / "cache"))
+    columns = choose_columns(QuestionAnswering, {}, rows)  # type: ignore[arg-type]
+    task = QuestionAnswering(Settings())
+    assert task.unusable(rows, columns, labelled=True) == []
+    facts = {**task.fit(rows, columns), "max_length": 384}
+    (batch,) = task.encode(rows, columns, tokenizer, facts)
+    assert batch["offset_start"][0].as_py()[batch["start_positions"][0].as_py()] == SECOND
