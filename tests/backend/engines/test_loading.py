@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import MambaConfig
 
 from backend.contract.errors import InputError
+from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.initial_weights import draw
 from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.material import BERT_TINY, LANGUAGE, VOCABULARY, classes, language_batch, loading, text_batch
+from tests.backend.engines.tiny_models import PADDING
 
 TRAINING = TrainingSection(seed=5)
 
@@ -135,3 +139,81 @@ def test_gradient_checkpointing_changes_no_number(llama, engine_for):
 def test_float16_on_a_processor_is_refused_with_the_way_out(bert, engine_for):
     with pytest.raises(InputError, match=r"hardware\.precision.*bfloat16"):
         engine_for(bert, classes("a", "b"), TRAINING, precision="float16")
+
+
+def test_a_stored_head_of_tags_follows_its_labels_into_another_order(tiny, engine_for, tmp_path):
+    first = engine_for(tiny("bert"), HeadFacts(Head.TOKEN_CLASSIFICATION, ("O", "B-PER", "I-PER")), TRAINING)
+    first.export(tmp_path)
+    engine = TorchEngine()
+    loaded = engine.load(loading(tmp_path, HeadFacts(Head.TOKEN_CLASSIFICATION, ("I-PER", "O", "B-PER"))))
+    batch = head_batch(Head.TOKEN_CLASSIFICATION, 3)
+    assert loaded.new_weights == []
+    np.testing.assert_allclose(
+        engine.evaluate(batch)["logits"][..., [1, 2, 0]], first.evaluate(batch)["logits"], atol=1e-6
+    )
+
+
+def test_only_the_last_layer_of_a_head_follows_the_labels(tiny, engine_for, tmp_path):
+    labels = tuple(f"topic {number:02}" for number in range(16))  # as many as the head's hidden layer is wide
+    first = engine_for(tiny("roberta"), classes(*labels), TRAINING)
+    first.export(tmp_path)
+    again = engine_for(tmp_path, classes(*labels[::-1]))
+    batch = text_batch(4)
+    np.testing.assert_allclose(again.evaluate(batch)["logits"][:, ::-1], first.evaluate(batch)["logits"], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted"),
+    [
+        (HeadFacts(Head.MULTIPLE_CHOICE), HeadFacts(Head.SEQUENCE_REGRESSION)),
+        (HeadFacts(Head.SEQUENCE_REGRESSION), HeadFacts(Head.MULTIPLE_CHOICE)),
+        (classes("bad", "good"), HeadFacts(Head.TOKEN_CLASSIFICATION, ("bad", "good"))),
+        (classes("a", "b", "c"), HeadFacts(Head.SEQUENCE_REGRESSION)),
+    ],
+    ids=["choices to a number", "a number to choices", "classes to tags", "classes to a number"],
+)
+def test_a_head_made_for_another_kind_is_drawn_anew(stored, wanted, tiny, engine_for, tmp_path):
+    engine_for(tiny("bert"), stored, TRAINING).export(tmp_path)
+    loaded = TorchEngine().load(loading(tmp_path, wanted, TRAINING))
+    assert loaded.new_weights == ["classifier.bias", "classifier.weight"]
+
+
+def test_a_plain_answering_head_has_two_outputs_whatever_the_checkpoint_named(tiny, engine_for, tmp_path):
+    engine_for(tiny("bert"), classes("a", "b", "c"), TRAINING).export(tmp_path)
+    loaded = TorchEngine().load(loading(tmp_path, HeadFacts(Head.QUESTION_ANSWERING), TRAINING))
+    assert loaded.new_weights == ["qa_outputs.bias", "qa_outputs.weight"]
+
+
+def test_a_beam_head_on_an_architecture_without_one_is_refused(bert, engine_for):
+    with pytest.raises(InputError, match="bert model has no beam-search head; choose XLNet"):
+        engine_for(bert, HeadFacts(Head.QUESTION_ANSWERING_BEAM), TRAINING)
+
+
+def test_a_plain_head_after_a_beam_head_is_new(tiny, engine_for, tmp_path):
+    engine_for(tiny("xlnet"), HeadFacts(Head.QUESTION_ANSWERING_BEAM), TRAINING).export(tmp_path)
+    loaded = TorchEngine().load(loading(tmp_path, HeadFacts(Head.QUESTION_ANSWERING), TRAINING))
+    assert loaded.new_weights == ["qa_outputs.bias", "qa_outputs.weight"]
+
+
+@pytest.mark.parametrize("name", ["t5", "mt5", "bart", "mbart", "marian", "pegasus", "xlnet", "xlm"])
+def test_encoder_decoders_and_others_begin_from_scratch_as_drawn(name, tiny):
+    head = Head.QUESTION_ANSWERING_BEAM if name.startswith("x") else Head.SEQ2SEQ_LM
+    engine, padding = TorchEngine(), PADDING.get(name, 0)
+    scratch = {"initialise": "from_config"}
+    loaded = engine.load(loading(tiny(name), facts(head), TRAINING, pad_token_id=padding, model=scratch))
+    config, drawn = engine._model.config.to_dict(), dict(engine._model.named_parameters())
+    for key in loaded.new_weights:
+        assert np.array_equal(drawn[key].detach(), draw(key, tuple(drawn[key].shape), config, 5)), key
+    assert {key for key, each in drawn.items() if each.requires_grad} == set(loaded.new_weights)
+
+
+def test_what_has_no_rule_of_beginning_is_refused_by_name(tmp_path):
+    config = MambaConfig(vocab_size=VOCABULARY, hidden_size=8, num_hidden_layers=1, state_size=4)
+    config.save_pretrained(tmp_path)
+    with pytest.raises(InputError, match=r"model\.initialise: how .*(A_log|D) of a mamba"):
+        TorchEngine().load(loading(tmp_path, LANGUAGE, TRAINING, model={"initialise": "from_config"}))
+
+
+def test_another_vocabulary_by_configuration_is_refused_for_a_language_model(llama, engine_for):
+    with pytest.raises(InputError, match=r"model\.config.*another shape"):
+        engine_for(llama, LANGUAGE, TRAINING, model={"config": {"vocab_size": VOCABULARY + 1}})
