@@ -18,7 +18,9 @@ _SCRIPT_FILES = (".sh", ".txt", ".bash", ".cmd")
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="a Determined or PyMarlin YAML, an example script's JSON arguments, or a shell script that calls one")  # fmt: skip
-    parser.add_argument("--command", dest="line", metavar="TEXT", help="the command line of a transformers example script")
+    parser.add_argument(
+        "--command", dest="line", metavar="TEXT", help="the command line of a transformers example script"
+    )
     parser.add_argument("--script", metavar="NAME", help="which example script the arguments are for, such as run_glue")
     parser.add_argument("--output", metavar="SPEC.yaml", type=Path, help="write the spec there; else it is printed")
     add_changes(parser)

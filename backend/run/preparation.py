@@ -80,7 +80,7 @@ def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
 def is_metric(name: str, known: tuple[str, ...]) -> bool:
     """Whether an evaluation may give a metric of this name: a known one, one with a suffix, or one of a single file."""
     own = name.rsplit("/", 1)[-1]
-    return own in known or own.rsplit("_", 1)[0] in known
+    return own in known or own.startswith(tuple(f"{one}_" for one in known))
 
 
 def _model_paths(spec: RunSpec, base: Path) -> dict[str, Any]:
