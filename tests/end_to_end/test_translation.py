@@ -2,13 +2,18 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from end_to_end.burnish_process import Burnish, events_of
 from end_to_end.translators import marian_folder, mt5_folder, sentences
 from sacrebleu import corpus_bleu
+from safetensors import safe_open
+from transformers import AutoTokenizer
 
+from backend import predict
+from backend.contract.errors import InputError
 from backend.contract.events import EvaluationFinished, StepFinished
 
 TRAINED, MEASURED = sentences(400, seed=1), sentences(40, seed=2)
@@ -116,6 +121,38 @@ def test_generate_answers_a_prompt(translated: Burnish):
     done = translated("generate", translated.run_folder().name, "--prompt", known["source"])
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{known['prediction']}\n"
+
+
+def test_a_sample_is_repeated_by_its_seed(translated: Burnish):
+    model, hot = str(translated.run_folder().model), ["task.sample=true", "task.temperature=5", "hardware.threads=1"]
+
+    def sampled(seed: int) -> str:
+        return "".join(predict.generate(model, MEASURED[0][0], hot, seed))
+
+    first = sampled(1)
+    assert sampled(1) == first
+    assert sampled(2) != first
+
+
+def test_a_model_folder_of_another_origin_answers_too(translated: Burnish, tmp_path: Path):
+    folder = tmp_path / "foreign"
+    shutil.copytree(translated.run_folder().model, folder)
+    (folder / "burnish.json").unlink()
+    known = table(translated.run_folder().predictions())[0]
+    assert list(predict.generate(str(folder), known["source"], ["hardware.threads=1"])) == [known["prediction"]]
+
+
+def test_a_prompt_without_text_is_refused(translated: Burnish):
+    with pytest.raises(InputError, match="no row can be used"):
+        list(predict.generate(str(translated.run_folder().model), " "))
+
+
+def test_trap_21_spare_rows_of_the_vocabulary_are_kept(translated: Burnish):
+    """mT5 has more rows than its tokenizer has tokens; shrinking them would break the checkpoint."""
+    model = translated.run_folder().model
+    with safe_open(model / "model.safetensors", "numpy") as weights:
+        rows = weights.get_slice("shared.weight").get_shape()[0]
+    assert rows == 256 > len(AutoTokenizer.from_pretrained(model))
 
 
 def test_unequal_files_are_refused_before_anything_is_written(translated: Burnish, tmp_path: Path):
