@@ -50,7 +50,7 @@ class Answerer:
     ) -> None:
         opened = predict.open_model(predict.spec_of(target, task, list(changes)), report, accepts_untrained=True)
         self._session, self.device = opened.session, opened.device
-        self.note = _untrained(len(opened.loaded.new_weights), opened.session.spec.task["type"])
+        self.note = _untrained(len(opened.loaded.new_weights), opened.session.task.title)
 
     def answer(
         self, rows: Sequence[TypedRow], settings: Mapping[str, Any] | None = None, say: Say = lambda piece: None
@@ -80,7 +80,7 @@ def _untrained(new_weights: int, task: str) -> str:
     if not new_weights:
         return ""
     return (
-        f"This model was not trained for {task.replace('_', ' ')}: a new head was drawn by chance, so the answer means "
+        f"This model was not trained for this task ({task.lower()}): a new head was drawn by chance, so the answer means "
         "nothing yet."
     )
 

@@ -27,6 +27,8 @@ ANSWERS: dict[str, type] = {
     "tokenize": queries.Tokens,
     "filter_predictions": queries.PredictionRows,
     "export_predictions": queries.Exported,
+    "confusion": queries.Confusion,
+    "answer": queries.Answer,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 PROBABILITY = "probability_"
 CONFIDENCE = "confidence"
-NARROWEST = 84
+NARROWEST, WIDEST = 84, 136
+LONG = 24
+"""Letters of an answer that is no label but a text."""
+ANSWERS = ("actual", "prediction")
 _COMPARED_ROWS = 20
 
 
@@ -63,34 +66,40 @@ class PredictionRows:
         actual = self.value(row, "actual")
         return None if actual is None else str(actual) == str(self.value(row, "prediction"))
 
-    def shown_columns(self) -> list[str]:
-        """Inputs first, then actual, prediction and confidence; without what only repeats the actual value."""
-        own = {"prediction", "actual", *self.probabilities}
-        inputs = [name for name in self.pages.columns if name not in own and not self._repeats_actual(name)]
-        rest = [name for name in ("actual", "prediction") if name in self.columns]
-        return [*inputs, *rest, *([CONFIDENCE] if self.has_confidence else [])]
+    def shown_columns(self, hidden: Collection[str] = ()) -> list[str]:
+        """Inputs first, then actual, prediction and confidence; without what is hidden or only repeats the actual value."""
+        hidden = {*ANSWERS, *self.probabilities, *hidden}
+        names = self.pages.columns
+        own = names[names.index("prediction") :] if "prediction" in names else []
+        inputs = [name for name in names if name not in {*hidden, *own} and not self._repeats_actual(name)]
+        answers = [name for name in ANSWERS if name in names]
+        rest = [name for name in own if name not in hidden]
+        return [*inputs, *answers, *rest, *([CONFIDENCE] if self.has_confidence else [])]
 
-    def widths(self) -> tuple[dict[str, int], str]:
-        """Sensible column widths in pixels from the first rows, and the column with the longest texts."""
+    def widths(self, shown: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+        """Sensible column widths in pixels from the first rows, and the columns with texts, which share what is left."""
         rows = range(min(_COMPARED_ROWS, self.row_count))
         letters = {
-            name: max((len(str(self.cell(row, self.columns.index(name)))) for row in rows), default=0)
-            for name in self.shown_columns()
+            name: max((len(str(self.cell(row, self.columns.index(name)))) for row in rows), default=0) for name in shown
         }
-        inputs = [name for name in letters if name not in ("prediction", "actual", CONFIDENCE)]
+        inputs = [name for name in letters if name not in (*ANSWERS, CONFIDENCE)]
         longest = max(inputs, key=lambda name: letters[name], default="")
-        widths = {
-            name: min(220, max(NARROWEST, 26 + 8 * max(most, len(name))))
-            for name, most in letters.items()
-            if name != CONFIDENCE
-        }
-        return {**widths, CONFIDENCE: 104}, longest
+        written = [name for name in ANSWERS if letters.get(name, 0) > LONG]
+        widths = {name: min(WIDEST, max(NARROWEST, 26 + 8 * max(most, len(name)))) for name, most in letters.items()}
+        return {**widths, CONFIDENCE: 104}, [longest, *written]
 
     def _repeats_actual(self, name: str) -> bool:
         if not self.has_actual or not self.row_count:
             return False
         rows = range(min(_COMPARED_ROWS, self.row_count))
         return all(str(self.value(row, name)) == str(self.value(row, "actual")) for row in rows)
+
+    def bounds(self) -> tuple[float, float] | None:
+        """Least and greatest of the predicted and actual numbers, as the file's statistics state them."""
+        found = [
+            bound for name in ("prediction", "actual") if name in self._places for bound in self.pages.bounds(name)
+        ]
+        return (min(found), max(found)) if found else None
 
     @property
     def small(self) -> bool:

@@ -47,6 +47,16 @@ class TablePages:
         page, start = self._page(row)
         return {name: page.column(number)[row - start].as_py() for number, name in enumerate(self.columns)}
 
+    def bounds(self, name: str) -> list[float]:
+        """Least and greatest number of a plain column, from the file's statistics; empty where it holds no numbers."""
+        metadata = self._file.metadata
+        leaves = [metadata.schema.column(place).path for place in range(len(metadata.schema))]
+        place = leaves.index(name)
+        groups = (metadata.row_group(group).column(place).statistics for group in range(metadata.num_row_groups))
+        found = [bound for one in groups if one and one.has_min_max for bound in (one.min, one.max)]
+        numbers = [float(bound) for bound in found if isinstance(bound, int | float)]
+        return [min(numbers), max(numbers)] if numbers else []
+
     def read(self, columns: list[str] | None = None) -> "pa.Table":
         """These columns of all rows, for files of at most FILTER_ROWS rows."""
         return self._file.read(columns=columns)

@@ -1,10 +1,10 @@
 """Owns the table over rows that are fetched page by page: it holds a view on a million rows, never the rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPalette
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -17,6 +17,9 @@ from PySide6.QtWidgets import (
 from app import theme
 
 ROW_HEIGHT = 34
+NUMBER_WIDTH = 60
+LEAST_STRETCHED = 90
+"""Pixels of a column below which a table is rather scrolled sideways."""
 LONGEST_CELL = 300
 """Characters of a cell that are drawn; a whole document in a cell would slow every paint."""
 
@@ -108,7 +111,7 @@ def cell_text(value: object) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
-    text = str(value)
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     line = (text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…").replace("\n", " ⏎ ")
     return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
 
@@ -135,6 +138,9 @@ class RowTable(QTableView):
         super().__init__(parent)
         self._model = _Rows(self)
         self._sorted: tuple[str, bool] = ("", False)
+        self._widths: dict[str, int] = {}
+        self._stretched: frozenset[str] = frozenset()
+        self._is_stretched: bool | None = None
         self.setModel(self._model)
         self.setItemDelegate(_KeepsColor(self))
         self.setShowGrid(False)
@@ -175,13 +181,31 @@ class RowTable(QTableView):
         """Decide the colour of each cell."""
         self._model.color = color
 
-    def set_widths(self, widths: dict[str, int], stretched: str = "") -> None:
-        """Widths by column name; `stretched` takes what is left."""
-        self.setColumnWidth(0, 60)
+    def set_widths(self, widths: dict[str, int], stretched: Collection[str] = ()) -> None:
+        """Widths by column name; those that are `stretched` share what is left, unless it is too little."""
+        self._widths = widths
+        self._stretched = frozenset([stretched] if isinstance(stretched, str) else stretched)
+        self._is_stretched = None
+        self._lay_out_columns()
+
+    def _lay_out_columns(self) -> None:
+        taken = NUMBER_WIDTH + sum(width for name, width in self._widths.items() if name not in self._stretched)
+        stretches = self.viewport().width() - taken >= LEAST_STRETCHED * len(self._stretched)
+        if stretches == self._is_stretched:
+            return
+        self._is_stretched = stretches
+        self.setColumnWidth(0, NUMBER_WIDTH)
         for section, name in enumerate(self._model.shown, start=1):
-            mode = QHeaderView.ResizeMode.Stretch if name == stretched else QHeaderView.ResizeMode.Interactive
+            fills = stretches and name in self._stretched
+            mode = QHeaderView.ResizeMode.Stretch if fills else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)
-            self.setColumnWidth(section, widths.get(name, 120))
+            self.setColumnWidth(section, self._widths.get(name, 120))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Columns share what is left only where that is enough."""
+        super().resizeEvent(event)
+        if self._widths:
+            self._lay_out_columns()
 
     def shown_count(self) -> int:
         """How many rows can be scrolled to."""

@@ -109,7 +109,7 @@ def test_what_no_page_expected_is_told_and_not_only_printed(window: MainWindow, 
 
 def test_asking_for_runs_from_the_empty_predictions_leads_there(window: MainWindow):
     opened(window, "predictions")
-    window.panel("predictions").empty.asked.emit()  # type: ignore[union-attr]
+    window.panel("predictions").browser.empty.asked.emit()  # type: ignore[union-attr]
     assert window.pages.currentWidget() is window.panel("runs")
 
 

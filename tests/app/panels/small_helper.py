@@ -11,6 +11,7 @@ from backend import catalogue
 from backend.contract import queries
 from backend.contract.catalog import Device
 from backend.contract.resources import resource
+from backend.queries import predictions
 
 DEMO = {
     "version": 1,
@@ -107,6 +108,41 @@ def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
     )
 
 
+def silent(progress: queries.Progress) -> None:
+    """Nobody listens."""
+
+
+def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
+    """A fixed answer to a typed row; `never` is never answered, `writing` is told piece by piece."""
+    row = arguments["rows"][0]
+    text = row.get("text", "")
+    if text == "never":
+        return None
+    if text == "nonsense":
+        return queries.Mistake("input: no text; write something else")
+    writes = arguments["task"] == "causal_lm"
+    own = (
+        {"prediction": " lived a queen"}
+        if writes
+        else {"prediction": "pos", "probability_neg": 0.2, "probability_pos": 0.8}
+    )
+    return queries.Answer(
+        task=arguments["task"],
+        model=arguments["target"],
+        device="cpu",
+        rows=[{**row, **own}],
+        note="" if writes else "This model was not trained for this task: a new head was drawn by chance.",
+        seconds=0.012,
+    )
+
+
+def pieces(request: queries.Request) -> list[queries.Progress]:
+    """What is told before the answer."""
+    if request.query != "answer" or request.arguments["task"] != "causal_lm":
+        return []
+    return [queries.Progress(1, 0, "pieces", " lived"), queries.Progress(2, 0, "pieces", " a queen")]
+
+
 def answered(request: queries.Request) -> object:
     """The answer to one question."""
     arguments = request.arguments
@@ -127,6 +163,10 @@ def answered(request: queries.Request) -> object:
             return described(arguments["name_or_path"], converted=True)
         case "plan":
             return planned(arguments["spec"])
+        case "filter_predictions" | "confusion":
+            return next(one.answer for one in predictions.QUERIES if one.name == request.query)(arguments, silent)
+        case "answer":
+            return said(arguments)
         case _:
             return queries.Mistake(f"{request.query} is not answered here")
 
@@ -137,7 +177,11 @@ def main() -> None:
         request = queries.Request(**json.loads(line))
         if request.query == "cancel":
             continue
+        for progress in pieces(request):
+            sys.stdout.write(msgspec.json.encode(queries.Reply(request.id, progress=progress)).decode() + "\n")
         answer = answered(request)
+        if answer is None:
+            continue
         is_mistake = isinstance(answer, queries.Mistake)
         reply = queries.Reply(request.id, error=answer) if is_mistake else queries.Reply(request.id, answer=answer)
         sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")

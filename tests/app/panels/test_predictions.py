@@ -44,16 +44,16 @@ def texts(panel: Panel) -> list[str]:
 def test_before_a_run_is_chosen_the_page_says_what_to_do(qtbot, context):
     panel = Panel(context)
     qtbot.addWidget(panel)
-    assert panel.stack.currentWidget() is panel.empty
+    assert panel.browser.stack.currentWidget() is panel.browser.empty
     with qtbot.waitSignal(panel.runs_requested):
-        panel.empty._button.click()
+        panel.browser.empty._button.click()
 
 
 def test_a_run_without_predictions_says_so(qtbot, context, tmp_path: Path):
     panel = Panel(context)
     qtbot.addWidget(panel)
     panel.show_run(str(tmp_path))
-    assert panel.stack.currentWidget() is panel.empty
+    assert panel.browser.stack.currentWidget() is panel.browser.empty
     assert not panel.export_button.isEnabled()
 
 
@@ -65,18 +65,18 @@ def test_all_rows_are_shown_with_confidence_and_without_repetition(panel: Panel)
 
 @pytest.mark.parametrize(("chip", "rows"), [(1, ["good film", "dull book"]), (2, ["bad film"])])
 def test_right_and_wrong_rows_can_be_told_apart(panel: Panel, chip: int, rows: list[str]):
-    panel.filters.right_group.button(chip).click()
+    panel.browser.filters.right_group.button(chip).click()
     assert texts(panel) == rows
     assert f"{len(rows)} shown" in panel.header.subtitle.text()
 
 
 def test_right_is_green_and_wrong_is_red(panel: Panel):
-    assert [panel._color(row, "prediction") for row in range(3)] == ["success", "danger", "success"]
-    assert panel._color(0, "text") == ""
+    assert [panel.browser._color(row, "prediction") for row in range(3)] == ["success", "danger", "success"]
+    assert panel.browser._color(0, "text") == ""
 
 
 def test_text_is_found_a_moment_after_typing(qtbot, panel: Panel):
-    qtbot.keyClicks(panel.filters.search, "FILM")
+    qtbot.keyClicks(panel.browser.filters.search, "FILM")
     qtbot.waitUntil(lambda: texts(panel) == ["good film", "bad film"])
 
 
@@ -89,10 +89,10 @@ def test_a_header_click_sorts_also_by_confidence(qtbot, panel: Panel):
 
 def test_one_row_is_shown_whole(panel: Panel):
     panel.table.selectRow(1)
-    assert not panel.details.isHidden()
-    assert panel.details._values["text"] == "bad film"
-    panel.filters.right_group.button(1).click()
-    assert panel.details.isHidden()
+    assert panel.browser.side.currentWidget() is panel.browser.details
+    assert panel.browser.details._values["text"] == "bad film"
+    panel.browser.filters.right_group.button(1).click()
+    assert panel.browser.side.currentWidget() is panel.browser.overview
 
 
 def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context, run: Path):
@@ -101,7 +101,7 @@ def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context,
     panel = Panel(context)
     qtbot.addWidget(panel)
     panel.show_run(str(run))
-    assert not panel.filters.right_group.button(1).isEnabled()
+    assert not panel.browser.filters.right_group.button(1).isEnabled()
     assert texts(panel) == ["a"]
 
 
@@ -110,15 +110,15 @@ def test_a_broken_file_is_told_and_breaks_nothing(qtbot, context, run: Path):
     panel = Panel(context)
     qtbot.addWidget(panel)
     panel.show_run(str(run))
-    assert panel.stack.currentWidget() is panel.empty
-    assert "predictions.parquet" in panel.empty._sentence.text()
+    assert panel.browser.stack.currentWidget() is panel.browser.empty
+    assert "predictions.parquet" in panel.browser.empty._sentence.text()
 
 
 def test_test_data_is_offered_only_where_there_is_some(panel: Panel, run: Path):
-    assert not panel.filters.split_group.button(1).isEnabled()
+    assert not panel.browser.filters.split_group.button(1).isEnabled()
     parquet.write_table(pa.Table.from_pylist(ROWS[:1]), run / "predictions_test.parquet")
     panel.show_run(str(run))
-    panel.filters.split_group.button(1).click()
+    panel.browser.filters.split_group.button(1).click()
     assert texts(panel) == ["good film"]
 
 
@@ -134,19 +134,19 @@ def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: P
     panel.table.sort_requested.emit("confidence", True)
     assert texts(panel) == ["good film", "dull book", "bad film"]
     panel.shown()
-    assert panel.stack.currentWidget() is panel.empty
+    assert panel.browser.stack.currentWidget() is panel.browser.empty
 
 
 def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Panel):
     path = write_indices([2, 0])
-    assert panel._rows is not None
-    assert list(panel._rows.pages.read_indices(path)) == [2, 0]
+    assert panel.browser.rows is not None
+    assert list(panel.browser.rows.pages.read_indices(path)) == [2, 0]
     assert not Path(path).exists()
 
 
 def test_an_export_that_is_done_is_told(qtbot, panel: Panel):
     with qtbot.waitSignal(panel.message) as signal:
-        panel._on_exported(Exported(path="/tmp/x.csv", rows=3))
+        panel.browser._on_exported(Exported(path="/tmp/x.csv", rows=3))
     assert signal.args == ["success", "Wrote 3 rows to /tmp/x.csv."]
 
 
@@ -154,4 +154,4 @@ def test_the_keyboard_walks_through_the_rows(qtbot, panel: Panel):
     panel.table.selectRow(0)
     panel.table.setFocus()
     qtbot.keyClick(panel.table, Qt.Key.Key_Down)
-    assert panel.details._values["text"] == "bad film"
+    assert panel.browser.details._values["text"] == "bad film"

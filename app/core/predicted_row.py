@@ -1,0 +1,76 @@
+"""Owns one row of predictions as a view reads it: by the parts that its columns play, not by their names."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PROBABILITY = "probability_"
+
+
+@dataclass(frozen=True)
+class PredictedRow:
+    """The values by column; `columns` says which column plays which part, as in a spec's `data.columns`."""
+
+    values: Mapping[str, Any]
+    columns: Mapping[str, str] = field(default_factory=dict)
+    bounds: tuple[float, float] | None = None
+    """Least and greatest number of the whole file, where it predicts numbers."""
+
+    def part(self, role: str) -> Any:
+        """What the column of a part holds; None where there is none."""
+        return self.values.get(self.columns.get(role, role))
+
+    def text(self, role: str) -> str:
+        """The same as text."""
+        value = self.part(role)
+        return "" if value is None else str(value)
+
+    @property
+    def prediction(self) -> str:
+        """What was predicted, as text."""
+        value = self.values.get("prediction")
+        return "" if value is None else str(value)
+
+    @property
+    def actual(self) -> str | None:
+        """What is right; None where nobody knows."""
+        value = self.values.get("actual")
+        return None if value is None else str(value)
+
+    def own(self, name: str) -> Any:
+        """A column of the task's own, which is called `predicted_…` where the input has one of that name."""
+        return self.values.get(f"predicted_{name}", self.values.get(name))
+
+    def number(self, name: str) -> float | None:
+        """A column of the task's own as a number; None where it is none."""
+        try:
+            return float(self.own(name))
+        except (TypeError, ValueError):
+            return None
+
+    def probabilities(self) -> dict[str, float]:
+        """Label → probability, in the file's order."""
+        return {
+            name.removeprefix(PROBABILITY): float(value)
+            for name, value in self.values.items()
+            if name.startswith(PROBABILITY) and isinstance(value, int | float)
+        }
+
+    def listed(self, name: str) -> list[Any]:
+        """A column of JSON text, or of lists, as a list; empty where it is neither."""
+        value = self.own(name)
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                return []
+        return value if isinstance(value, list) else []
+
+    def inputs(self, own: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """What is neither predicted nor actual nor of `own`."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if name not in own and name not in ("prediction", "actual") and not name.startswith(PROBABILITY)
+        }

@@ -1,0 +1,37 @@
+"""Owns the view of a classified row: its texts, and every label with its probability."""
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from app.core.predicted_row import PROBABILITY, PredictedRow
+from app.panels.predictions_cards.row_views.row_view import Order, RowView, show_or_hide
+from app.widgets.label_bars import LabelBars, bars_of
+
+
+class LabelView(RowView):
+    """Bars of the labels, the predicted and the actual one marked."""
+
+    confuses: ClassVar[bool] = True
+    orders: ClassVar[tuple[Order, ...]] = (
+        Order("Least sure first", "confidence", False, PROBABILITY),
+        Order("Surest first", "confidence", True, PROBABILITY),
+    )
+    roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
+
+    @classmethod
+    def fits(cls, columns: Collection[str]) -> bool:
+        """Labels have probabilities."""
+        return any(name.startswith(PROBABILITY) for name in columns)
+
+    def build(self) -> None:
+        """The texts above the bars."""
+        self.text = self.add_text("Text")
+        self.pair = self.add_text("Second text")
+        self.bars = LabelBars()
+        self.add("Labels", self.bars)
+
+    def show_parts(self, row: PredictedRow) -> None:
+        """Show texts and bars."""
+        show_or_hide(self.text, row.text("text"))
+        show_or_hide(self.pair, row.text("text_pair"))
+        self.bars.show_bars(bars_of(row.probabilities(), row.prediction, row.actual))

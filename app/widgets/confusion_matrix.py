@@ -1,0 +1,229 @@
+"""Owns the matrix of which label was taken for which: rows are actual, columns predicted, a click chooses a pair."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app import theme
+
+LARGEST, SMALLEST = 56, 16
+WRITTEN = 30
+"""Cells at least this large show their number."""
+LABEL = 130
+"""The widest that a label is drawn."""
+GAP = 2
+
+
+class ConfusionMatrix(QWidget):
+    """A cell is tinted by its share of its row: right ones green, wrong ones red."""
+
+    pair_chosen = Signal(str, str)
+    """Actual and predicted label; both empty when the choice is taken back."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._labels: Sequence[str] = ()
+        self._counts: Sequence[Sequence[int]] = ()
+        self._chosen: tuple[int, int] | None = None
+        self._hovered: tuple[int, int] | None = None
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Confusion matrix, rows are actual, columns predicted")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    # What is shown
+
+    def show_counts(self, labels: Sequence[str], counts: Sequence[Sequence[int]]) -> None:
+        """`counts[actual][predicted]`."""
+        self._labels, self._counts = labels, counts
+        self._chosen = self._hovered = None
+        self._say()
+        self.updateGeometry()
+        self.update()
+
+    def show_chosen(self, actual: str, predicted: str) -> None:
+        """Mark a pair, or none; emits nothing."""
+        known = actual in self._labels and predicted in self._labels
+        self._chosen = (self._labels.index(actual), self._labels.index(predicted)) if known else None
+        self.update()
+
+    def _say(self) -> None:
+        wrong = [
+            (count, f"{self._labels[row]} taken for {self._labels[column]} {count} times")
+            for row, counts in enumerate(self._counts)
+            for column, count in enumerate(counts)
+            if count and row != column
+        ]
+        self.setAccessibleDescription("; ".join(words for _, words in sorted(wrong, reverse=True)[:10]))
+
+    # Geometry
+
+    def _side(self) -> float:
+        """The width and height of a cell at the present width."""
+        room = self.width() - self._left() - 4
+        return max(SMALLEST, min(LARGEST, room / max(1, len(self._labels))))
+
+    def _label_font(self) -> QFont:
+        return theme.font(12 if len(self._labels) <= 20 else 11)
+
+    def _widest(self) -> int:
+        metrics = QFontMetrics(self._label_font())
+        return min(LABEL, max((metrics.horizontalAdvance(label) for label in self._labels), default=0)) + 8
+
+    def _left(self) -> int:
+        return 20 + self._widest()
+
+    def _top(self) -> int:
+        """Room for the predicted labels, which are turned where they are wider than a cell."""
+        return 22 + (self._widest() if self._turned() else 20)
+
+    def _turned(self) -> bool:
+        return self._widest() > max(
+            SMALLEST, min(LARGEST, (self.width() - self._left() - 4) / max(1, len(self._labels)))
+        )
+
+    def sizeHint(self) -> QSize:
+        """As high as its cells at the present width."""
+        return QSize(280, round(self._top() + self._side() * len(self._labels)) + 4)
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the smallest cells."""
+        return QSize(self._left() + SMALLEST * len(self._labels) + 4, self.sizeHint().height())
+
+    def resizeEvent(self, event: QEvent) -> None:
+        """Another width is another height."""
+        self.updateGeometry()
+
+    def cell_at(self, place: QPointF) -> tuple[int, int] | None:
+        """Actual and predicted place of the cell under a point."""
+        side = self._side()
+        row, column = int((place.y() - self._top()) // side), int((place.x() - self._left()) // side)
+        inside = 0 <= row < len(self._labels) and 0 <= column < len(self._labels)
+        return (row, column) if inside else None
+
+    def box_of(self, row: int, column: int) -> QRectF:
+        """Where a cell lies."""
+        side = self._side()
+        return QRectF(self._left() + column * side, self._top() + row * side, side - GAP, side - GAP)
+
+    # Painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Labels, cells, and the chosen one outlined."""
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_axes(painter)
+            for row, counts in enumerate(self._counts):
+                total = max(1, sum(counts))
+                for column, count in enumerate(counts):
+                    self._paint_cell(painter, row, column, count, count / total)
+            for cell, token in ((self._hovered, "border_strong"), (self._chosen, "accent")):
+                if cell is not None:
+                    painter.setPen(QPen(theme.color(token), 2))
+                    painter.setBrush(Qt.BrushStyle.NoBrush)
+                    painter.drawRoundedRect(self.box_of(*cell).adjusted(1, 1, -1, -1), 4, 4)
+
+    def _paint_axes(self, painter: QPainter) -> None:
+        left, top, side = self._left(), self._top(), self._side()
+        painter.setFont(theme.font(11))
+        painter.setPen(theme.color("faint"))
+        painter.drawText(
+            QRectF(left, 0, max(80.0, side * len(self._labels)), 18), Qt.AlignmentFlag.AlignLeft, "Predicted"
+        )
+        painter.save()
+        painter.translate(0, top + side * len(self._labels))
+        painter.rotate(-90)
+        painter.drawText(QRectF(0, 0, max(60.0, side * len(self._labels)), 16), Qt.AlignmentFlag.AlignRight, "Actual")
+        painter.restore()
+        font = self._label_font()
+        metrics, turned = QFontMetrics(font), self._turned()
+        painter.setFont(font)
+        painter.setPen(theme.color("muted"))
+        for place, label in enumerate(self._labels):
+            shown = metrics.elidedText(label, Qt.TextElideMode.ElideRight, LABEL)
+            beside = QRectF(18, top + place * side, left - 26, side - GAP)
+            painter.drawText(beside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown)
+            if not turned:
+                above = QRectF(left + place * side, top - 20, side - GAP, 18)
+                painter.drawText(above, Qt.AlignmentFlag.AlignCenter, shown)
+                continue
+            painter.save()
+            painter.translate(left + place * side, top - 5)
+            painter.rotate(-90)
+            along = QRectF(0, 0, self._widest(), side - GAP)
+            painter.drawText(along, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+            painter.restore()
+
+    def _paint_cell(self, painter: QPainter, row: int, column: int, count: int, share: float) -> None:
+        box = self.box_of(row, column)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("card_alternate"))
+        painter.drawRoundedRect(box, 4, 4)
+        if count:
+            painter.setBrush(_tint("success" if row == column else "danger", share))
+            painter.drawRoundedRect(box, 4, 4)
+        if count and box.width() >= WRITTEN - GAP:
+            painter.setFont(theme.font(12 if box.width() > 40 else 10, QFont.Weight.DemiBold))
+            painter.setPen(theme.color("text"))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, _short(count))
+
+    # Mouse and keys
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Say in words what a cell counts."""
+        cell = self.cell_at(event.position())
+        if cell != self._hovered:
+            self._hovered = cell
+            self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
+            QToolTip.showText(event.globalPosition().toPoint(), self.words_of(*cell) if cell else "", self)
+            self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """The hover ends."""
+        self._hovered = None
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose a pair; the chosen one again takes the choice back."""
+        cell = self.cell_at(event.position())
+        if cell is not None:
+            self._choose(cell)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows move, Enter chooses, Escape takes the choice back."""
+        moves = {Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0), Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1)}
+        key, last = Qt.Key(event.key()), len(self._labels) - 1
+        if key in moves and last >= 0:
+            row, column = self._hovered or self._chosen or (0, 0)
+            self._hovered = (min(last, max(0, row + moves[key][0])), min(last, max(0, column + moves[key][1])))
+            self.update()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._hovered:
+            self._choose(self._hovered)
+        elif key == Qt.Key.Key_Escape and self._chosen:
+            self._choose(self._chosen)
+        else:
+            super().keyPressEvent(event)
+
+    def _choose(self, cell: tuple[int, int]) -> None:
+        self._chosen = None if cell == self._chosen else cell
+        self.update()
+        names = ("", "") if self._chosen is None else (self._labels[cell[0]], self._labels[cell[1]])
+        self.pair_chosen.emit(*names)
+
+    def words_of(self, row: int, column: int) -> str:
+        """`61 rows: actual positive, predicted negative`."""
+        count = self._counts[row][column]
+        rows = f"{count:,} row{'' if count == 1 else 's'}"
+        return f"{rows}: actual {self._labels[row]}, predicted {self._labels[column]}"
+
+
+def _tint(token: str, share: float) -> QColor:
+    color = theme.color(token)
+    color.setAlphaF(0.14 + 0.5 * share)
+    return color
+
+
+def _short(count: int) -> str:
+    return f"{count:,}" if count < 10_000 else f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1e6:.1f}M"

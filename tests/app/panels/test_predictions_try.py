@@ -1,0 +1,151 @@
+"""The Try box is tested with a small real helper that knows the real catalog and answers at once."""
+
+from pathlib import Path
+
+import pytest
+from example_runs import CLASSIFIED, write_run
+from PySide6.QtCore import Qt
+
+from app.panels.predictions import TRY, Panel
+from app.panels.predictions_cards.try_box import TryBox
+from backend.contract.resources import resource
+
+MODEL = str(resource("demo", "bert-tiny"))
+
+
+@pytest.fixture
+def panel(qtbot, helped) -> Panel:
+    made = Panel(helped)
+    qtbot.addWidget(made)
+    made.resize(1100, 700)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def box(qtbot, panel: Panel) -> TryBox:
+    """The Try box on a model folder, as a text classifier."""
+    panel.show_side(TRY)
+    qtbot.waitUntil(lambda: panel.attempt._has_catalog)
+    panel.attempt.form.show_model(MODEL)
+    choose_task(panel.attempt, "text_classification")
+    return panel.attempt
+
+
+def choose_task(box: TryBox, name: str) -> None:
+    box.form.task.setCurrentIndex(box.form.task.findData(name))
+    box.form.task.activated.emit(box.form.task.currentIndex())
+
+
+def ask(qtbot, box: TryBox, **row: str) -> None:
+    box.form.fill(row)
+    count = len(box.kept)
+    box.ask()
+    qtbot.waitUntil(lambda: len(box.kept) > count)
+
+
+def test_fields_are_those_of_the_task(box: TryBox):
+    assert list(box.form.fields) == ["text", "text_pair"]
+    choose_task(box, "causal_lm")
+    assert list(box.form.fields) == ["text"]
+    assert box.form.settings is not None
+    assert box.form.settings.values()["max_new_tokens"] == 64
+
+
+def test_what_was_typed_stays_when_the_task_changes(box: TryBox):
+    box.form.fill({"text": "the film"})
+    choose_task(box, "causal_lm")
+    assert box.form.fields["text"].toPlainText() == "the film"
+
+
+def test_enter_asks_and_the_answer_is_shown_as_a_row(qtbot, box: TryBox):
+    field = box.form.fields["text"]
+    qtbot.keyClicks(field, "a good film")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(box.kept))
+    assert [bar.label for bar in box.view.bars.shown()] == ["pos", "neg"]
+    assert box.facts.text() == "12 ms · cpu"
+
+
+def test_shift_enter_breaks_the_line(qtbot, box: TryBox):
+    qtbot.keyClick(box.form.fields["text"], Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert box.form.fields["text"].toPlainText() == "\n"
+    assert box._ticket is None
+
+
+def test_untrained_head_is_said_above_the_answer(qtbot, box: TryBox):
+    ask(qtbot, box, text="film")
+    assert "a new head was drawn by chance" in box.note.text()
+
+
+def test_nothing_typed_is_said_at_once(box: TryBox):
+    box.ask()
+    assert box.form.mistake.text() == "Write something into text first."
+    assert box._ticket is None
+
+
+def test_what_the_model_cannot_answer_is_said_in_a_sentence(qtbot, box: TryBox):
+    box.form.fill({"text": "nonsense"})
+    box.ask()
+    qtbot.waitUntil(lambda: bool(box.form.mistake.text()))
+    assert box.form.mistake.text() == "No text; write something else"
+    assert not box.form.answer.isHidden()
+
+
+def test_an_open_question_can_be_taken_back(qtbot, box: TryBox):
+    box.form.fill({"text": "never"})
+    box.ask()
+    assert not box.form.cancel.isHidden()
+    box.form.cancel.click()
+    assert box.form.cancel.isHidden()
+    ask(qtbot, box, text="film")
+    assert len(box.kept) == 1
+
+
+def test_last_answers_stay_and_can_be_looked_at_again(qtbot, box: TryBox):
+    ask(qtbot, box, text="first")
+    ask(qtbot, box, text="second")
+    assert [box.history.item(place).text() for place in range(2)] == ["pos   ·   second", "pos   ·   first"]
+    box.history.setCurrentRow(1)
+    assert box.view.text.plain() == "first"
+    assert box.form.fields["text"].toPlainText() == "first"
+
+
+def test_text_appears_while_it_is_written(qtbot, box: TryBox):
+    choose_task(box, "causal_lm")
+    ask(qtbot, box, text="Once")
+    assert box._pieces == [" lived", " a queen"]
+    assert box.view.text.plain() == "Once lived a queen"
+
+
+def test_only_changed_settings_are_asked_for(box: TryBox):
+    choose_task(box, "causal_lm")
+    assert box.form.settings is not None
+    box.form.settings.set_values({"num_beams": 4})
+    assert box.form.question().settings == {"num_beams": 4}
+
+
+def test_choices_are_typed_one_a_line(box: TryBox):
+    choose_task(box, "multiple_choice")
+    box.form.fill({"text": "She", "choices": "runs.\n\nsleeps."})
+    assert box.form.question().row == {"text": "She", "choices": ["runs.", "sleeps."]}
+
+
+def test_a_row_is_tried_under_the_task_and_columns_of_its_run(qtbot, panel: Panel, runs: Path):
+    run = write_run(runs, "text_classification")
+    panel.show_run(str(run))
+    panel.browser.table.selectRow(0)
+    panel.browser.details.attempt.click()
+    qtbot.waitUntil(lambda: bool(panel.attempt.form.fields))
+    form = panel.attempt.form
+    assert (form.chosen_target(), form.task.isEnabled()) == (str(run), False)
+    assert list(form.fields) == ["text"]
+    assert form.fields["text"].toPlainText() == CLASSIFIED[0]["text"]
+
+
+def test_the_box_begins_with_the_run_that_is_shown(qtbot, panel: Panel, runs: Path):
+    run = write_run(runs, "question_answering")
+    panel.show_run(str(run))
+    panel.show_side(TRY)
+    qtbot.waitUntil(lambda: list(panel.attempt.form.fields) == ["question", "context"])
+    assert panel.attempt.form.chosen_target() == str(run)
