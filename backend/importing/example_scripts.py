@@ -31,6 +31,7 @@ _METRICS = {
     "combined_score": "combined",
     "exact": "exact_match",
 }
+_WITH_LANGUAGE_TOKENS = ("mbart", "nllb", "m2m", "madlad", "plbart")
 _OF_NO_MATTER = (
     "output_dir", "overwrite_output_dir", "do_train", "do_eval", "do_predict", "logging_dir", "logging_steps", "logging_strategy",
     "logging_first_step", "report_to", "run_name", "cache_dir", "overwrite_cache", "preprocessing_num_workers",
@@ -180,9 +181,12 @@ def _task(arguments: Foreign, task: str, script: str, result: Imported) -> None:
             "prefix": arguments.take("source_prefix"),
             "num_beams": arguments.take("num_beams") or arguments.take("generation_num_beams"),
             "max_new_tokens": arguments.take("val_max_target_length") or arguments.take("generation_max_length"),
-            "source_language": arguments.take("source_lang"),
-            "target_language": arguments.take("target_lang"),
-        }
+        } | _languages(arguments, result)
+        if script == "run_translation":
+            result.notes.append(
+                "The scripts read pairs from one column `translation`; here source and target are columns of their own."
+            )
+        settings["max_length"] = settings["max_length"] or 1024
         arguments.skip(
             "predict_with_generate", "ignore_pad_token_for_loss", "val_max_target_length", "generation_max_length"
         )
@@ -194,6 +198,13 @@ def _task(arguments: Foreign, task: str, script: str, result: Imported) -> None:
     elif task == "token_classification":
         settings["label_all_tokens"] = arguments.take("label_all_tokens")
     result.add(task=settings)
+
+
+def _languages(arguments: Foreign, result: Imported) -> dict[str, Any]:
+    """The languages as settings where the model's tokenizer has tokens for them; elsewhere they only named columns."""
+    names = {"source_language": arguments.take("source_lang"), "target_language": arguments.take("target_lang")}
+    model = str(result.spec["model"]["name_or_path"]).lower()
+    return names if any(family in model for family in _WITH_LANGUAGE_TOKENS) else {}
 
 
 def _batch(arguments: Foreign, result: Imported) -> None:

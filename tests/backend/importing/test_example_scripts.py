@@ -65,6 +65,14 @@ def test_translation_keeps_lengths_and_beams():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("model", "kept"), [("facebook/mbart-large-50", "ro_RO"), ("google-t5/t5-small", None)])
+def test_languages_are_kept_where_the_tokenizer_has_tokens_for_them(model: str, kept: str | None):
+    command = f"python run_translation.py --model_name_or_path {model} --train_file a.json --source_lang en_XX --target_lang ro_RO"
+    task = of(command).spec["task"]
+    assert task.get("target_language") == kept
+    assert task["max_length"] == 1024
+
+
 def test_the_script_is_told_by_its_arguments():
     assert imported({"model_name_or_path": "m", "mlm_probability": 0.15}).spec["task"]["type"] == "masked_lm"
 
