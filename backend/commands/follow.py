@@ -80,6 +80,8 @@ class Follower:
         self._outcome = Outcome(folder)
         self._finished: events.RunFinished | None = None
         self._total = 0
+        self._evaluated: list[events.EvaluationFinished] = []
+        """What was measured after one step, one split after another; it becomes one line."""
 
     def watch(self) -> Outcome:
         """Until the attempt is over. The first Ctrl-C asks the run to stop, a second one leaves it alone."""
@@ -98,9 +100,19 @@ class Follower:
         while alive:
             alive = self._folder.life() == "alive"  # asked before the last look, so that no word is missed
             for event in self._reader.new():
+                self._tell_evaluation(event)
                 self._show(event)
             if alive:
                 time.sleep(LOOK_SECONDS)
+
+    def _tell_evaluation(self, event: events.AnyEvent) -> None:
+        """Before anything else is shown than that another split is measured after the same step."""
+        goes_on = isinstance(event, events.StageProgress | events.EvaluationFinished)
+        if goes_on or (isinstance(event, events.StageStarted) and event.stage == "evaluating"):
+            return
+        if self._evaluated:
+            self._screen.line(evaluation_line(self._evaluated))
+            self._evaluated = []
 
     def _concluded(self) -> Outcome:
         outcome, finished = self._outcome, self._finished
@@ -128,8 +140,7 @@ class Follower:
             case events.StepFinished():
                 self._screen.advance(event.step, self._total, f"epoch {event.epoch:.2f}, loss {number(event.loss)}")
             case events.EvaluationFinished():
-                best = ", the best so far" if event.is_best else ""
-                self._screen.line(f"{event.split} after step {event.step}: {in_words(event.metrics)}{best}")
+                self._evaluated.append(event)
             case events.DataLoaded() if event.cached:
                 self._screen.line(f"{event.split}: {event.features} features, cached")
             case events.RowsSkipped():
@@ -181,6 +192,12 @@ def _tell_in_words(outcome: Outcome) -> None:
         print(f"model        {outcome.folder.model}")
     if outcome.predictions:
         print(f"predictions  {outcome.predictions}", flush=True)
+
+
+def evaluation_line(evaluated: list[events.EvaluationFinished]) -> str:
+    """`after step 150: validation accuracy 0.83, loss 0.42, the best so far; train accuracy 0.86, loss 0.34`."""
+    parts = [f"{one.split} {in_words(one.metrics)}{', the best so far' if one.is_best else ''}" for one in evaluated]
+    return f"after step {evaluated[0].step}: {'; '.join(parts)}"
 
 
 def in_words(metrics: dict[str, float | None]) -> str:

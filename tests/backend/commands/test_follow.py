@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from backend.commands.follow import EventReader
+from backend.commands.follow import EventReader, Follower
+from backend.commands.screen import Screen
 from backend.contract import events
+from backend.contract.run_folder import RunFolder
 
 FIRST = events.encode(events.Warned(time=1, code="a", message="one"))
 SECOND = events.encode(events.Warned(time=2, code="b", message="two"))
@@ -37,3 +39,41 @@ def test_earlier_attempts_and_their_torn_line_are_passed_over(tmp_path: Path) ->
     file.write_bytes(FIRST + SECOND)  # the new attempt cuts the torn line
 
     assert messages(reader.new()) == ["two"]
+
+
+class Lines(Screen):
+    """A screen that keeps its lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def evaluation(step: int, split: str, accuracy: float, is_best: bool = False) -> events.EvaluationFinished:
+    """What one split's measurement says."""
+    return events.EvaluationFinished(
+        time=0, step=step, epoch=1.0, metrics={"accuracy": accuracy}, rows=4, seconds=0.1, split=split, is_best=is_best
+    )
+
+
+def test_an_evaluation_is_one_line_with_both_splits(tmp_path: Path) -> None:
+    folder, screen = RunFolder(tmp_path), Lines()
+    told = [
+        events.StageStarted(time=0, stage="evaluating"),
+        evaluation(5, "validation", 0.5, is_best=True),
+        events.StageStarted(time=0, stage="evaluating"),
+        evaluation(5, "train", 0.75),
+        events.StageStarted(time=0, stage="training"),
+        evaluation(10, "validation", 0.25),
+        events.RunFinished(time=0, state="finished", step=10),
+    ]
+    folder.events.write_bytes(b"".join(events.encode(each) for each in told))
+    Follower(folder, EventReader(folder.events), screen).watch()
+
+    assert [line for line in screen.lines if line.startswith("after step")] == [
+        "after step 5: validation accuracy 0.5, the best so far; train accuracy 0.75",
+        "after step 10: validation accuracy 0.25",
+    ]
