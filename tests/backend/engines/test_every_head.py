@@ -130,6 +130,14 @@ def test_a_word_embedding_trained_by_rows_is_right_for_other_heads(head, engine_
     check_step(engine, CLASSES[head], batch, batch, CUT, tmp_path)
 
 
+def test_an_embedding_that_more_than_the_inputs_tokens_use_is_trained_whole(engine_for, tiny):
+    masked = engine_for(BERT_TINY, facts(Head.MASKED_LM), TRAINING, vocabulary=30522)
+    scratch = {"initialise": "from_config"}  # 70,000 rows of 16 are many enough to be worth it
+    written = engine_for(tiny("t5"), facts(Head.SEQ2SEQ_LM), TRAINING, vocabulary=70_000, model=scratch)
+    assert masked._words is None
+    assert written._words is None
+
+
 def check_step(engine, kind, batch, theirs, cuts, tmp_path):
     engine.export(tmp_path / "before")
     expected, weights = plain_step(kind, tmp_path / "before", theirs)
