@@ -91,7 +91,8 @@ def _task(name: str, task: Any) -> TaskEntry:
 
 
 def _source(name: str, source: Any) -> SourceEntry:
-    return SourceEntry(name, source.title, source.description, _schema(source.Settings))
+    own = list(getattr(source, "own_splits", ()))
+    return SourceEntry(name, source.title, source.description, _schema(source.Settings), own, list(source.path_fields))
 
 
 def _engine(name: str, engine: Any) -> EngineEntry:

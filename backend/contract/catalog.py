@@ -50,6 +50,10 @@ class SourceEntry(msgspec.Struct, frozen=True):
     title: str
     description: str
     settings: dict[str, Any]
+    own_splits: list[str] = []
+    """Splits that are there without being named."""
+    path_fields: list[str] = []
+    """Keys of the `data` section that hold paths; where `train` is none of them, it names a split."""
 
 
 class EngineEntry(msgspec.Struct, frozen=True):
