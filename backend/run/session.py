@@ -36,6 +36,14 @@ class Scored:
     seconds: float
 
 
+def _decides_features(task: Task) -> dict[str, Any]:
+    """The task's settings without those that only change how answers are drawn from outputs."""
+    fields = type(task.settings).model_fields
+    extras = {name: field.json_schema_extra for name, field in fields.items()}
+    decoding = {name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("decoding")}
+    return task.settings.model_dump(mode="json", exclude=decoding)
+
+
 @dataclass(frozen=True)
 class Session:
     """Everything that turns rows into numbers."""
@@ -56,7 +64,7 @@ class Session:
         drawn = self.task.draws and not to_train
         key = {
             "rows": rows.fingerprint,
-            "task": self.spec.task,
+            "task": _decides_features(self.task),
             "facts": self.facts,
             "columns": dict(self.columns),
             "tokenizer": fingerprint(self.tokenizer),

@@ -67,6 +67,9 @@ class Settings(WritingSettings):
     """Of instructions and chats: evaluations let the model write and compare with the response; slower."""
     packing: Annotated[bool, Field(title="Packing", json_schema_extra=ADVANCED)] = False
     """Trains on several examples in one feature, none seeing another: less padding, and fewer, fuller steps."""
+    # Not of decoding alone: prompts leave as much room as an answer may take.
+    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=ADVANCED)] = 64
+    """How many tokens are written at most; where answers are written, prompts are cut to leave them room."""
 
     @field_validator("template")
     @classmethod

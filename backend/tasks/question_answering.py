@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
-from backend.contract.spec.training import ADVANCED
+from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
 from backend.tasks._answer_report import documents, means, names, scores, table
 from backend.tasks._answers import UNKNOWN, Answers, Span, Unreadable, has_answers, locate, misplaced, read_answers
@@ -40,12 +40,12 @@ class Settings(Section):
     """Tokens of the context that a window has in common with the next one."""
     version_2_with_negative: Annotated[bool | None, Field(title="Questions without answer")] = None
     """Whether a question may have no answer, as in SQuAD v2; empty looks at the training data."""
-    null_threshold: Annotated[float, Field(title="Null threshold", json_schema_extra=ADVANCED)] = 0.0
+    null_threshold: Annotated[float, Field(title="Null threshold", json_schema_extra=DECODING)] = 0.0
     """No answer is given where the null score is above this; `best_f1_threshold` says which value would have been best."""
-    n_best: Annotated[int, Field(title="Best answers", ge=1, le=500, json_schema_extra=ADVANCED)] = 20
+    n_best: Annotated[int, Field(title="Best answers", ge=1, le=500, json_schema_extra=DECODING)] = 20
     """How many answers are kept for each question, and how many starts and ends of each window are tried."""
     max_answer_length: Annotated[
-        int, Field(title="Longest answer", ge=1, le=100_000, json_schema_extra={"unit": "tokens", **ADVANCED})
+        int, Field(title="Longest answer", ge=1, le=100_000, json_schema_extra={"unit": "tokens", **DECODING})
     ] = 30
     """Longer answers are never given; training takes them as they are."""
     misplaced_answers: Annotated[

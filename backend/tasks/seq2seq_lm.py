@@ -12,7 +12,7 @@ from backend.contract.catalog import Column
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
-from backend.contract.spec.training import ADVANCED
+from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
 from backend.tasks._language_tokens import languages
 from backend.tasks._text_scores import METRICS, BleuWords, Kind, check_words, signatures, text_scores
@@ -58,12 +58,12 @@ class Settings(WritingSettings):
     target_language: Annotated[str | None, Field(title="Target language", json_schema_extra=ADVANCED)] = None
     """The language token of the targets; what is written begins with it where the architecture wants that."""
     scores: Annotated[
-        Literal["all", "translation", "summarisation"], Field(title="Scores", json_schema_extra=ADVANCED)
+        Literal["all", "translation", "summarisation"], Field(title="Scores", json_schema_extra=DECODING)
     ] = "all"
     """`translation` gives BLEU and chrF, `summarisation` ROUGE, `all` both, at about 2 seconds per 1,000 rows."""
-    bleu_words: Annotated[BleuWords, Field(title="Words of BLEU", json_schema_extra=ADVANCED)] = "auto"
+    bleu_words: Annotated[BleuWords, Field(title="Words of BLEU", json_schema_extra=DECODING)] = "auto"
     """sacreBLEU's way of cutting words; `auto` is 13a, or zh or char where the references part no words by spaces."""
-    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=ADVANCED)] = 128
+    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=DECODING)] = 128
     """How many tokens are written at most."""
 
 

@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import Section
-from backend.contract.spec.training import ADVANCED
+from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
 from backend.tasks import _tagging
 from backend.tasks._entities import Scheme
@@ -47,7 +47,7 @@ class Settings(Section):
     """How tags mark where entities begin and end; `none` takes every tag by itself, as parts of speech are."""
     learned_scheme: Annotated[_Written, Field(title="Scheme to learn", json_schema_extra=ADVANCED)] = "same"
     """Tags are turned into this scheme for training, and predictions back into their own."""
-    written_scheme: Annotated[_Written, Field(title="Scheme of predictions.conll", json_schema_extra=ADVANCED)] = "same"
+    written_scheme: Annotated[_Written, Field(title="Scheme of predictions.conll", json_schema_extra=DECODING)] = "same"
     """The scheme of the tags in that file."""
     faulty_tags: Annotated[Literal["repair", "refuse"], Field(title="Tags against the scheme")] = "repair"
     """`repair` reads the entities as conlleval does and writes them properly; `refuse` names the row and ends."""

@@ -12,7 +12,8 @@ class Section(BaseModel):
     """A frozen group of settings. Every field has a title, a description, bounds and a default.
 
     Field extras in the JSON Schema: `advanced` (hidden until asked for), `path` (a file or folder; relative values
-    are taken from the spec file's folder), `group` (a heading of the form), `unit`.
+    are taken from the spec file's folder), `group` (a heading of the form), `unit`,
+    `decoding` (changes answers and scores alone: nothing that is trained on, so another value needs no new features).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False)

@@ -9,6 +9,7 @@ from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
 ADVANCED: JsonDict = {"advanced": True}
+DECODING: JsonDict = {"advanced": True, "decoding": True}
 Schedule = Literal[
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "one_cycle",
     "inverse_sqrt",

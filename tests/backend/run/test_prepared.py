@@ -33,6 +33,12 @@ def test_second_time_is_cached_and_another_length_is_not(spec: RunSpec):
     assert other.splits["train"].features > first.splits["train"].features == 60
 
 
+def test_another_way_to_decode_needs_no_new_features(spec: RunSpec):
+    prepare(spec, lambda name: quiet)
+    changed = spec.model_copy(update={"task": {**spec.task, "written_scheme": "IOBES"}})
+    assert prepare(changed, lambda name: quiet).splits["train"].cached
+
+
 def test_arrays_and_what_they_mean_are_written(spec: RunSpec, tmp_path: Path):
     found = prepare(spec, lambda name: quiet, tmp_path / "arrays")
     note = json.loads((tmp_path / "arrays" / "features.json").read_text(encoding="utf-8"))
