@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QMimeData, QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import (
+    QAction,
     QFont,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
     QPainter,
     QPaintEvent,
     QPen,
@@ -70,6 +74,7 @@ class MarkedText(QTextEdit):
         self.setUndoRedoEnabled(False)
         self.setTabChangesFocus(True)
         self.setAccessibleName(name)
+        self._add_menu()
         theme.role(self, "marked")
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(2)
@@ -207,8 +212,9 @@ class MarkedText(QTextEdit):
                     yield _box(line, start, end).translated(layout.position())
             block = block.next()
 
-    def createMimeDataFromSelection(self) -> QMimeData:
-        """The selected text without the tags."""
+    def copy_selection(self) -> None:
+        """Put the selected text on the clipboard, without the tags."""
+        # Not by createMimeDataFromSelection: what Python makes there is deleted while the clipboard still has it.
         cursor, copied = self.textCursor(), []
         for block in _blocks(self.document().findBlock(cursor.selectionStart()), cursor.selectionEnd()):
             copied.append("")
@@ -218,9 +224,22 @@ class MarkedText(QTextEdit):
                 if not fragment.charFormat().boolProperty(_TAG):
                     copied[-1] += _selected(fragment.text(), fragment.position(), cursor)
                 iterator += 1
-        data = QMimeData()
-        data.setText("\n".join(copied))
-        return data
+        if cursor.hasSelection():
+            QGuiApplication.clipboard().setText("\n".join(copied))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+C copies without the tags."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_selection()
+        else:
+            super().keyPressEvent(event)
+
+    def _add_menu(self) -> None:
+        for words, slot in (("Copy", self.copy_selection), ("Select all", self.selectAll)):
+            action = QAction(words, self)
+            action.triggered.connect(slot)
+            self.addAction(action)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
 
 def _blocks(block, end: int) -> Iterator:

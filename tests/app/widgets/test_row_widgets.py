@@ -1,0 +1,148 @@
+"""The widgets that show one predicted row: marks stand where they belong, whatever the script."""
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+
+from app.widgets.confusion_matrix import ConfusionMatrix
+from app.widgets.fill_list import FillList
+from app.widgets.label_bars import SHOWN, LabelBars, bars_of
+from app.widgets.marked_text import MarkedText, Piece
+from app.widgets.number_scale import NumberScale
+from app.widgets.typed_text import MOST_LINES, TypedText
+
+
+def shown(qtbot, widget, width: int = 400, height: int = 300):
+    qtbot.addWidget(widget)
+    widget.resize(width, height)
+    with qtbot.waitExposed(widget):
+        widget.show()
+    return widget
+
+
+@pytest.mark.parametrize("sentence", [("He met ", "Ada"), ("פגש את ", "עדה"), ("彼は", "エイダ"), ("🙂🙂 met ", "𝒜da")])
+def test_a_mark_covers_its_letters(qtbot, styled, sentence: tuple[str, str]):
+    text = shown(qtbot, MarkedText("Text"))
+    text.show_pieces([Piece(sentence[0]), Piece(sentence[1], "token_0", tag="PER"), Piece(".")])
+    [mark] = text._marks
+    [box] = text._boxes(mark)
+    alone = text.fontMetrics().horizontalAdvance(sentence[1])
+    assert alone * 0.7 < box.width() < alone + 60
+    assert text.marked() == [sentence[1]]
+
+
+def test_a_mark_over_two_lines_has_two_boxes(qtbot, styled):
+    text = shown(qtbot, MarkedText("Text"), width=120)
+    text.show_pieces([Piece("one two three four five six seven", "token_0")])
+    boxes = list(text._boxes(text._marks[0]))
+    assert len(boxes) > 1
+    assert all(box.left() + 3 >= 0 and box.right() <= 124 for box in boxes)
+
+
+def test_pieces_that_follow_each_other_have_one_outline(qtbot, styled):
+    text = shown(qtbot, MarkedText("Text"))
+    text.show_pieces([Piece("their ", outline="success"), Piece("spirit", "danger_soft", "success"), Piece(" x")])
+    assert text.outlined() == ["their spirit"]
+
+
+def test_tags_are_not_copied(qtbot, styled):
+    text = shown(qtbot, MarkedText("Text"))
+    text.show_pieces([Piece("𝒜da", "token_0", tag="PER"), Piece(" met Bob")])
+    text.selectAll()
+    qtbot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "𝒜da met Bob"
+
+
+def test_a_text_is_as_high_as_its_lines(qtbot, styled):
+    text = shown(qtbot, MarkedText("Text"), width=200)
+    text.show_text("word " * 200)
+    high = text.height()
+    text.show_text("word")
+    assert high > 10 * text.height()
+    assert text.verticalScrollBar().maximum() == 0
+
+
+def test_a_long_context_begins_at_its_first_mark(qtbot, styled):
+    text = shown(qtbot, MarkedText("Text", fills=True))
+    text.show_pieces([Piece("word " * 2000), Piece("answer", "info_soft"), Piece(" word" * 500)])
+    qtbot.waitUntil(lambda: text.verticalScrollBar().value() > 0)
+    [box] = text._boxes(text._marks[0])
+    assert 0 <= box.top() - text.verticalScrollBar().value() < text.viewport().height()
+
+
+def test_the_likeliest_label_stands_first_and_mistakes_are_marked():
+    bars = bars_of({"a": 0.2, "b": 0.7, "c": 0.1}, "b", "a")
+    assert [(bar.label, bar.mark) for bar in bars] == [("b", "wrong"), ("a", "actual"), ("c", "")]
+
+
+def test_of_forty_labels_the_actual_one_is_shown_at_once(qtbot, styled):
+    bars = shown(qtbot, LabelBars())
+    bars.show_bars(bars_of({f"label {n}": 1 / (n + 2) for n in range(40)}, "label 0", "label 39"))
+    assert len(bars.shown()) == SHOWN + 1
+    assert bars.shown()[-1].mark == "actual"
+    bars._more.click()
+    assert len(bars.shown()) == 40
+    bars.grab()
+
+
+def test_numbers_outside_the_range_widen_it(qtbot, styled):
+    scale = shown(qtbot, NumberScale())
+    scale.show_numbers(7.0, 1.0, (0.0, 5.0))
+    assert scale.x_of(0.0) < scale.x_of(1.0) < scale.x_of(5.0) < scale.x_of(7.0) < scale.width()
+    assert scale.error() == 6.0
+
+
+def test_one_number_alone_stands_in_the_middle(qtbot, styled):
+    scale = shown(qtbot, NumberScale())
+    scale.show_numbers(3.0, None)
+    assert scale.x_of(3.0) == pytest.approx(scale.width() / 2)
+
+
+def test_fills_of_another_row_replace_the_first(qtbot, styled):
+    fills = shown(qtbot, FillList())
+    fills.show_fills([[("capital", 0.7), ("city", 0.1)], [("big", 0.5)]])
+    fills.show_fills([[("heart", 0.4)]])
+    assert fills.candidates() == [["heart"]]
+
+
+@pytest.fixture
+def matrix(qtbot, styled) -> ConfusionMatrix:
+    made = shown(qtbot, ConfusionMatrix())
+    made.show_counts(["no", "yes"], [[5, 1], [2, 7]])
+    return made
+
+
+def test_a_cell_is_said_in_words(matrix: ConfusionMatrix):
+    assert matrix.words_of(1, 0) == "2 rows: actual yes, predicted no"
+    assert matrix.cell_at(QPointF(matrix.box_of(1, 0).center())) == (1, 0)
+
+
+def test_the_chosen_cell_again_takes_the_choice_back(qtbot, matrix: ConfusionMatrix):
+    told: list[tuple[str, str]] = []
+    matrix.pair_chosen.connect(lambda *pair: told.append(pair))
+    for _ in range(2):
+        qtbot.mouseClick(matrix, Qt.MouseButton.LeftButton, pos=matrix.box_of(0, 1).center().toPoint())
+    assert told == [("no", "yes"), ("", "")]
+
+
+def test_keys_choose_a_cell(qtbot, matrix: ConfusionMatrix):
+    with qtbot.waitSignal(matrix.pair_chosen) as signal:
+        qtbot.keyClick(matrix, Qt.Key.Key_Down)
+        qtbot.keyClick(matrix, Qt.Key.Key_Return)
+    assert signal.args == ["yes", "no"]
+
+
+def test_forty_labels_find_room(qtbot, styled):
+    matrix = shown(qtbot, ConfusionMatrix())
+    labels = [f"a rather long label {n}" for n in range(40)]
+    matrix.show_counts(labels, [[1] * 40 for _ in labels])
+    matrix.resize(matrix.minimumSizeHint())
+    assert matrix.box_of(39, 39).right() <= matrix.width()
+    matrix.grab()
+
+
+def test_a_typed_text_grows_to_a_limit(qtbot, styled):
+    field = shown(qtbot, TypedText("Text"))
+    small = field.height()
+    field.setPlainText("\n".join("line" for _ in range(50)))
+    assert small < field.height() < (MOST_LINES + 3) * field.fontMetrics().lineSpacing()
