@@ -203,13 +203,13 @@ class MarkedText(QTextEdit):
         """One box for each line that a mark touches, in the document's coordinates."""
         block = self.document().findBlock(mark.start)
         while block.isValid() and block.position() < mark.end:
-            layout = block.layout()
+            layout, is_right_to_left = block.layout(), block.textDirection() == Qt.LayoutDirection.RightToLeft
             first, last = max(0, mark.start - block.position()), min(block.length() - 1, mark.end - block.position())
             for number in range(layout.lineCount()):
                 line = layout.lineAt(number)
                 start, end = max(first, line.textStart()), min(last, line.textStart() + line.textLength())
                 if start < end:
-                    yield _box(line, start, end).translated(layout.position())
+                    yield _box(line, start, end, is_right_to_left).translated(layout.position())
             block = block.next()
 
     def copy_selection(self) -> None:
@@ -270,11 +270,20 @@ def _tag_letters(piece: Piece) -> QTextCharFormat:
     return letters
 
 
-def _box(line: QTextLine, start: int, end: int) -> QRectF:
-    # Letter by letter: where scripts of both directions meet, the ends of a run are not its outermost places.
+def _extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tuple[float, float]:
+    """From where to where a run of letters goes, in the line."""
+    if is_right_to_left:
+        # Latin words within stand the other way round, so that the ends of a run are not its outermost places.
+        runs = [run.boundingRect() for run in line.glyphRuns(start, end - start)]
+        if runs:
+            return min(run.left() for run in runs), max(run.right() for run in runs)
     sides = (QTextLine.Edge.Leading, QTextLine.Edge.Trailing)
     edges = [line.cursorToX(place, side)[0] for place in range(start, end) for side in sides]  # pyright: ignore[reportIndexIssue]  it is (x, place)
-    left, right = min(edges), max(edges)
+    return min(edges), max(edges)
+
+
+def _box(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> QRectF:
+    left, right = _extent(line, start, end, is_right_to_left)
     # The blank at which a line is broken belongs to no mark.
     written = line.naturalTextRect()
     left, right = max(left, written.left()), min(right, written.right())

@@ -47,6 +47,7 @@ class FilterBar(QWidget):
         self._pair: tuple[str, str] | None = None
         self.pair_button = IconButton("", "close", "chip", "accent_text")
         self.pair_button.setCheckable(True)
+        self.pair_button.setAccessibleName("Show the rows of every label again")
         self.pair_button.setToolTip("Show the other rows again")
         self.pair_button.clicked.connect(lambda: self._on_pair_dropped())
         self.search = QLineEdit(placeholderText="Find text in any column", clearButtonEnabled=True)
