@@ -21,6 +21,8 @@ SENTENCE = (
     "Colours mark where a token begins; grey ones are special."
 )
 
+TYPED = ("The waiter was rude and the soup was cold.", "Funny, warm and beautifully played.")
+
 
 def main() -> int:
     """Train the demo in a folder of its own unless a run is given, then draw."""
@@ -81,6 +83,9 @@ def draw(run: Path, home: Path, options: argparse.Namespace) -> None:
             if not options.page or name in options.page:
                 prepare(name, window.show_page(name), run)
                 keep(window, options.output / f"{name.replace('_', '-')}-{look}.png", home)
+        if not options.page or "try" in options.page:
+            prepare_try(window.show_page("predictions"), run)
+            keep(window, options.output / f"try-{look}.png", home)
         window.close()
         window.deleteLater()
 
@@ -106,6 +111,18 @@ def prepare(name: str, panel: object, run: Path) -> None:
     elif name == "settings":
         until(panel.check_again.isEnabled)
     until(lambda: False, SETTLE_SECONDS)  # plots, tables and answers settle
+
+
+def prepare_try(panel: object, run: Path) -> None:
+    """Ask the run's model about two sentences."""
+    panel.show_run(str(run))
+    panel.show_side(1)
+    until(lambda: bool(panel.attempt.form.fields))
+    for number, text in enumerate(TYPED, start=1):
+        panel.attempt.form.fill({"text": text})
+        panel.attempt.ask()
+        until(lambda number=number: len(panel.attempt.kept) == number)
+    until(lambda: False, SETTLE_SECONDS)
 
 
 def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
