@@ -1,6 +1,7 @@
 """Owns how numbers, times and events read on screen."""
 
 import math
+from collections.abc import Mapping
 from datetime import datetime
 
 from backend.contract import events
@@ -139,3 +140,8 @@ def evaluation_line(event: events.EvaluationFinished) -> str:
     """One journal line about an evaluation."""
     values = "  ".join(f"{name} {number(value)}" for name, value in event.metrics.items())
     return f"step {event.step:>6}  {event.split}: {values}{'  (best)' if event.is_best else ''}"
+
+
+def mistakes(found: Mapping[str, str]) -> list[str]:
+    """Field → what is wrong with it, as sentences: `Batch size: enter 1 or more.`"""
+    return [f"{name.replace('_', ' ').capitalize()}: {text[:1].lower()}{text[1:]}" for name, text in found.items()]

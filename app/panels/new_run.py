@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from app.core import parts, schema, wording
 from app.core.draft import Draft, read_draft
 from app.core.overlay import Overlay
+from app.core.source_choice import change_source, data_name
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.cards import Cards
 from app.panels.new_run_cards.findings import Findings
@@ -26,6 +27,8 @@ from backend.contract.version import same_major
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
 FIRST_TASK = "text_classification"
+OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
+"""Beginnings of the keys whose change leaves the training data's columns as they are."""
 
 
 class Panel(QWidget):
@@ -73,7 +76,7 @@ class Panel(QWidget):
         self.cards.task.preset_chosen.connect(self._on_preset)
         for card in (self.cards.data, self.cards.model, self.cards.hardware, self.cards.settings):
             card.changed.connect(self.change)
-        self.cards.settings.mistakes_changed.connect(self._show_reason)
+        self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
         self.cards.model.trust_agreed.connect(self._on_trust)
         self.cards.cost.start_asked.connect(self.start)
@@ -130,7 +133,9 @@ class Panel(QWidget):
         self.cards.model.set_offers(self._context.preferences.recent_models, self._cached)
 
     def _source(self) -> SourceEntry | None:
-        name = self.draft.get("data.source", "files")
+        return self._source_named(self.draft.get("data.source", "files"))
+
+    def _source_named(self, name: str) -> SourceEntry | None:
         return next((source for source in self.catalog.sources if source.name == name), None) if self.catalog else None
 
     def _entry(self) -> TaskEntry | None:
@@ -143,9 +148,14 @@ class Panel(QWidget):
 
     def change(self, key: str, value: Any) -> None:
         """Take over what a person changed, and ask again about what depends on it."""
+        before = self._source()
         if not self.draft.set(key, value):
             return
-        self.cards.settings.clear_marks()
+        if key == "data.source" and (after := self._source()):
+            change_source(self.draft, before, after)
+        if key == "training.optimizer":
+            self.draft.unset("training.optimizer_options")
+        self.cards.clear_marks()
         section = key.split(".")[0]
         if section == "data":
             self._on_data_changed(key, value)
@@ -169,11 +179,11 @@ class Panel(QWidget):
         self.cards.settings.show_draft(self.draft)
 
     def _on_data_changed(self, key: str, value: Any) -> None:
-        if key in ("data.train", "data.source"):
+        if not key.startswith(OTHER_ROWS):
             self.draft.set("data.columns", {})
-        if key == "data.train" and isinstance(value, str) and not self._named:
-            self.draft.set("name", Path(value).stem or "run")
-            self.cards.task.show_name(str(self.draft.get("name")))
+        if not self._named and (name := data_name(self.draft, self._source())):
+            self.draft.set("name", name)
+            self.cards.task.show_name(name)
         self.cards.data.show_draft(self.draft)
         self.findings.data_changed()
 
@@ -266,7 +276,7 @@ class Panel(QWidget):
         return missing.in_columns(self.draft, entry, self.findings.preview)
 
     def _mistaken(self) -> str:
-        return self.findings.blocking() or next(iter(self.cards.settings.mistakes()), "")
+        return self.findings.blocking() or next(iter(self.cards.mistakes()), "")
 
     def reason(self) -> str:
         """Why the run cannot be started now; empty where it can."""
@@ -275,7 +285,7 @@ class Panel(QWidget):
     def _show_reason(self) -> None:
         lacking = self._missing()
         self.findings.readable = self.catalog is not None and not missing.in_data(self.draft, self._source())
-        self.findings.plannable = not lacking and not self.cards.settings.mistakes()
+        self.findings.plannable = not lacking and not self.cards.mistakes()
         if not self.starting.busy:
             self.cards.cost.show_reason(self.reason(), is_problem=not lacking and bool(self._mistaken()))
 

@@ -15,6 +15,8 @@ from app.widgets.icon_label import IconToolButton
 from app.widgets.schema_field import FieldSchema, fields_of
 
 LABEL_WIDTH = 150
+GAP = 8
+"""Pixels below a field."""
 
 
 class FieldRow:
@@ -24,6 +26,7 @@ class FieldRow:
         self.field = field
         self.editor: Editor = editor_for(field)
         self.title = label(field.title + (f" ({field.unit})" if field.unit else ""), "muted", wrap=True)
+        self.title.setMaximumWidth(form.label_width)
         self.title.setBuddy(self.editor.target)
         self.title.setToolTip(field.help)
         self.reset = IconToolButton("refresh", f"Reset {field.title} to its default", "faint", 14)
@@ -38,16 +41,21 @@ class FieldRow:
         grid.addWidget(self.mistake, row + 1, 1)
         grid.addWidget(self.help, row + 2, 1)
         self.mistake.hide()
-        self.help.setVisible(form.shows_help and bool(field.help))
+        self._shows_help = form.shows_help and bool(field.help)
+        self.help.setVisible(self._shows_help)
+        self._grid, self._gap = grid, row + 3
+        grid.setRowMinimumHeight(self._gap, GAP)
+        grid.addWidget(QWidget(), self._gap, 0)
         kept = self.reset.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(kept)
         self.show_value(field.default)
 
     def show_value(self, value: Any) -> None:
-        """Put a value into the editor."""
+        """Put a value into the editor; one that it shows already is left as a person is writing it."""
         self.value = value
-        self.editor.set_value(value)
+        if not self._shows(value):
+            self.editor.set_value(value)
         self.mark("")
         self.reset.setVisible(self.is_changed())
 
@@ -73,6 +81,19 @@ class FieldRow:
             return None, str(error)
         return value, self.field.mistake(value)
 
+    def _shows(self, value: Any) -> bool:
+        shown, mistake = self._looked_at()
+        return not mistake and shown == value and isinstance(shown, bool) == isinstance(value, bool)
+
+    def show_used(self, used: bool) -> None:
+        """Show the field where its settings mean something."""
+        for widget in (self.title, self.editor.widget):
+            widget.setVisible(used)
+        self.reset.setVisible(used and self.is_changed())
+        self.mistake.setVisible(used and bool(self.mistake.text()))
+        self.help.setVisible(used and self._shows_help)
+        self._grid.setRowMinimumHeight(self._gap, GAP if used else 0)
+
     def mark(self, sentence: str) -> None:
         """Show a mistake at the field; empty takes it away."""
         self.mistake.setText(sentence)
@@ -93,10 +114,15 @@ class SchemaForm(QWidget):
     mistakes_changed = Signal()
 
     def __init__(
-        self, schema: Mapping[str, Any], prefix: str = "", shows_help: bool = False, parent: QWidget | None = None
+        self,
+        schema: Mapping[str, Any],
+        prefix: str = "",
+        shows_help: bool = False,
+        parent: QWidget | None = None,
+        label_width: int = LABEL_WIDTH,
     ) -> None:
         super().__init__(parent)
-        self.prefix, self.shows_help = prefix, shows_help
+        self.prefix, self.shows_help, self.label_width = prefix, shows_help, label_width
         self._rows: dict[str, FieldRow] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -113,6 +139,7 @@ class SchemaForm(QWidget):
             self._fold.hide()
         self._more.hide()
         column.addStretch(1)
+        self._show_used()
 
     def _section(self, fields: list[FieldSchema]) -> QWidget:
         holder = QWidget(self)
@@ -120,7 +147,7 @@ class SchemaForm(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(0)
-        grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+        grid.setColumnMinimumWidth(0, self.label_width)
         grid.setColumnStretch(1, 1)
         group = ""
         for field in fields:
@@ -128,8 +155,6 @@ class SchemaForm(QWidget):
                 group = field.group
                 grid.addWidget(label(group.upper(), "heading"), grid.rowCount(), 0, 1, 3)
             row = FieldRow(self, field, grid)
-            grid.setRowMinimumHeight(grid.rowCount(), 8)
-            grid.addWidget(QWidget(), grid.rowCount(), 0)
             self._rows[field.name] = row
             row.editor.changed.connect(lambda row=row: self._on_edited(row))
             row.reset.clicked.connect(lambda _=False, row=row: self._on_reset(row))
@@ -175,11 +200,22 @@ class SchemaForm(QWidget):
         for name, value in values.items():
             if name in self._rows:
                 self._rows[name].show_value(value)
+        self._show_used()
 
     def set_defaults(self) -> None:
         """Show the defaults everywhere; emits nothing."""
         for row in self._rows.values():
             row.show_value(row.field.default)
+        self._show_used()
+
+    def _show_used(self) -> None:
+        """Fields whose `when` names other values of other fields mean nothing now."""
+        for row in self._rows.values():
+            wanted = row.field.schema.get("when")
+            if wanted:
+                row.show_used(
+                    all(self._rows[name].value in values for name, values in wanted.items() if name in self._rows)
+                )
 
     def editor(self, name: str) -> Editor:
         """The editor of a field, for a panel that must enable or focus it."""
@@ -222,9 +258,11 @@ class SchemaForm(QWidget):
         if row.mistake.text() != had:
             self.mistakes_changed.emit()
         if not row.mistake.text() and row.value != before:
+            self._show_used()
             self.changed.emit(self._dotted(row), row.value)
 
     def _on_reset(self, row: FieldRow) -> None:
         row.show_value(row.field.default)
+        self._show_used()
         self.mistakes_changed.emit()
         self.changed.emit(self._dotted(row), row.value)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.core import wording
@@ -20,6 +21,8 @@ from backend.contract.queries import DataPreview, DeviceList, Mistake, ModelDesc
 class Cards(QWidget):
     """Two columns that scroll, and what the run will cost at the foot."""
 
+    mistakes_changed = Signal()
+
     def __init__(self, draft: Draft, findings: Findings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._draft, self._findings = draft, findings
@@ -32,6 +35,8 @@ class Cards(QWidget):
         column.addWidget(self._scrolled(), 1)
         column.addWidget(self.cost)
         self._listen(findings)
+        for card in (self.data, self.settings):
+            card.mistakes_changed.connect(self.mistakes_changed)
 
     def _scrolled(self) -> QScrollArea:
         inside = QWidget()
@@ -70,6 +75,15 @@ class Cards(QWidget):
         """Show what the draft says."""
         for card in self._shown:
             card.show_draft(self._draft)
+
+    def clear_marks(self) -> None:
+        """Take the mistakes away that were said from outside."""
+        self.data.clear_marks()
+        self.settings.clear_marks()
+
+    def mistakes(self) -> list[str]:
+        """The sentences of all marked fields."""
+        return [*self.data.mistakes(), *self.settings.mistakes()]
 
     def scroll_to_top(self) -> None:
         """Another spec begins at its beginning."""
@@ -111,7 +125,8 @@ class Cards(QWidget):
     def _on_refusal(self, topic: str, mistake: Mistake) -> None:
         said = wording.sentence(mistake.message, mistake.field)
         if topic == "data":
-            self.data.show_problem(said)
+            self.data.show_unread()
+            self.data.mark(mistake.field or "data", said)
         elif topic == "model":
             self.model.show_problem(said)
         elif topic == "devices":

@@ -1,28 +1,27 @@
 """Owns the choice of the data: files, columns, and a look at the first rows."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core import schema, wording
 from app.core.draft import Draft
+from app.core.source_choice import split_kind
 from app.panels.new_run_cards.column_choice import ColumnChoice
-from app.panels.new_run_cards.path_field import PathField, dropped_paths
+from app.panels.new_run_cards.path_field import dropped_paths
 from app.panels.new_run_cards.preview_rows import PreviewRows
-from app.panels.new_run_cards.rows import Rows
+from app.panels.new_run_cards.rows import CAPTION_WIDTH, Rows
+from app.panels.new_run_cards.split_fields import SplitFields
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
-from app.widgets.number_line import NumberLine
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.row_table import RowTable
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import Column, SourceEntry
 from backend.contract.queries import DataPreview
 
-FRACTION, FILE, NONE = "A fraction", "A file", "None"
 SHOWN_LABELS = 8
 
 
@@ -30,6 +29,7 @@ class DataCard(Card):
     """Emits `changed` with the dotted key of the spec."""
 
     changed = Signal(str, object)
+    mistakes_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("2 · Data", parent)
@@ -38,7 +38,7 @@ class DataCard(Card):
         self._form: SchemaForm | None = None
         self.state = label("", "faint")
         self.corner.addWidget(self.state)
-        self._build_files()
+        self._build_choice()
         self.columns = ColumnChoice()
         self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
         self.banner = Banner()
@@ -52,39 +52,23 @@ class DataCard(Card):
         self._show_nothing()
         self.setAcceptDrops(True)
 
-    def _build_files(self) -> None:
+    def _build_choice(self) -> None:
         self.source = QuietComboBox()
         self.source.activated.connect(lambda number: self.changed.emit("data.source", self.source.itemData(number)))
-        hint = "CSV, JSON, Parquet or text; or drop it here"
-        self.train = PathField("Training data", hint)
-        self.validation_kind = QuietComboBox()
-        self.validation_kind.addItems([FRACTION, FILE, NONE])
-        self.validation_kind.textActivated.connect(self._on_validation_kind)
-        self.fraction = NumberLine(whole=False)
-        self.fraction.setAccessibleName("Fraction of the training rows for validation")
-        self.fraction.setFixedWidth(72)
-        self.fraction.editingFinished.connect(self._on_fraction)
-        self.validation = PathField("Validation data", "The same kind of file")
-        self.test = PathField("Test data", "Optional; scored once, at the end")
-        for key, field in (("train", self.train), ("validation", self.validation), ("test", self.test)):
-            field.changed.connect(lambda value, key=key: self.changed.emit(f"data.{key}", value))
-        both = QWidget()
-        row = QHBoxLayout(both)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(self.validation_kind, 1)
-        row.addWidget(self.fraction)
-        row.addWidget(self.validation, 2)
         rows = Rows()
         self._source_caption = rows.add("Source", self.source)
-        self._file_rows: list[tuple[QLabel, QWidget]] = [
-            (rows.add("Training", self.train), self.train),
-            (rows.add("Validation", both, self.validation_kind), both),
-            (rows.add("Test", self.test), self.test),
-        ]
+        self._source_words = label("", "faint", wrap=True)
+        rows.addWidget(self._source_words, rows.rowCount(), 1)
         self.body.addLayout(rows)
-        self._form_place = QVBoxLayout()
-        self.body.addLayout(self._form_place)
+        self.splits = SplitFields()
+        self.splits.changed.connect(self.changed)
+        self.splits.refused.connect(self.show_problem)
+        self.train, self.validation, self.test = self.splits.train, self.splits.validation, self.splits.test
+        self.validation_kind, self.fraction = self.splits.validation_kind, self.splits.fraction
+        self._choices = QVBoxLayout()
+        self._choices.setSpacing(8)
+        self._choices.addWidget(self.splits)
+        self.body.addLayout(self._choices)
 
     # What can be chosen
 
@@ -107,73 +91,54 @@ class DataCard(Card):
         self._draft = draft
         source = str(draft.get("data.source", "files"))
         self.source.setCurrentIndex(self.source.findData(source))
-        self.train.set_value(draft.get("data.train"))
-        self.test.set_value(draft.get("data.test"))
-        self._show_validation(draft.get("data.validation"))
+        self._source_words.setText(self._sources[source].description if source in self._sources else "")
+        self.splits.show_draft(draft, split_kind(self._sources.get(source)))
         self._show_form(source)
-        for caption, field in self._file_rows:
-            caption.setVisible(source != "demo")
-            field.setVisible(source != "demo")
-
-    def _show_validation(self, value: Any) -> None:
-        fraction = float(value) if isinstance(value, int | float) else None
-        is_fraction = fraction is not None
-        self.validation_kind.setCurrentText(FRACTION if is_fraction else FILE if value else NONE)
-        self.fraction.setVisible(is_fraction)
-        self.validation.setVisible(bool(value) and not is_fraction)
-        if fraction is not None:
-            self.fraction.setText(f"{fraction:g}")
-        self.validation.set_value(value if isinstance(value, str | list) else None)
 
     def _show_form(self, source: str) -> None:
         entry = self._sources.get(source)
         if self._form is not None and self._form.property("source") == source:
+            self._form.set_defaults()
             self._form.set_values(self._draft.get("data", {}))
             return
-        if self._form is not None:
-            self._form.hide()
-            self._form_place.removeWidget(self._form)
-            self._form.deleteLater()
-            self._form = None
+        self._drop_form()
         fields = schema.resolved(entry.settings) if entry else {}
         if not fields.get("properties"):
             return
         if source == "files":
             # How a file is written is found by itself nearly always.
             fields = schema.folded(fields)
-        self._form = SchemaForm(fields, prefix="data")
+        self._form = SchemaForm(fields, prefix="data", label_width=CAPTION_WIDTH)
         self._form.setProperty("source", source)
         self._form.set_values(self._draft.get("data", {}))
         self._form.changed.connect(self.changed)
-        self._form_place.addWidget(self._form)
+        self._form.mistakes_changed.connect(self.mistakes_changed)
+        # Where the data is comes before which part of it.
+        self._choices.insertWidget(1 if split_kind(entry) == "files" else 0, self._form)
 
-    def _on_validation_kind(self, kind: str) -> None:
-        if kind == FRACTION:
-            self.changed.emit("data.validation", 0.1)
-        elif kind == NONE:
-            self.changed.emit("data.validation", None)
-        else:
-            self.fraction.hide()
-            self.validation.show()
-            self.validation.line.setFocus()
-
-    def _on_fraction(self) -> None:
-        try:
-            value = float(self.fraction.text())
-        except ValueError:
-            value = 0.0
-        if not 0 < value < 1:
-            self._show_validation(self._draft.get("data.validation"))
-            self.show_problem("Validation: a fraction lies between 0 and 1, for example 0.1. Nothing was changed.")
-            return
-        self.changed.emit("data.validation", value)
+    def _drop_form(self) -> None:
+        if self._form is not None:
+            self._form.hide()
+            self._choices.removeWidget(self._form)
+            self._form.deleteLater()
+            self._form = None
 
     def mark(self, field: str, sentence: str) -> bool:
         """Show a mistake that belongs to this card; says whether it does."""
         if not field.startswith("data"):
             return False
-        self.show_problem(sentence)
+        if self._form is None or not self._form.mark(field, sentence):
+            self.show_problem(sentence)
         return True
+
+    def clear_marks(self) -> None:
+        """Take the mistakes away that were said from outside."""
+        if self._form is not None:
+            self._form.clear_marks()
+
+    def mistakes(self) -> list[str]:
+        """The sentences of all marked fields."""
+        return wording.mistakes(self._form.mistakes()) if self._form is not None else []
 
     # What the data is
 
@@ -194,6 +159,11 @@ class DataCard(Card):
             self.banner.clear()
         self.state.setText("")
 
+    def show_unread(self) -> None:
+        """The data cannot be read, so nothing of other data is shown."""
+        self.banner.clear()
+        self._show_nothing()
+
     def show_nothing(self) -> None:
         """No data is chosen."""
         self.banner.clear()
@@ -202,6 +172,7 @@ class DataCard(Card):
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
         """The first rows, the columns, the labels, and what had to be left out."""
         self.banner.clear()
+        self.clear_marks()
         self.state.setText(f"{wording.count(preview.row_count, 'row')}")
         self.columns.show_preview(preview, columns)
         self.columns.show()
@@ -226,7 +197,14 @@ class DataCard(Card):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take it."""
+        """Files where splits are files, the folder where there is one; else the file's rows are a source of their own."""
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        if split_kind(source) == "own" and source is not None:
+            event.acceptProposedAction()
+            self.changed.emit(f"data.{source.path_fields[0]}", dropped_paths(event)[0])
+            return
+        if split_kind(source) != "files":
+            self.changed.emit("data.source", "files")
         self.train.dropEvent(event)
 
 

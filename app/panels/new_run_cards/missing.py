@@ -2,18 +2,22 @@
 
 from app.core.draft import Draft
 from app.core.parts import used_parts
+from app.core.source_choice import split_kind
 from backend.contract.catalog import SourceEntry, TaskEntry
 from backend.contract.queries import DataPreview
 
 
 def in_data(draft: Draft, source: SourceEntry | None) -> str:
     """What the choice of the data lacks; empty where it can be read."""
-    if draft.get("data.source", "files") == "files":
+    kind = split_kind(source)
+    if kind == "files":
         return "" if draft.get("data.train") else "Choose the training data, or try the demo."
     settings = source.settings if source else {}
     fields = settings.get("properties", {})
     open_ones = [name for name in settings.get("required", []) if not draft.get(f"data.{name}")]
-    return f"Fill in “{fields[open_ones[0]].get('title', open_ones[0])}” under Data." if open_ones else ""
+    if open_ones:
+        return f"Fill in “{fields[open_ones[0]].get('title', open_ones[0])}” under Data."
+    return "Name the split to train on under Data." if kind == "names" and not draft.get("data.train") else ""
 
 
 def in_columns(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> str:

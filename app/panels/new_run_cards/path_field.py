@@ -37,6 +37,13 @@ class PathField(QWidget):
         self.setAcceptDrops(True)
         self.setFocusProxy(self.line)
 
+    def set_browsing(self, browsing: bool, hint: str) -> None:
+        """Whether it holds files, which can be browsed and dropped, or names; `hint` stands in the empty line."""
+        for widget in (self.file_button, self.folder_button):
+            widget.setVisible(browsing)
+        self.setAcceptDrops(browsing)
+        self.line.setPlaceholderText(hint)
+
     @property
     def value(self) -> Paths:
         """What the line stands for."""

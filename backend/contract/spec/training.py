@@ -9,6 +9,11 @@ from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
 ADVANCED: JsonDict = {"advanced": True}
+_ADAM: JsonDict = {**ADVANCED, "when": {"optimizer": ["adamw", "adam"]}}
+_RESTARTS: JsonDict = {**ADVANCED, "when": {"schedule": ["cosine_with_restarts"]}}
+_POLYNOMIAL: JsonDict = {**ADVANCED, "when": {"schedule": ["polynomial"]}}
+_INVERSE: JsonDict = {**ADVANCED, "when": {"schedule": ["inverse_sqrt"]}}
+_ONE_CYCLE: JsonDict = {**ADVANCED, "when": {"schedule": ["one_cycle"]}}
 DECODING: JsonDict = {"advanced": True, "decoding": True}
 Schedule = Literal[
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "one_cycle",
@@ -44,28 +49,28 @@ class TrainingSection(Section):
     """Below 1 the fraction of all steps, from 1 on the number of steps, in which the learning rate rises from zero."""
     schedule_steps: Annotated[int | None, Field(title="Steps of the schedule", ge=1, json_schema_extra=ADVANCED)] = None
     """The schedule reckons with this many steps; empty takes those of the training."""
-    schedule_cycles: Annotated[int, Field(title="Cosine cycles", ge=1, le=1000, json_schema_extra=ADVANCED)] = 1
+    schedule_cycles: Annotated[int, Field(title="Cosine cycles", ge=1, le=1000, json_schema_extra=_RESTARTS)] = 1
     """How often `cosine_with_restarts` falls to zero."""
-    schedule_power: Annotated[float, Field(title="Polynomial power", gt=0, le=10, json_schema_extra=ADVANCED)] = 1.0
+    schedule_power: Annotated[float, Field(title="Polynomial power", gt=0, le=10, json_schema_extra=_POLYNOMIAL)] = 1.0
     """The exponent of `polynomial`; 1 is a line."""
-    schedule_end: Annotated[float, Field(title="Last learning rate", ge=0, json_schema_extra=ADVANCED)] = 1e-7
+    schedule_end: Annotated[float, Field(title="Last learning rate", ge=0, json_schema_extra=_POLYNOMIAL)] = 1e-7
     """Where `polynomial` ends."""
-    schedule_timescale: Annotated[int | None, Field(title="Time scale", ge=1, json_schema_extra=ADVANCED)] = None
+    schedule_timescale: Annotated[int | None, Field(title="Time scale", ge=1, json_schema_extra=_INVERSE)] = None
     """Steps after which `inverse_sqrt` begins to fall; empty takes the warm-up's, or 10,000 without one."""
-    schedule_divisor: Annotated[float, Field(title="One-cycle divisor", ge=1, json_schema_extra=ADVANCED)] = 1e7
+    schedule_divisor: Annotated[float, Field(title="One-cycle divisor", ge=1, json_schema_extra=_ONE_CYCLE)] = 1e7
     """`one_cycle` begins at the highest learning rate divided by this."""
     schedule_final_divisor: Annotated[
-        float, Field(title="One-cycle final divisor", ge=1, json_schema_extra=ADVANCED)
+        float, Field(title="One-cycle final divisor", ge=1, json_schema_extra=_ONE_CYCLE)
     ] = 1e10
     """`one_cycle` ends at its first learning rate divided by this."""
     weight_decay: Annotated[float, Field(title="Weight decay", ge=0, le=1)] = 0.01
     """How strongly weights are drawn to zero (decoupled from the gradient, except with `adam` and `sgd`); biases and
     normalisation layers are left out."""
-    adam_beta1: Annotated[float, Field(title="Adam beta 1", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.9
+    adam_beta1: Annotated[float, Field(title="Adam beta 1", ge=0, lt=1, json_schema_extra=_ADAM)] = 0.9
     """Decay of the first moment (`adamw`, `adam`)."""
-    adam_beta2: Annotated[float, Field(title="Adam beta 2", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.999
+    adam_beta2: Annotated[float, Field(title="Adam beta 2", ge=0, lt=1, json_schema_extra=_ADAM)] = 0.999
     """Decay of the second moment (`adamw`, `adam`)."""
-    adam_epsilon: Annotated[float, Field(title="Adam epsilon", gt=0, le=1e-2, json_schema_extra=ADVANCED)] = 1e-8
+    adam_epsilon: Annotated[float, Field(title="Adam epsilon", gt=0, le=1e-2, json_schema_extra=_ADAM)] = 1e-8
     """Added to the root of the second moment (`adamw`, `adam`)."""
     max_gradient_norm: Annotated[float | None, Field(title="Gradient clipping", gt=0, json_schema_extra=ADVANCED)] = 1.0
     """Gradients whose global norm is larger are scaled down to it; empty switches this off."""

@@ -9,7 +9,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 
 from app.panels.new_run import Panel
-from app.panels.new_run_cards.data_card import FRACTION, NONE
+from app.panels.new_run_cards.split_fields import FRACTION, NONE
 from backend.contract.resources import resource
 from backend.contract.spec import run_spec
 from tests.foreign_package import install
@@ -169,7 +169,7 @@ def test_all_settings_are_one_click_away(demo):
     assert demo.cards.settings.others == {}
     demo.cards.settings.set_unfolded(True)
     assert demo.cards.settings.others["training"].values()["warmup"] == 0.06
-    assert {"task", "training", "evaluation", "hardware", "model"} == set(demo.cards.settings.others)
+    assert {"task", "data", "training", "evaluation", "hardware", "model"} == set(demo.cards.settings.others)
 
 
 def test_another_task_brings_its_own_columns_and_settings(qtbot, demo):
