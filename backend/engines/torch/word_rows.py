@@ -139,8 +139,6 @@ def word_rows(model: Any, device: torch.device, training: TrainingSection, head:
         return None
     if training.optimizer != "adamw":  # what is done here to rows that did not occur is AdamW's arithmetic
         return None
-    if training.optimizer != "adamw":  # what is done here to rows that did not occur is AdamW's arithmetic
-        return None
     if model.config.is_encoder_decoder or head is Head.MASKED_LM:
         return None
     holders = [
