@@ -1,7 +1,7 @@
 """Owns LoRA in PyTorch: PEFT's layers inside the model, what trains beside them, and both ways to leave with it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -64,10 +64,13 @@ class Adapter:
             trainable=sum(each.numel() for each in parameters if each.requires_grad),
         )
 
-    def export(self, folder: Path) -> None:
-        """A whole model in Hugging Face layout, or PEFT's two files with the model's configuration, as the spec says."""
+    def export(self, folder: Path, decayed: Mapping[str, torch.Tensor]) -> None:
+        """A whole model in Hugging Face layout, or PEFT's two files with the model's configuration, as the spec says.
+
+        `decayed` are weights that the model does not hold as they stand: a word embedding that is trained by rows.
+        """
         if self._settings.saved == "merged":
-            self._model.save_pretrained(folder, state_dict=self.merged())
+            self._model.save_pretrained(folder, state_dict={**self.merged(), **decayed})
             return
         self._model.config.save_pretrained(folder)
         config = self._peft.peft_config["default"]

@@ -134,13 +134,11 @@ class TorchEngine:
 
     def export(self, folder: Path) -> None:
         """Config, generation settings and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
+        decayed = {self._words.name: self._words.decayed()} if self._words is not None else {}
         if self._adapter is not None:
-            self._adapter.export(folder)
+            self._adapter.export(folder, decayed)
             return
-        weights = None
-        if self._words is not None:
-            weights = {**self._model.state_dict(), self._words.name: self._words.decayed()}
-        self._model.save_pretrained(folder, state_dict=weights)
+        self._model.save_pretrained(folder, state_dict={**self._model.state_dict(), **decayed} if decayed else None)
 
     def device_memory_mb(self) -> float | None:
         """Peak memory taken on the accelerator, or None on a processor."""

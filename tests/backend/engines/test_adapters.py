@@ -12,7 +12,15 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.engine import TorchEngine
-from tests.backend.engines.material import LANGUAGE, VOCABULARY, classes, language_batch, loading, text_batch
+from tests.backend.engines.material import (
+    BERT_TINY,
+    LANGUAGE,
+    VOCABULARY,
+    classes,
+    language_batch,
+    loading,
+    text_batch,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
 TRAINING = TrainingSection(learning_rate=1e-2, weight_decay=0.1, max_gradient_norm=0.5, adam_epsilon=1e-4, seed=7)
@@ -230,3 +238,15 @@ def test_with_added_tokens_the_word_embedding_trains(gpt2, tmp_path):
     assert not torch.equal(before[:VOCABULARY], engine._model.get_input_embeddings().weight[:VOCABULARY])
     engine.export(tmp_path)
     assert AutoModelForCausalLM.from_pretrained(tmp_path).get_input_embeddings().weight.shape[0] == VOCABULARY + 2
+
+
+def test_words_that_never_occurred_leave_with_their_weight_decay(tmp_path):
+    engine = TorchEngine()
+    engine.load(loading(BERT_TINY, HEAD, TRAINING, vocabulary=30524, adapter=Settings()))
+    assert engine._words is not None
+    train(engine, "bert")
+    engine.export(tmp_path)
+    exported = TorchEngine()
+    exported.load(loading(tmp_path, HEAD, vocabulary=30524))
+    unseen = text_batch(5, seed=9, vocabulary=30524)
+    assert same(engine.evaluate(unseen), exported.evaluate(unseen))
