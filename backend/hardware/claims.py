@@ -11,11 +11,14 @@ LOOK_SECONDS = 0.2
 
 
 def claim() -> None:
-    """A run is about to take an accelerator of this machine."""
+    """A run is about to take an accelerator of this machine; where that cannot be said it starts all the same."""
     path = _path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
-    os.utime(path)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path)
+    except OSError:  # no room, or somebody else's folder: then a waiting model keeps its memory
+        return
 
 
 class Waiting:
@@ -38,7 +41,9 @@ class Waiting:
 
 def _path() -> Path:
     # Neither the cache nor the runs folder: a terminal and a window may have set them differently.
-    return Path(tempfile.gettempdir()) / f"burnish-{getpass.getuser()}" / "accelerator-wanted"
+    # In a container a user may have a number and no name, which getpass cannot answer.
+    user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
+    return Path(tempfile.gettempdir()) / f"burnish-{user}" / "accelerator-wanted"
 
 
 def _claimed_at() -> int:
