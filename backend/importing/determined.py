@@ -89,7 +89,7 @@ def _task(hyper: Foreign, configuration: str | None, result: Imported) -> str:
 
 def _data(data: Foreign, configuration: str | None, task: str, result: Imported) -> None:
     name, train_file, validation_file = (data.take(key) for key in ("dataset_name", "train_file", "validation_file"))
-    percentage = data.take("validation_split_percentage")
+    percentage = data.take("validation_split_percentage", 0)
     if name:
         result.add(data=hub_data(name, configuration))
     else:
@@ -187,18 +187,17 @@ def _training(hyper: Foreign, experiment: Foreign, result: Imported) -> tuple[in
 
 def _length(experiment: Foreign, per_batch: int, batches: int, result: Imported) -> None:
     searcher = experiment.within("searcher")
-    length, records = searcher.take("max_length", {}), experiment.take("records_per_epoch")
-    if isinstance(length, int):
-        length = {"batches": length}
-    if "epochs" in length:
-        result.add(training={"epochs": length["epochs"]})
+    given, records = searcher.take("max_length", {}), experiment.take("records_per_epoch", 0)
+    length = Foreign(given if isinstance(given, dict) else {"batches": given}, "searcher.max_length.")
+    if epochs := length.take("epochs", 0):
+        result.add(training={"epochs": epochs})
         if records:
-            steps = length["epochs"] * (records // per_batch) // batches
-            result.notes.append(f"{length['epochs']} epochs of {records} records were {steps} steps there.")
-    elif "records" in length:
-        result.add(training={"max_records": length["records"]})
-    elif "batches" in length:
-        result.add(training={"max_steps": max(1, length["batches"] // batches)})
+            steps = epochs * (records // per_batch) // batches
+            result.notes.append(f"{epochs} epochs of {records} records were {steps} steps there.")
+    elif rows := length.take("records", 0):
+        result.add(training={"max_records": rows})
+    elif steps := length.take("batches", 0):
+        result.add(training={"max_steps": max(1, steps // batches)})
     metric = METRICS.get(str(searcher.take("metric")))
     name = searcher.take("name", "single")
     smaller = searcher.take("smaller_is_better", True)
@@ -215,8 +214,9 @@ def _length(experiment: Foreign, per_batch: int, batches: int, result: Imported)
 
 
 def _measuring(experiment: Foreign, per_batch: int, batches: int, result: Imported) -> None:
-    every = _steps(experiment.take("min_validation_period"), per_batch, batches)
-    saved = _steps(experiment.take("min_checkpoint_period"), per_batch, batches)
+    every, saved = (
+        _steps(experiment, f"min_{what}_period", per_batch, batches) for what in ("validation", "checkpoint")
+    )
     result.add(
         evaluation={"every": every, "at_start": experiment.take("perform_initial_validation") or None},
         training={"checkpoint_every": saved},
@@ -229,12 +229,13 @@ def _measuring(experiment: Foreign, per_batch: int, batches: int, result: Import
     experiment.skip("save_experiment_best", "save_trial_best")
 
 
-def _steps(period: Any, per_batch: int, batches: int) -> int | str | None:
-    given = {"batches": period} if isinstance(period, int) else period or {}
-    count = given.get("batches") or (given.get("records") or 0) // per_batch
+def _steps(experiment: Foreign, key: str, per_batch: int, batches: int) -> int | str | None:
+    given = experiment.take(key, {})
+    period = Foreign(given if isinstance(given, dict) else {"batches": given}, f"{key}.")
+    count = period.take("batches", 0) or period.take("records", 0) // per_batch
     if count:
         return max(1, int(count) // batches)
-    return "epoch" if given.get("epochs") else None
+    return "epoch" if period.take("epochs") else None
 
 
 def _settings_of_task(task: str, data: Foreign, result: Imported) -> None:

@@ -131,11 +131,13 @@ def _data(arguments: Foreign, script: str, name: str | None, result: Imported) -
         result.add(data={"source": "files", **files})
     elif name or dataset or script in ("run_xnli", "run_swag"):
         result.add(data=_of_hub(arguments, script, name, dataset, configuration))
-    percentage = arguments.take("validation_split_percentage")
+    percentage = arguments.take("validation_split_percentage", 0)
     if percentage and files["train"] and not files["validation"]:
         result.add(data={"validation": percentage / 100})
-    rows = {arguments.take(f"max_{split}_samples") for split in ("train", "eval", "predict")} - {None}
-    result.add(data={"max_rows": max(rows, default=None)}, evaluation={"max_rows": min(rows, default=None)})
+    trained, measured = (arguments.take(f"max_{split}_samples") for split in ("train", "eval"))
+    result.add(data={"max_rows": trained}, evaluation={"max_rows": measured})
+    if trained:
+        result.notes.append("max_train_samples left the other splits whole there; data.max_rows cuts every split.")
     given = {role: arguments.take(key) for role, key in _COLUMNS.get(script, {}).items()}
     result.add(data={"columns": {role: value for role, value in given.items() if value} or None})
 
@@ -208,7 +210,7 @@ def _languages(arguments: Foreign, result: Imported) -> dict[str, Any]:
 
 
 def _batch(arguments: Foreign, result: Imported) -> None:
-    per_device = arguments.take("per_device_train_batch_size") or arguments.take("per_gpu_train_batch_size") or 8
+    per_device = arguments.take("per_device_train_batch_size", 0) or arguments.take("per_gpu_train_batch_size", 8)
     accumulation = arguments.take("gradient_accumulation_steps", 1)
     result.add(
         training={"batch_size": per_device * accumulation},
@@ -228,11 +230,15 @@ def _batch(arguments: Foreign, result: Imported) -> None:
 
 
 def _steps(arguments: Foreign, result: Imported) -> None:
-    steps, ratio, warmup = arguments.take("max_steps"), arguments.take("warmup_ratio"), arguments.take("warmup_steps")
+    steps, ratio, warmup = (
+        arguments.take("max_steps", 0),
+        arguments.take("warmup_ratio"),
+        arguments.take("warmup_steps"),
+    )
     result.add(
         training={
             "epochs": arguments.take("num_train_epochs") or arguments.take("num_epochs") or 3,
-            "max_steps": steps if steps and steps > 0 else None,
+            "max_steps": steps if steps > 0 else None,
             "warmup": warmup or ratio,
             "seed": arguments.take("seed"),
         }

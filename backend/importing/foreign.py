@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from backend.contract.errors import InputError
 from backend.contract.spec.include import laid_over
 
 
@@ -29,10 +30,25 @@ class Foreign:
         self._values, self._prefix, self._left = values, prefix, dict.fromkeys(values)
 
     def take(self, key: str, default: Any = None) -> Any:
-        """The value of a key that has a counterpart; `default` where it is absent or null."""
+        """The value of a key that has a counterpart; `default` where it is absent or null.
+
+        Where the default is a number the value is one too. Raises InputError for what is none.
+        """
         self._left.pop(key, None)
         value = self._values.get(key)
-        return default if value is None else value
+        if value is None:
+            return default
+        return self._number(key, value) if type(default) in (int, float) else value
+
+    def _number(self, key: str, value: Any) -> int | float:
+        if type(value) in (int, float):
+            return value
+        for kind in (int, float):
+            try:
+                return kind(str(value))
+            except ValueError:
+                continue
+        raise InputError(f"{self._prefix}{key}: {value!r} is no number; write one", key)
 
     def within(self, key: str) -> "Foreign":
         """The mapping under a key; an empty one where there is none."""

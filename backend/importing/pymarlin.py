@@ -69,9 +69,8 @@ def _first_example(config: Foreign, result: Imported) -> None:
 
 def _plugin(config: Foreign, result: Imported) -> None:
     data, module, distill = config.within("data"), config.within("module"), config.within("distill")
-    labels, header = data.take("labels_list"), data.take("header", 0)
-    if header is None or data.take("file_format", "tsv") == "json":
-        header = 0
+    labels = data.take("labels_list")
+    data.skip("header", "file_format")  # a file's own form is seen
     columns = {"text": data.take("text_a_col"), "text_pair": data.take("text_b_col"), "label": data.take("label_col")}
     regression = isinstance(labels, list) and len(labels) == 1
     model = (

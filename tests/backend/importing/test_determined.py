@@ -135,3 +135,17 @@ def test_sts_b_is_a_regression():
 def test_weights_from_scratch_are_asked_for():
     experiment = changed(hyperparameters={"use_pretrained_weights": False})
     assert imported(experiment).spec["model"]["initialise"] == "from_config"
+
+
+@pytest.mark.parametrize(
+    ("sections", "key"),
+    [
+        ({"hyperparameters": {"learning_rate": "high"}}, "hyperparameters.learning_rate"),
+        ({"hyperparameters": {"num_warmup_steps": "few"}}, "hyperparameters.num_warmup_steps"),
+        ({"searcher": {"max_length": {"epochs": "three"}}}, "searcher.max_length.epochs"),
+        ({"min_validation_period": {"batches": "often"}}, "min_validation_period.batches"),
+    ],
+)
+def test_what_is_no_number_is_named(sections: dict[str, Any], key: str):
+    with pytest.raises(InputError, match=f"{key}: .* is no number"):
+        imported(changed(**sections))

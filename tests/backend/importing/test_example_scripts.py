@@ -107,3 +107,26 @@ def test_a_script_without_counterpart_is_refused(script: str | None):
 def test_an_open_quote_is_one_sentence():
     with pytest.raises(InputError, match="check its quotes"):
         from_command("python run_glue.py --x 'open")
+
+
+def test_fewer_measured_rows_leave_the_training_rows_whole():
+    spec = imported({"model_name_or_path": "m", "task_name": "rte", "max_eval_samples": 100}).spec
+    assert "max_rows" not in spec["data"]
+    assert spec["evaluation"]["max_rows"] == 100
+
+
+def test_fewer_training_rows_are_so_many_whatever_is_measured():
+    arguments = {"model_name_or_path": "m", "task_name": "rte", "max_train_samples": 50, "max_eval_samples": 100}
+    result = imported(arguments)
+    assert result.spec["data"]["max_rows"] == 50
+    assert any("cuts every split" in note for note in result.notes)
+
+
+def test_a_number_in_quotes_is_a_number():
+    arguments = {"model_name_or_path": "m", "task_name": "rte", "per_device_train_batch_size": "4"}
+    assert imported(arguments).spec["training"]["batch_size"] == 4
+
+
+def test_what_is_no_number_is_named():
+    with pytest.raises(InputError, match="learning_rate: 'high' is no number"):
+        imported({"model_name_or_path": "m", "task_name": "rte", "learning_rate": "high"})
