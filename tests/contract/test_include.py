@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.spec import file
+from backend.contract.spec.include import NAMES_OF_SPLITS
 
 
 def written(path: Path, text: str) -> Path:
@@ -74,3 +76,16 @@ def test_a_wrong_include_is_one_sentence(tmp_path: Path, include: str, sentence:
     own = written(tmp_path / "own.yaml", f"include: {include}\n")
     with pytest.raises(InputError, match=sentence):
         file.read(own)
+
+
+def test_names_of_splits_in_a_folder_are_no_paths(tmp_path: Path):
+    (tmp_path / "shared" / "glue").mkdir(parents=True)
+    written(tmp_path / "shared" / "base.yaml", "data: {source: glue, folder: glue, task: rte, validation: dev}\n")
+    assert file.read(written(tmp_path / "own.yaml", "include: shared/base.yaml\n"))["data"] == {
+        "source": "glue", "folder": str(tmp_path / "shared" / "glue"), "task": "rte", "validation": "dev",
+    }  # fmt: skip
+
+
+def test_sources_whose_splits_are_names_are_known():
+    sources = registry.all_of("source")
+    assert set(NAMES_OF_SPLITS) == {name for name, kind in sources.items() if "train" not in kind.path_fields}

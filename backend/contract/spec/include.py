@@ -9,8 +9,10 @@ from backend.contract.resources import resource
 
 KEY = "include"
 PRESET = "preset:"
-_NAMES_OF_SPLITS = ("hub", "demo", "tatoeba")
+NAMES_OF_SPLITS = ("demo", "glue", "hub", "tatoeba", "xnli")
 """Sources whose splits are no paths."""
+_NEVER_PATHS = ("source", "columns")
+"""Keys of `data` that are no paths, whatever lies in the folder."""
 Read = Callable[[Path], dict[str, Any]]
 
 
@@ -70,13 +72,16 @@ def _from(folder: Path, values: dict[str, Any], source: str) -> dict[str, Any]:
             for key, value in model.items()
         }
     if isinstance(data := values.get("data"), dict):
-        paths = () if source in _NAMES_OF_SPLITS else ("train", "validation", "test")
-        names = ("train", "validation", "test") if source in _NAMES_OF_SPLITS else ()
-        changed["data"] = {
-            key: _absolute(value, folder) if key in paths else value if key in names else _if_there(value, folder)
-            for key, value in data.items()
-        }
+        has_names = source in NAMES_OF_SPLITS
+        changed["data"] = {key: _of_data(key, value, folder, has_names) for key, value in data.items()}
     return changed
+
+
+def _of_data(key: str, value: Any, folder: Path, has_names: bool) -> Any:
+    is_split = key in ("train", "validation", "test")
+    if key in _NEVER_PATHS or (is_split and has_names):
+        return value
+    return _absolute(value, folder) if is_split else _if_there(value, folder)
 
 
 def _absolute(value: Any, folder: Path) -> Any:
