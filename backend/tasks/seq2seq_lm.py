@@ -101,12 +101,12 @@ class Seq2SeqLm:
         return "random"
 
     def label_column(self, columns: Columns) -> str | None:
-        """The column with the targets."""
-        return columns.get("target")
+        """Targets are texts and no labels."""
+        return None
 
     def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
-        """Rows without source and, where targets are needed, without target."""
-        needed = ["target", "source"] if labelled else ["source"]
+        """Rows without source and, where targets are needed and there are any, without target."""
+        needed = ["target", "source"] if labelled and columns.get("target") in rows.table.column_names else ["source"]
         return reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:

@@ -371,3 +371,11 @@ def test_trap_25_lengths_count_new_tokens(tokenizer):
         True,
     )
     assert asked.eos_token_id == tokenizer.eos_token_id
+
+
+def test_targets_are_no_labels_to_count() -> None:
+    assert Seq2SeqLm(Settings()).label_column(COLUMNS) is None
+
+
+def test_rows_of_a_split_without_targets_are_usable() -> None:
+    assert Seq2SeqLm(Settings()).unusable(rows_of(["one", ""]), COLUMNS, True) == [(1, "no source")]
