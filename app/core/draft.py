@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -84,17 +84,17 @@ class Draft:
         """Key → value of what differs from the spec that the draft began with."""
         return {key: value for key, value in flat(self._values) if not _same(_at(self._origin, key), value)}
 
-    def command(self) -> str:
-        """The shell command that starts the same run.
+    def command(self, options: Sequence[str] = ()) -> str:
+        """The shell command that starts the same run; `options` are what this user has agreed to.
 
         A draft that began with a file names it and adds its changes; any other brings its spec along.
         """
         if self.file is not None:
             changes = [f"--set {shlex.quote(f'{key}={as_yaml(value)}')}" for key, value in self.changed().items()]
-            return " ".join(["burnish train", shlex.quote(str(self.file)), *changes])
+            return " ".join(["burnish train", shlex.quote(str(self.file)), *changes, *options])
         text = json.dumps(self.values(), indent=1, ensure_ascii=False)
         name = shlex.quote(f"{_file_name(str(self.get('name', 'run')))}.yaml")
-        return f"cat > {name} <<'SPEC'\n{text}\nSPEC\nburnish train {name}"
+        return f"cat > {name} <<'SPEC'\n{text}\nSPEC\n{' '.join(['burnish train', name, *options])}"
 
 
 def read_draft(path: Path) -> Draft:

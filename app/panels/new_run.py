@@ -15,6 +15,7 @@ from app.core.source_choice import change_source, data_name
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.cards import Cards
 from app.panels.new_run_cards.findings import Findings
+from app.panels.new_run_cards.report_dialog import ReportDialog
 from app.panels.new_run_cards.starting import Starting
 from app.services.context import AppContext
 from app.widgets.banner import Banner
@@ -45,6 +46,7 @@ class Panel(QWidget):
         self.findings = Findings(context.client, context.preferences, self.draft, self)
         self.starting = Starting(context, self.draft, self.findings, self)
         self._preset = Overlay(self.draft)
+        self.report: ReportDialog | None = None
         self._named = False
         self._build()
         self._connect()
@@ -76,6 +78,7 @@ class Panel(QWidget):
         self.cards.task.preset_chosen.connect(self._on_preset)
         for card in (self.cards.data, self.cards.model, self.cards.hardware, self.cards.settings):
             card.changed.connect(self.change)
+        self.cards.data.report_asked.connect(self._on_report_asked)
         self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
         self.cards.model.trust_agreed.connect(self._on_trust)
@@ -264,6 +267,11 @@ class Panel(QWidget):
 
     # Start
 
+    def _on_report_asked(self) -> None:
+        if self.report is None:
+            self.report = ReportDialog(self._context.client, self)
+        self.report.ask(self.findings.report_arguments(), str(self.draft.get("name", "")))
+
     def _missing(self) -> str:
         """What is still to be chosen, as a sentence."""
         entry = self._entry()
@@ -308,6 +316,6 @@ class Panel(QWidget):
 
     def copy_command(self) -> None:
         """Put the command that starts the same run on the clipboard."""
-        QGuiApplication.clipboard().setText(self.draft.command())
+        QGuiApplication.clipboard().setText(self.draft.command(self.findings.consent().options()))
         name = wording.name_of_path(str(self.draft.get("name")))
         self.message.emit("info", f"Copied: the command that starts {name}.")

@@ -19,6 +19,7 @@ MakeProcess = Callable[[QObject], QProcess]
 ANSWERS: dict[str, type] = {
     "catalog": catalog.Catalog,
     "preview_data": queries.DataPreview,
+    "data_report": queries.DataReport,
     "describe_model": queries.ModelDescription,
     "convert_model": queries.ModelDescription,
     "cached_models": queries.CachedModels,

@@ -7,7 +7,15 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QL
 
 from app import theme
 from app.widgets.field_editor import Editor
-from app.widgets.field_values import NotUsableError, mixed_text, mixed_value, number_text
+from app.widgets.field_values import (
+    NotUsableError,
+    list_text,
+    list_value,
+    mixed_text,
+    mixed_value,
+    number_text,
+    with_texts,
+)
 from app.widgets.icon_label import IconButton
 from app.widgets.number_line import NumberLine
 from app.widgets.quiet_combo_box import QuietComboBox
@@ -88,7 +96,9 @@ class TextEditor(Editor):
     def __init__(self, field: FieldSchema) -> None:
         self._line = QLineEdit()
         super().__init__(field, self._line)
-        if field.nullable:
+        if field.examples:
+            self._line.setPlaceholderText(f"for example {field.examples[0]}")
+        elif field.nullable:
             self._line.setPlaceholderText("not set")
         self._line.textEdited.connect(self.changed)
 
@@ -97,6 +107,41 @@ class TextEditor(Editor):
 
     def set_value(self, value: Any) -> None:
         self._line.setText("" if value is None else str(value))
+
+
+class WordsEditor(Editor):
+    """A line of text of which some are offered."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._box = QuietComboBox()
+        self._box.setEditable(True)
+        self._box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self._box.addItems(field.examples)
+        super().__init__(field, self._box)
+        self._box.editTextChanged.connect(self.changed)
+
+    def value(self) -> str | None:
+        return self._box.currentText() or (None if self.field.nullable else "")
+
+    def set_value(self, value: Any) -> None:
+        self._box.blockSignals(True)
+        self._box.setEditText("" if value is None else str(value))
+        self._box.blockSignals(False)
+
+
+class ListEditor(Editor):
+    """A list of words or numbers in one line, separated by commas."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._line = QLineEdit(placeholderText="not set" if field.nullable else "none; several with commas")
+        super().__init__(field, self._line)
+        self._line.textEdited.connect(self.changed)
+
+    def value(self) -> Any:
+        return list_value(self._line.text(), self.field)
+
+    def set_value(self, value: Any) -> None:
+        self._line.setText(list_text(value))
 
 
 class MixedEditor(Editor):
@@ -188,9 +233,10 @@ class YamlEditor(Editor):
         if not text:
             return None if self.field.nullable else ([] if self.field.kinds == ("array",) else {})
         try:
-            return parse(text, self.field.title)
+            found = parse(text, self.field.title)
         except InputError as error:
             raise NotUsableError(f"{error}.") from None
+        return with_texts(found) if self.field.holds_texts else found
 
     def set_value(self, value: Any) -> None:
         self._text.blockSignals(True)
@@ -203,6 +249,8 @@ EDITORS: dict[str, type[Editor]] = {
     "enum": EnumEditor,
     "number": NumberEditor,
     "text": TextEditor,
+    "words": WordsEditor,
+    "list": ListEditor,
     "mixed": MixedEditor,
     "path": PathEditor,
     "yaml": YamlEditor,

@@ -55,8 +55,31 @@ class FieldSchema:
         return self.schema.get("default")
 
     @property
+    def examples(self) -> list[str]:
+        """Values that people often want."""
+        return [str(example) for example in self.schema.get("examples", ())]
+
+    @property
+    def member_kinds(self) -> tuple[str, ...]:
+        """The JSON types of a list's members; empty where they are lists or mappings themselves."""
+        parts = [
+            part for one in _parts(self.schema) if one.get("type") == "array" for part in _parts(one.get("items", {}))
+        ]
+        kinds = tuple(str(part.get("type")) for part in parts)
+        return kinds if kinds and set(kinds) <= {"string", "integer", "number"} else ()
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether it is a mapping whose values are texts, such as environment variables."""
+        return any(
+            one.get("type") == "object" and dict(one.get("additionalProperties") or {}).get("type") == "string"
+            for one in _parts(self.schema)
+            if isinstance(one.get("additionalProperties"), dict)
+        )
+
+    @property
     def editor(self) -> str:
-        """boolean, enum, number, text, path, mixed (words and numbers) or yaml."""
+        """boolean, enum, number, text, words, path, list, mixed (words and numbers) or yaml."""
         if self.schema.get("path"):
             return "path"
         if self.kinds == ("boolean",):
@@ -66,7 +89,9 @@ class FieldSchema:
         if self.kinds and set(self.kinds) <= {"integer", "number"} and not self.choices:
             return "number"
         if self.kinds == ("string",) and not self.choices:
-            return "text"
+            return "words" if len(self.examples) > 1 else "text"
+        if self.kinds == ("array",) and not self.choices and self.member_kinds:
+            return "list"
         if set(self.kinds) <= {"object", "array"} and not self.choices:
             return "yaml"
         return "mixed"
@@ -89,7 +114,7 @@ def field_of(name: str, schema: Mapping[str, Any], required: bool = False) -> Fi
     kinds: list[str] = []
     choices: list[Any] = []
     nullable = False
-    for part in schema.get("anyOf") or schema.get("oneOf") or [schema]:
+    for part in _parts(schema):
         kind = part.get("type")
         named = kind if isinstance(kind, list) else [kind]
         nullable = nullable or "null" in named
@@ -98,6 +123,11 @@ def field_of(name: str, schema: Mapping[str, Any], required: bool = False) -> Fi
         else:
             kinds += [one for one in named if one not in (None, "null")]
     return FieldSchema(name, schema, tuple(dict.fromkeys(kinds)), tuple(choices), nullable or None in choices, required)
+
+
+def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The alternatives of a schema; itself where it has none."""
+    return list(schema.get("anyOf") or schema.get("oneOf") or [schema])
 
 
 def _followed(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

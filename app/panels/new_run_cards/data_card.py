@@ -16,6 +16,7 @@ from app.panels.new_run_cards.rows import CAPTION_WIDTH, Rows
 from app.panels.new_run_cards.split_fields import SplitFields
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
+from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.row_table import RowTable
 from app.widgets.schema_form import SchemaForm
@@ -30,6 +31,7 @@ class DataCard(Card):
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
+    report_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("2 · Data", parent)
@@ -37,7 +39,11 @@ class DataCard(Card):
         self._draft = Draft()
         self._form: SchemaForm | None = None
         self.state = label("", "faint")
+        self.report = IconButton("Report", "chart", "quiet")
+        self.report.setToolTip("Rows, labels, lengths, duplicates and overlap of all splits")
+        self.report.clicked.connect(self.report_asked)
         self.corner.addWidget(self.state)
+        self.corner.addWidget(self.report)
         self._build_choice()
         self.columns = ColumnChoice()
         self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
@@ -145,10 +151,12 @@ class DataCard(Card):
     def _show_nothing(self) -> None:
         for widget in (self.columns, self.table, self.labels, self.skipped):
             widget.hide()
+        self.report.setEnabled(False)
         self.state.setText("")
 
     def show_reading(self) -> None:
         """The data is being read."""
+        self.report.setEnabled(False)
         self.state.setText("Reading…")
 
     def show_problem(self, sentence: str) -> None:
@@ -173,6 +181,7 @@ class DataCard(Card):
         """The first rows, the columns, the labels, and what had to be left out."""
         self.banner.clear()
         self.clear_marks()
+        self.report.setEnabled(True)
         self.state.setText(f"{wording.count(preview.row_count, 'row')}")
         self.columns.show_preview(preview, columns)
         self.columns.show()

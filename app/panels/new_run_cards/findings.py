@@ -131,6 +131,12 @@ class Findings(QObject):
 
     # What is asked
 
+    def report_arguments(self) -> dict[str, Any]:
+        """What a data report is asked about: the spec where it is whole, else the data and the task alone."""
+        if self.plan is not None:
+            return {"spec": self._draft.values()}
+        return {"task": self._draft.get("task"), "data": self._draft.get("data")}
+
     def _device_arguments(self) -> dict[str, Any]:
         return {"engine": self._draft.get("hardware.engine", "torch")}
 

@@ -1,0 +1,88 @@
+"""Owns a data report in words: the figures of a split as people read them, and the whole as Markdown or JSON."""
+
+import msgspec
+
+from app.core import wording
+from backend.contract.queries import ColumnReport, DataReport, SplitReport, Spread
+
+HEADINGS = ("Mean", "50 %", "95 %", "99 %", "99.9 %", "Longest")
+SPLITS = {"train": "Training", "validation": "Validation", "test": "Test"}
+
+
+def split_title(split: str) -> str:
+    """A split's name for people."""
+    return SPLITS.get(split, split.capitalize())
+
+
+def figure(value: float | None) -> str:
+    """A length: whole as whole, otherwise with one digit."""
+    if value is None:
+        return "–"
+    if abs(value) >= 1e6:
+        return f"{value:.3g}"
+    return wording.grouped(int(value)) if float(value).is_integer() else f"{value:,.1f}".replace(",", "\u202f")
+
+
+def measures(name: str, column: ColumnReport) -> list[tuple[str, list[str]]]:
+    """(what is measured, figures under HEADINGS) of one column."""
+    spreads = [("words", column.words), ("tokens", column.tokens)]
+    if column.kind == "number":
+        spreads.append(("values", column.numbers))
+    return [(f"{name}, {what}", _cells(spread)) for what, spread in spreads if spread is not None]
+
+
+def _cells(spread: Spread) -> list[str]:
+    values = (spread.mean, spread.p50, spread.p95, spread.p99, spread.p99_9, spread.max)
+    return [figure(value) for value in values]
+
+
+def repeated(split: SplitReport) -> str:
+    """Where the first rows that repeat others stand."""
+    return f"for example {' = '.join(split.first_duplicates[0])}" if split.first_duplicates else ""
+
+
+def empty_cells(split: SplitReport) -> list[str]:
+    """A sentence per column with empty cells."""
+    return [f"{name}: {wording.count(one.empty, 'empty cell')}" for name, one in split.columns.items() if one.empty]
+
+
+def unusable(split: SplitReport) -> list[str]:
+    """Why rows cannot be used, and how many, the most frequent first."""
+    ordered = sorted(split.unusable_reasons.items(), key=lambda each: -each[1])
+    return [f"{wording.count(count, 'row')}: {reason}" for reason, count in ordered]
+
+
+def as_json(report: DataReport) -> str:
+    """As `burnish data report --json` prints it, indented."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
+
+
+def as_markdown(report: DataReport) -> str:
+    """The report as a page for a README or an issue."""
+    parts = ["# Data report", *(f"*{note}*" for note in report.notes)]
+    for name, split in report.splits.items():
+        parts += _split(name, split, report.inputs)
+    return "\n\n".join(parts) + "\n"
+
+
+def _split(name: str, split: SplitReport, inputs: list[str]) -> list[str]:
+    facts = [f"- {wording.count(split.rows, 'row')} in {', '.join(split.files) or 'memory'}"]
+    facts.append(f"- {wording.count(split.duplicates, 'row')} repeating an earlier one ({', '.join(inputs)})")
+    if split.in_train is not None:
+        facts.append(f"- {wording.count(split.in_train, 'row')} that the training data has too")
+    facts += [f"- {sentence}" for sentence in empty_cells(split)]
+    if split.unusable:
+        facts += [f"- cannot be used: {sentence}" for sentence in unusable(split)]
+    parts = [f"## {split_title(name)}", "\n".join(facts)]
+    if rows := [row for column, one in split.columns.items() for row in measures(column, one)]:
+        parts.append(_table(["Length", *HEADINGS], [[what, *cells] for what, cells in rows]))
+    for column, one in split.columns.items():
+        if one.labels:
+            shares = [[label.label, wording.grouped(label.count), f"{label.ratio:.1%}"] for label in one.labels]
+            parts.append(_table([column, "Rows", "Share"], shares))
+    return parts
+
+
+def _table(headings: list[str], rows: list[list[str]]) -> str:
+    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

@@ -1,0 +1,95 @@
+"""Editors of lists, mappings and offered words, made from a schema."""
+
+import pytest
+from PySide6.QtWidgets import QComboBox, QLineEdit
+
+from app.widgets.schema_form import SchemaForm
+from backend.contract.spec.hardware import HardwareSection
+from backend.contract.spec.model import ModelSection
+from backend.contract.spec.training import TrainingSection
+from backend.data.sources.demo import Settings as Demo
+from backend.tasks.text_classification import Settings as Classification
+
+
+def form_of(qtbot, section) -> SchemaForm:
+    made = SchemaForm(section.model_json_schema())
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def typed(qtbot, form: SchemaForm, name: str, text: str) -> object:
+    target = form.editor(name).target
+    line = target.lineEdit() if isinstance(target, QComboBox) else target
+    assert isinstance(line, QLineEdit)
+    line.selectAll()
+    qtbot.keyClicks(line, text)
+    assert form.mistakes() == {}
+    return form.values()[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("embeddings, 2", ["embeddings", 2]),
+        ("*.layer.0.*", ["*.layer.0.*"]),
+        ("[embeddings, encoder]", ["embeddings", "encoder"]),
+    ],
+)
+def test_what_is_frozen_is_one_line(qtbot, styled, text: str, value: list):
+    assert typed(qtbot, form_of(qtbot, ModelSection), "frozen", text) == value
+
+
+def test_labels_that_look_like_numbers_stay_words(qtbot, styled):
+    assert typed(qtbot, form_of(qtbot, Classification), "labels", '0, 1, "2, 3"') == ["0", "1", "2, 3"]
+
+
+def test_no_labels_are_nothing(qtbot, styled):
+    form = form_of(qtbot, Classification)
+    form.set_values({"labels": ["a", "b"]})
+    form.editor("labels").target.clear()  # type: ignore[attr-defined]
+    form.editor("labels").changed.emit()
+    assert form.values()["labels"] is None
+
+
+@pytest.mark.parametrize(("text", "value"), [("balanced", "balanced"), ("{yes: 2, no: 1}", {"yes": 2, "no": 1})])
+def test_weights_are_a_word_or_a_mapping(qtbot, styled, text: str, value: object):
+    assert typed(qtbot, form_of(qtbot, Classification), "class_weights", text) == value
+
+
+def test_a_mapping_in_a_line_comes_back_unchanged(qtbot, styled):
+    form = form_of(qtbot, Classification)
+    form.set_values({"class_weights": {"yes": 2.5, "no, not": 1}})
+    assert form.editor("class_weights").value() == {"yes": 2.5, "no, not": 1}
+
+
+def test_environment_variables_are_texts(qtbot, styled):
+    form = form_of(qtbot, HardwareSection)
+    form.set_unfolded(True)
+    form.editor("environment").target.setPlainText("OMP_NUM_THREADS: 4\nDEBUG: true")  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: form.values()["environment"] == {"OMP_NUM_THREADS": "4", "DEBUG": "true"})
+    assert form.mistakes() == {}
+
+
+def test_embedded_data_is_offered(qtbot, styled):
+    box = form_of(qtbot, Demo).editor("name").target
+    assert isinstance(box, QComboBox)
+    assert [box.itemText(place) for place in range(box.count())] == ["sentiment", "austen", "eng-spa"]
+
+
+def test_a_field_that_means_nothing_now_is_hidden(qtbot, styled):
+    form = form_of(qtbot, TrainingSection)
+    form.set_unfolded(True)
+    assert not form.editor("schedule_power").widget.isVisible()
+    form.set_values({"schedule": "polynomial"})
+    assert form.editor("schedule_power").widget.isVisible()
+
+
+def test_what_a_person_is_writing_is_not_moved(qtbot, styled):
+    form = form_of(qtbot, Demo)
+    line = form.editor("name").target.lineEdit()  # type: ignore[attr-defined]
+    line.setText("asten")
+    line.setCursorPosition(1)
+    form.changed.connect(lambda key, value: form.set_values({"name": value}))
+    qtbot.keyClicks(line, "u")
+    assert (line.text(), line.cursorPosition()) == ("austen", 2)
