@@ -192,7 +192,13 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
             "data.columns.choices",
         )
     cells = zip(*(strings(part.table[column]).to_pylist() for column in apart), strict=True)
-    return Choices(part, [[text for text in row if text.strip()] for row in cells], beginnings, None)
+    return Choices(part, [_without_end(row) for row in cells], beginnings, None)
+
+
+def _without_end(cells: tuple[str, ...]) -> list[str]:
+    """The choices without empty cells behind the last one; an empty one between others keeps its number."""
+    last = max((number for number, text in enumerate(cells) if text.strip()), default=-1)
+    return list(cells[: last + 1])
 
 
 def _part(rows: Rows, chunk: range) -> Rows:
@@ -214,7 +220,7 @@ def _cell(value: Any, rows: Rows, row: int, column: str) -> dict[str, list[Any]]
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
     if isinstance(value, list):
         return {"text": value}
