@@ -146,10 +146,10 @@ def _decoded(cell: str) -> Any:
     """What JSON text, or Python's own way of writing lists and dictionaries, holds; None for any other text."""
     if not cell.strip().startswith(("{", "[")):
         return None
-    for decode, error in ((json.loads, json.JSONDecodeError), (ast.literal_eval, (ValueError, SyntaxError))):
+    for decode in (json.loads, ast.literal_eval):
         try:
             value = decode(cell)
-        except error:
+        except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two of brackets without end
             continue
         return value if _is_answers(value) else None
     return None

@@ -59,7 +59,7 @@ def messages_of(cell: Any) -> list[Message] | str:
     if isinstance(cell, str):
         try:
             cell = json.loads(cell) if cell.strip() else []
-        except ValueError:
+        except (ValueError, RecursionError):
             return "messages that are no JSON list"
     if not isinstance(cell, list) or not cell:
         return "no messages"

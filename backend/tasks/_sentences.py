@@ -126,7 +126,7 @@ def _listed(text: str) -> list[Any] | None:
         return None
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         try:
             found = ast.literal_eval(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
