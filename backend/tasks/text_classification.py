@@ -23,6 +23,8 @@ from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, ke
 _HIDDEN = "-1"
 """What the hub's data sets write where a label is kept secret (GLUE's test rows), unless it is one of the labels."""
 
+Weight = Annotated[float, Field(gt=0, le=1e6)]
+
 
 class Settings(Section):
     """The `task` section of text classification."""
@@ -36,9 +38,10 @@ class Settings(Section):
     ] = 128
     """Longer texts are cut to this many tokens; empty takes the model's own limit."""
     class_weights: Annotated[
-        Literal["balanced"] | dict[str, float] | None, Field(title="Class weights", json_schema_extra=ADVANCED)
+        Literal["balanced"] | dict[str, Weight] | None, Field(title="Class weights", json_schema_extra=ADVANCED)
     ] = None
-    """`balanced` lets rare labels count as much as frequent ones; or a weight per label; empty counts every row alike."""
+    """`balanced` lets rare labels count as much as frequent ones; or a weight above 0 per label; empty counts every row
+    alike."""
 
     @field_validator("labels", mode="before")
     @classmethod
