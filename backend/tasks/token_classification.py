@@ -55,7 +55,7 @@ class Settings(Section):
         Literal["refuse", "skip"], Field(title="More or fewer tags than words", json_schema_extra=ADVANCED)
     ] = "refuse"
     """`refuse` names the row and ends; `skip` leaves such rows out and lists them."""
-    strict_entities: Annotated[bool, Field(title="Strict entities", json_schema_extra=ADVANCED)] = False
+    strict_entities: Annotated[bool, Field(title="Strict entities", json_schema_extra=DECODING)] = False
     """Counts an entity only where its tags follow the scheme (seqeval's strict mode); else as conlleval counts."""
 
     @model_validator(mode="after")
