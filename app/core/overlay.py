@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.draft import Draft, Values, flat
+from app.core.source_choice import change_source
+from backend.contract.catalog import SourceEntry
 
 OF_THE_TASK = ("task.", "data.columns")
 """Beginnings of the keys that mean nothing to another task."""
+OF_THE_MODEL = ("model.revision", "model.trust_remote_code", "model.tokenizer")
+"""Keys that mean nothing to another model."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +27,37 @@ class Overlay:
         self._draft = draft
         self._laid: _Laid | None = None
 
-    def lay(self, fragment: Mapping[str, Any], defaults: Values | None = None) -> None:
+    def lay(
+        self,
+        fragment: Mapping[str, Any],
+        defaults: Values | None = None,
+        sources: Mapping[str, SourceEntry] | None = None,
+    ) -> None:
         """Lay a fragment over the draft, in the place of the one before.
 
         `defaults` are those of the fragment's task; they and an empty task come first where the draft has another one.
+        Of another source in `sources` or another model nothing stays that the fragment's would not understand.
         """
         self.take_off()
         before, task = self._draft.values(), fragment.get("task", {}).get("type")
         if defaults is not None and task != self._draft.get("task.type"):
             self._draft.use_task(task, defaults)
-        self._draft.merge(dict(fragment))
+        self._draft.merge(self._fitting(dict(fragment), sources or {}))
         self._laid = _Laid(before, self._draft.values())
+
+    def _fitting(self, fragment: Values, sources: Mapping[str, SourceEntry]) -> Values:
+        data = fragment.get("data", {})
+        present, wanted = self._draft.get("data.source", "files"), data.get("source")
+        if set(data) == {"source"} and self._draft.get("data.train"):
+            # The usual source alone says nothing against data that a person has chosen.
+            fragment = {**fragment, "data": {}}
+        elif wanted in sources and wanted != present:
+            change_source(self._draft, sources.get(present), sources[wanted])
+        model = fragment.get("model", {}).get("name_or_path")
+        if model and model != self._draft.get("model.name_or_path"):
+            for key in OF_THE_MODEL:
+                self._draft.unset(key)
+        return fragment
 
     def take_off(self) -> None:
         """Give back what was there before, but for what a person changed since."""
@@ -47,6 +71,15 @@ class Overlay:
             gone = {key for key in gone if not key.startswith(OF_THE_TASK)}
             if other_data:
                 changed["data.columns"] = {}
+        if _source(laid.before) != _source(laid.after):
+            touched = any(key.startswith("data.") and not key.startswith("data.columns") for key in {*gone, *changed})
+            changed = {key: value for key, value in changed.items() if not key.startswith("data.")}
+            gone = {key for key in gone if not key.startswith("data.")}
+            if touched:
+                # Settings of one source mean nothing to another: what a person has chosen stays whole.
+                changed["data"] = present.get("data", {})
+                if _task(laid.before) != _task(laid.after):
+                    changed["data"] = {**changed["data"], "columns": {}}
         self._draft.put_back(laid.before)
         for key in gone:
             self._draft.unset(key)
@@ -63,6 +96,10 @@ def _changes(before: Values, after: Values) -> tuple[set[str], dict[str, Any]]:
     """The keys that went, and key → value of what is new or another."""
     old, new = dict(flat(before)), dict(flat(after))
     return old.keys() - new.keys(), {key: value for key, value in new.items() if key not in old or old[key] != value}
+
+
+def _source(values: Values) -> str:
+    return values.get("data", {}).get("source", "files")
 
 
 def _task(values: Values) -> str | None:

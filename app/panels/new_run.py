@@ -215,7 +215,10 @@ class Panel(QWidget):
             self._preset.take_off()
         else:
             entry = self._task_named(preset.spec.get("task", {}).get("type"))
-            self._preset.lay(preset.spec, entry.defaults if entry else None)
+            sources = {source.name: source for source in self.catalog.sources} if self.catalog else {}
+            self._preset.lay(preset.spec, entry.defaults if entry else None, sources)
+            if not self._named and (name := data_name(self.draft, self._source())):
+                self.draft.set("name", name)
         self._show_other_spec()
 
     def load_spec(self, values: Mapping[str, Any]) -> None:

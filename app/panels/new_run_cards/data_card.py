@@ -185,12 +185,9 @@ class DataCard(Card):
         self.state.setText(f"{wording.count(preview.row_count, 'row')}")
         self.columns.show_preview(preview, columns)
         self.columns.show()
-        self.table.set_source(PreviewRows(preview))
-        used = [column for column in columns.values() if column in preview.columns]
-        self.table.set_widths(
-            dict.fromkeys(preview.columns, 92),
-            stretched=str(used[0]) if used else preview.columns[0] if preview.columns else "",
-        )
+        rows = PreviewRows(preview, [column for column in columns.values() if column])
+        self.table.set_source(rows)
+        self.table.set_widths(rows.widths(), stretched=rows.texts())
         self.table.show()
         self.labels.setText(_label_words(preview.label_counts))
         self.labels.setVisible(bool(preview.label_counts))

@@ -2,14 +2,19 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont, QStandardItemModel
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from app import theme
 from app.core.draft import Draft
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
 from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.catalog import Preset, TaskEntry
+
+HEADING = "heading"
+"""The data of a line that names a task and cannot be chosen."""
 
 
 class TaskCard(Card):
@@ -34,9 +39,14 @@ class TaskCard(Card):
         rows.add("Task", self.tasks)
         rows.addWidget(self.description, rows.rowCount(), 1)
         self._preset_caption = rows.add("Preset", self.presets)
+        self.preset_words = label("", "faint", wrap=True)
+        rows.addWidget(self.preset_words, rows.rowCount(), 1)
         rows.add("Name", self.name)
         self.body.addLayout(rows)
         self._entries: list[TaskEntry] = []
+        self._presets: list[Preset] = []
+        self._chosen: Preset | None = None
+        self._offered_for = ""
         self.set_presets([])
 
     def set_tasks(self, tasks: Sequence[TaskEntry]) -> None:
@@ -50,17 +60,38 @@ class TaskCard(Card):
 
     def set_presets(self, presets: Sequence[Preset]) -> None:
         """Offer these; no presets, no row."""
-        self.presets.clear()
-        self.presets.addItem("None", None)
-        for preset in presets:
-            self.presets.addItem(preset.title, preset)
-            self.presets.setItemData(self.presets.count() - 1, preset.description, 3)
+        self._presets = list(presets)
+        self._offer_presets(str(self.tasks.currentData() or ""))
         for widget in (self.presets, self._preset_caption):
             widget.setVisible(bool(presets))
+
+    def _offer_presets(self, task: str) -> None:
+        """A heading per task, the chosen one's first."""
+        self._offered_for = task
+        self.presets.clear()
+        self.presets.addItem("None", None)
+        titles = {entry.name: entry.title for entry in self._entries}
+        for kind in sorted({_task_of(preset) for preset in self._presets}, key=lambda name: (name != task, name)):
+            self._add_heading(titles.get(kind, "Any task"))
+            for preset in self._presets:
+                if _task_of(preset) == kind:
+                    self.presets.addItem(preset.title, preset)
+                    self.presets.setItemData(self.presets.count() - 1, preset.description, Qt.ItemDataRole.ToolTipRole)
+        self._select_preset()
+
+    def _add_heading(self, title: str) -> None:
+        self.presets.addItem(title.upper(), HEADING)
+        model = self.presets.model()
+        assert isinstance(model, QStandardItemModel)
+        item = model.item(self.presets.count() - 1)
+        item.setEnabled(False)
+        item.setFont(theme.font(11, QFont.Weight.DemiBold))
 
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""
         chosen = draft.get("task.type")
+        if chosen != self._offered_for:
+            self._offer_presets(str(chosen or ""))
         self.tasks.setCurrentIndex(self.tasks.findData(chosen))
         self.description.setText(next((task.description for task in self._entries if task.name == chosen), ""))
         self.show_name(str(draft.get("name", "")))
@@ -71,8 +102,22 @@ class TaskCard(Card):
             self.name.setText(name)
 
     def _on_preset(self, number: int) -> None:
-        self.preset_chosen.emit(self.presets.itemData(number))
+        chosen = self.presets.itemData(number)
+        if chosen != HEADING:
+            self.show_preset(chosen)
+            self.preset_chosen.emit(chosen)
 
     def show_preset(self, preset: Preset | None) -> None:
         """Show another preset as chosen."""
-        self.presets.setCurrentIndex(0 if preset is None else self.presets.findData(preset))
+        self._chosen = preset
+        self._select_preset()
+
+    def _select_preset(self) -> None:
+        places = range(self.presets.count())
+        self.presets.setCurrentIndex(next((at for at in places if self.presets.itemData(at) == self._chosen), 0))
+        self.preset_words.setText(self._chosen.description if self._chosen else "")
+        self.preset_words.setVisible(self._chosen is not None)
+
+
+def _task_of(preset: Preset) -> str:
+    return str(preset.spec.get("task", {}).get("type") or "")
