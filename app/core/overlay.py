@@ -50,13 +50,16 @@ class Overlay:
         present, wanted = self._draft.get("data.source", "files"), data.get("source")
         if set(data) == {"source"} and self._draft.get("data.train"):
             # The usual source alone says nothing against data that a person has chosen.
-            fragment = {**fragment, "data": {}}
+            fragment = {name: section for name, section in fragment.items() if name != "data"}
         elif wanted in sources and wanted != present:
             change_source(self._draft, sources.get(present), sources[wanted])
         model = fragment.get("model", {}).get("name_or_path")
         if model and model != self._draft.get("model.name_or_path"):
             for key in OF_THE_MODEL:
                 self._draft.unset(key)
+        optimizer = fragment.get("training", {}).get("optimizer")
+        if optimizer and optimizer != self._draft.get("training.optimizer"):
+            self._draft.unset("training.optimizer_options")
         return fragment
 
     def take_off(self) -> None:

@@ -20,7 +20,7 @@ def figure(value: float | None) -> str:
         return "–"
     if abs(value) >= 1e6:
         return f"{value:.3g}"
-    return wording.grouped(int(value)) if float(value).is_integer() else f"{value:,.1f}".replace(",", "\u202f")
+    return f"{value:,.1f}".removesuffix(".0").replace(",", "\u202f")
 
 
 def measures(name: str, column: ColumnReport) -> list[tuple[str, list[str]]]:
