@@ -102,10 +102,11 @@ def collate(
 
 
 def longest_sequence(features: Features) -> int:
-    """Tokens of the longest sequence that a model gets to see: a feature, or a choice of one."""
+    """Tokens of the longest sequence that a model gets to see: a feature, a choice of one, or its target."""
     if CHOICE_LENGTHS in features.lists:
         return int(pc.max(pc.list_flatten(features.table[CHOICE_LENGTHS])).as_py())
-    return int(features.lengths.max())
+    longest = int(features.lengths.max())
+    return max(longest, int(features.lists["labels"].lengths.max())) if "labels" in features.lists else longest
 
 
 def micro_batches(

@@ -60,7 +60,7 @@ def _configuration(loading: Loading) -> tuple[PreTrainedConfig, PreTrainedConfig
     if loading.model.dropout is not None:
         _set_dropout(config, loading.model.dropout)
     HEADS[loading.head.head].configure(config, loading.head)
-    _check_positions(config, loading.max_length)
+    _check_positions(config, loading)
     return stored, config
 
 
@@ -70,12 +70,13 @@ def _set_dropout(config: PreTrainedConfig, probability: float) -> None:
             setattr(config, key, probability)
 
 
-def _check_positions(config: PreTrainedConfig, max_length: int) -> None:
+def _check_positions(config: PreTrainedConfig, loading: Loading) -> None:
     longest = longest_sequence(config.to_dict())
-    if longest is not None and max_length > longest:
+    if longest is not None and loading.max_length > longest:
+        of_targets = " and task.max_target_length" if loading.head.head is Head.SEQ2SEQ_LM else ""
         raise InputError(
-            f"task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
-            f"set task.max_length to {longest} or less",
+            f"task.max_length: {loading.max_length} tokens are more than the {longest} positions of this model; "
+            f"set task.max_length{of_targets} to {longest} or less",
             "task.max_length",
         )
 

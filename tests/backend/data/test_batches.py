@@ -16,7 +16,7 @@ from backend.data.batches import (
     share,
     targets,
 )
-from backend.data.features import Features, features
+from backend.data.features import Features, features, in_memory
 
 COUNT = 300
 PAD = 9
@@ -222,6 +222,12 @@ def test_choices_can_be_padded_on_the_left(choices):
 def test_a_model_sees_one_choice_at_a_time(choices, pairs):
     assert longest_sequence(choices) == 3
     assert longest_sequence(pairs) == pairs.lengths.max()
+
+
+def test_a_target_may_be_the_longest_sequence():
+    lists = {name: pa.array(one, pa.list_(pa.int32())) for name, one in (("input_ids", [[1]]), ("labels", [[1, 2, 3]]))}
+    numbers = {name: pa.array([0], pa.int32()) for name in ("row", "part")}
+    assert longest_sequence(in_memory(iter([pa.RecordBatch.from_pydict(numbers | lists)]))) == 3
 
 
 def test_draw_sees_every_list_and_a_batch_only_its_own(tmp_path):

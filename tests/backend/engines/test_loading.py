@@ -128,6 +128,11 @@ def test_a_length_beyond_the_positions_is_refused_by_name(bert, engine_for):
         engine_for(bert, classes("a", "b"), max_length=41)
 
 
+def test_a_length_beyond_the_positions_may_be_the_targets(tiny, engine_for):
+    with pytest.raises(InputError, match=r"set task\.max_length and task\.max_target_length to"):
+        engine_for(tiny("bart"), HeadFacts(Head.SEQ2SEQ_LM), max_length=4097)
+
+
 def test_gradient_checkpointing_changes_no_number(llama, engine_for):
     plain = engine_for(llama, LANGUAGE, TrainingSection(learning_rate=1e-3))
     sparing = engine_for(llama, LANGUAGE, TrainingSection(learning_rate=1e-3, gradient_checkpointing=True))
