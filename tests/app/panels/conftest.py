@@ -59,3 +59,16 @@ def helped(context: AppContext):
     made = dataclasses.replace(context, client=BackendClient(make_process=make))
     yield made
     made.client.close()
+
+
+@pytest.fixture
+def new_run(qtbot, helped):
+    """The New run page with the catalog."""
+    from app.panels.new_run import Panel  # after the look is chosen
+
+    made = Panel(helped)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    qtbot.waitUntil(lambda: made.catalog is not None)
+    return made

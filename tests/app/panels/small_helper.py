@@ -30,8 +30,20 @@ DEMO = {
 }
 
 
+RTE = queries.DataPreview(
+    columns=["index", "sentence1", "sentence2", "label"],
+    rows=[["0", "No apples were sold in the market today.", "Apples were sold.", "not_entailment"]],
+    row_count=12,
+    guessed_columns={"text": "sentence1", "text_pair": "sentence2", "label": "label"},
+    label_counts={"not_entailment": 6, "entailment": 6},
+)
+
+
 def preview(data: dict) -> queries.DataPreview | queries.Mistake:
-    """The first lines of a file with the columns text and label."""
+    """The first lines of a file with the columns text and label; of any folder of GLUE but `nowhere` the same row."""
+    if data["source"] == "glue":
+        told = queries.Mistake("data.folder: there is no folder nowhere; check the path", "data.folder")
+        return told if data["folder"] == "nowhere" else RTE
     path = Path(data["train"])
     if not path.is_file():
         return queries.Mistake(f"data.train: there is no file {path}; choose another", "data.train")
@@ -49,6 +61,33 @@ def preview(data: dict) -> queries.DataPreview | queries.Mistake:
         skipped=[f"{path.name}:118 the text is empty", f"{path.name}:902 the text is empty"],
         files=[str(path)],
     )
+
+
+def reported(arguments: dict) -> queries.DataReport | queries.Mistake | None:
+    """A recorded report on the demo; of `never.csv` it never comes, and a missing file is a mistake."""
+    path = Path((arguments.get("spec") or arguments)["data"]["train"])
+    if path.name == "never.csv":
+        return None
+    if not path.stat().st_size:
+        return queries.Mistake(f"data.train: {path.name} is empty; give a file with rows", "data.train")
+    text = queries.Spread(count=2400, mean=11.94, std=7.1, min=1, p50=10, p95=26, p99=36, p99_9=53.6, max=62)
+    shares = [queries.LabelShare("negative", 1202, 0.5008), queries.LabelShare("positive", 1198, 0.4992)]
+    columns = {
+        "text": queries.ColumnReport(part="text", kind="text", empty=2, words=text),
+        "label": queries.ColumnReport(part="label", kind="label", empty=0, distinct=2, labels=shares),
+    }
+    train = queries.SplitReport(
+        files=[str(path)],
+        rows=2400,
+        columns=columns,
+        duplicates=11,
+        first_duplicates=[["train.csv:1045", "train.csv:1771"]],
+        unusable=2,
+        unusable_reasons={"the text is empty": 2},
+        first_unusable=["train.csv:118 the text is empty"],
+    )
+    validation = queries.SplitReport(files=[str(path)], rows=600, columns=columns, duplicates=0, in_train=7)
+    return queries.DataReport(splits={"train": train, "validation": validation}, inputs=["text"], seconds=0.1)
 
 
 def described(name: str, converted: bool = False) -> queries.ModelDescription | queries.Mistake:
@@ -138,6 +177,8 @@ def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
 
 def pieces(request: queries.Request) -> list[queries.Progress]:
     """What is told before the answer."""
+    if request.query == "data_report":
+        return [queries.Progress(1200, 2400, "rows")]
     if request.query != "answer" or request.arguments["task"] != "causal_lm":
         return []
     return [queries.Progress(1, 0, "pieces", " lived"), queries.Progress(2, 0, "pieces", " a queen")]
@@ -157,6 +198,8 @@ def answered(request: queries.Request) -> object:
             return queries.CachedModels([queries.CachedModel("google/mt5-small", 1200.0)])
         case "preview_data":
             return preview(arguments["data"])
+        case "data_report":
+            return reported(arguments)
         case "describe_model":
             return described(arguments["name_or_path"])
         case "convert_model" if arguments.get("consent") is True:
