@@ -124,6 +124,7 @@ class Training:
         self._total = opened.plan.total_steps
         self._checkpoints = Checkpoints(attempt.folder)
         self._saved: int | None = None
+        self._told = False  # that evaluations lack the metric that decides
         self._waiting = WaitingSteps(opened.session.engine, attempt.log)
 
     def train(self) -> str | None:
@@ -202,6 +203,9 @@ class Training:
         stages.start("evaluating", len(features), "rows")
         scored = self._session.score(rows, features, self._opened.evaluation_batch_size, stages.report)
         is_best = split == "validation" and self._best.apply(dict(scored.metrics), step)
+        if split == "validation" and self._best.lacks(scored.metrics) and not self._told:
+            self._told = True
+            stages.warn("best_metric", _without_metric(self._best.metric, list(scored.metrics)))
         self._log.write(
             EvaluationFinished(
                 time=time.time(),
@@ -248,3 +252,10 @@ class Training:
             opened = self._opened
             speed = self._waiting.tokens / self._waiting.seconds
             throughput.remember(self._spec, opened.model_folder, opened.device, opened.precision, speed)
+
+
+def _without_metric(metric: str, there: list[str]) -> str:
+    return (
+        f"evaluation.best_metric: evaluations give no {metric!r}, so none of them counts as better; "
+        f"there are {', '.join(there) or 'none'}"
+    )

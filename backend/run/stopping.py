@@ -1,6 +1,6 @@
 """Owns which evaluation was best and whether training should end early; a fold over evaluations, so a resume agrees."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from backend.contract.events import AnyEvent, EvaluationFinished, RunResumed
@@ -48,6 +48,11 @@ class Best:
     def should_stop(self) -> bool:
         """Whether as many evaluations as `early_stopping` says went by without a better one."""
         return self._patience is not None and self._worse >= self._patience
+
+    def lacks(self, metrics: Mapping[str, object]) -> bool:
+        """Whether what decides is not among these metrics at all, as with a misspelt variant of one."""
+        decides = self.keeps_checkpoint or self._patience is not None
+        return decides and self.metric not in metrics
 
     def _improves(self, value: float, before: float | None, threshold: float) -> bool:
         if before is None:
