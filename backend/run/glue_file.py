@@ -9,7 +9,7 @@ from backend.data.rows import Rows
 from backend.tasks.task import Predictions
 
 INDEX_NAMES = ("index", "id")
-"""The columns of GLUE's test files that number their rows; without one the rows are numbered from 0."""
+"""The columns of GLUE's test files that number their rows; without one a file's rows are numbered from 0."""
 
 
 def paths(rows: Rows, path: Path) -> list[Path]:
@@ -25,14 +25,21 @@ def write(rows: Rows, predictions: Predictions, path: Path) -> list[Path]:
     answers = predictions.table["prediction"].to_pylist()
     for number, one in enumerate(written):
         own = np.flatnonzero(rows.file_index == number)
-        lines = [f"{index}\t{_text(answers[row])}\n" for index, row in zip(_indices(rows, own), own, strict=True)]
+        indices = _indices(rows, own, rows.files[number])
+        lines = [f"{index}\t{_text(answers[row])}\n" for index, row in zip(indices, own, strict=True)]
         one.write_text("index\tprediction\n" + "".join(lines), encoding="utf-8", newline="\n")
     return written
 
 
-def _indices(rows: Rows, own: np.ndarray) -> list[Any]:
+def _indices(rows: Rows, own: np.ndarray, file: str) -> list[Any]:
+    """The rows' numbers in their file; one that could not be used leaves its number out."""
     column = next((name for name in INDEX_NAMES if name in rows.table.column_names), None)
-    return rows.table[column].take(own).to_pylist() if column else list(range(len(own)))
+    if column:
+        return rows.table[column].take(own).to_pylist()
+    places = [one.place.rpartition(":") for one in rows.skipped]
+    unused = np.array([int(line) for name, _, line in places if name == file], dtype=np.int64)
+    lines = rows.lines[own]
+    return np.searchsorted(np.sort(np.concatenate([lines, unused])), lines).tolist()
 
 
 def _text(answer: Any) -> str:

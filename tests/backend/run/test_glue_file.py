@@ -42,3 +42,9 @@ def test_each_of_several_files_gets_its_own(tmp_path: Path):
     written = glue_file.write(rows, predictions_of("a", "b", "c", "d"), tmp_path / "MNLI.tsv")
     assert [path.name for path in written] == ["MNLI_test_matched.tsv", "MNLI_test_mismatched.tsv"]
     assert written[1].read_text() == "index\tprediction\n5\tc\n6\td\n"
+
+
+def test_a_row_that_could_not_be_used_leaves_its_number_out(tmp_path: Path):
+    rows = rows_of(text=["a", "", "c"]).without([(1, "no text")], "usable")
+    glue_file.write(rows, predictions_of("1", "0"), tmp_path / "CoLA.tsv")
+    assert (tmp_path / "CoLA.tsv").read_text() == "index\tprediction\n0\t1\n2\t0\n"
