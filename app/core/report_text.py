@@ -23,6 +23,11 @@ def figure(value: float | None) -> str:
     return f"{value:,.1f}".removesuffix(".0").replace(",", "\u202f")
 
 
+def columns(split: SplitReport) -> list[tuple[str, ColumnReport]]:
+    """The columns with what is known of them, those that play a part in the task first."""
+    return sorted(split.columns.items(), key=lambda each: not each[1].part)
+
+
 def measures(name: str, column: ColumnReport) -> list[tuple[str, list[str]]]:
     """(what is measured, figures under HEADINGS) of one column."""
     spreads = [("words", column.words), ("tokens", column.tokens)]
@@ -74,9 +79,9 @@ def _split(name: str, split: SplitReport, inputs: list[str]) -> list[str]:
     if split.unusable:
         facts += [f"- cannot be used: {sentence}" for sentence in unusable(split)]
     parts = [f"## {split_title(name)}", "\n".join(facts)]
-    if rows := [row for column, one in split.columns.items() for row in measures(column, one)]:
+    if rows := [row for column, one in columns(split) for row in measures(column, one)]:
         parts.append(_table(["Length", *HEADINGS], [[what, *cells] for what, cells in rows]))
-    for column, one in split.columns.items():
+    for column, one in columns(split):
         if one.labels:
             shares = [[label.label, wording.grouped(label.count), f"{label.ratio:.1%}"] for label in one.labels]
             parts.append(_table([column, "Rows", "Share"], shares))

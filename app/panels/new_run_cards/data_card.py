@@ -98,6 +98,8 @@ class DataCard(Card):
         source = str(draft.get("data.source", "files"))
         self.source.setCurrentIndex(self.source.findData(source))
         self._source_words.setText(self._sources[source].description if source in self._sources else "")
+        # Everybody knows files; the line is worth more to the preview below.
+        self._source_words.setVisible(source != "files")
         self.splits.show_draft(draft, split_kind(self._sources.get(source)))
         self._show_form(source)
 

@@ -74,7 +74,7 @@ def _counts(split: SplitReport, inputs: list[str]) -> QGridLayout:
 
 
 def _add_lengths(card: Card, split: SplitReport) -> None:
-    rows = [row for name, column in split.columns.items() for row in report_text.measures(name, column)]
+    rows = [row for name, column in report_text.columns(split) for row in report_text.measures(name, column)]
     if not rows:
         return
     card.add(rule())
@@ -96,7 +96,7 @@ def _add_lengths(card: Card, split: SplitReport) -> None:
 
 
 def _add_labels(card: Card, split: SplitReport) -> None:
-    for name, column in split.columns.items():
+    for name, column in report_text.columns(split):
         if not column.labels:
             continue
         card.add(rule())

@@ -35,7 +35,7 @@ _OPTIONS = Options(delimiter="\t", quoting="none")
 class Settings(Section):
     """Which task of GLUE, and where its files are."""
 
-    folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": True})]
+    folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": "folder"})]
     """The task's folder with train.tsv, dev.tsv and test.tsv, or the folder that holds all GLUE tasks."""
     task: Annotated[
         Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"], Field(title="GLUE task")

@@ -30,7 +30,7 @@ _FILES = {
 class Settings(Section):
     """Where XNLI is, and in which languages it is read."""
 
-    folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": True})]
+    folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": "folder"})]
     """The folder into which XNLI-1.0.zip and XNLI-MT-1.0.zip were unpacked."""
     language: Annotated[Language, Field(title="Language")]
     """The language of the rows that are measured and predicted."""

@@ -70,3 +70,11 @@ def test_markdown_tells_of_the_overlap_and_of_what_cannot_be_used():
 
 def test_empty_cells_are_counted_by_column():
     assert report_text.empty_cells(REPORT.splits["train"]) == ["text: 2 empty cells"]
+
+
+def test_columns_of_the_task_come_first():
+    label = REPORT.splits["train"].columns["label"]
+    split = SplitReport(
+        files=[], rows=1, duplicates=0, columns={"source": msgspec.structs.replace(label, part=""), "y": label}
+    )
+    assert [name for name, _ in report_text.columns(split)] == ["y", "source"]
