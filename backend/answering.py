@@ -1,7 +1,7 @@
 """Owns answers to typed rows: a model is opened once and asked again and again, in memory alone."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,9 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import Answer
 from backend.contract.spec import validated
-from backend.data.batches import Batch
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
-from backend.run.preparation import quiet
+from backend.run.material import quiet
 from backend.run.session import Session
 from backend.tasks.task import used_columns
 
@@ -149,28 +148,16 @@ def _continued(session: Session, rows: Rows, settings: Mapping[str, Any], say: S
     answers = []
     for row in rows.table.to_pylist():
         pieces = []
-        for piece in _pieces(session, next(iter(row.values())), settings):
+        for piece in _pieces(session, row, settings):
             pieces.append(piece)
             say(piece)
         answers.append({**row, "prediction": "".join(pieces)})
     return answers
 
 
-def _pieces(session: Session, prompt: str, settings: Mapping[str, Any]) -> Any:
+def _pieces(session: Session, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
     chosen = replace(session.task.generation(session.tokenizer), seed=int(settings.get("seed") or 0))
-    ids = predict.ids_of_prompt(session.tokenizer, prompt)
+    ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
     if not ids:
         raise InputError("input: the text holds no token; write at least a word")
-    if chosen.num_beams == 1:
-        return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
-    # Beams are known only at their end, so nothing can be told on the way.
-    written = session.engine.generate(_alone(ids), chosen)[0].tolist()
-    return predict.as_text(iter(written), session.tokenizer, ids)
-
-
-def _alone(ids: list[int]) -> Batch:
-    return {
-        "input_ids": np.array([ids], dtype=np.int64),
-        "attention_mask": np.ones((1, len(ids)), dtype=np.int64),
-        "row_valid": np.ones(1, dtype=bool),
-    }
+    return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)

@@ -91,7 +91,7 @@ def _task(name: str, task: Any) -> TaskEntry:
 
 
 def _source(name: str, source: Any) -> SourceEntry:
-    own = list(getattr(source, "own_splits", ()))
+    own: list[str] = list(getattr(source, "own_splits", ()))
     return SourceEntry(name, source.title, source.description, _schema(source.Settings), own, list(source.path_fields))
 
 

@@ -1,7 +1,7 @@
 """Owns what a trained model does with new rows: evaluate, predict, generate; the same tail as a training run's."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,21 @@ from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
-from backend.run.model_folder import read_note
-from backend.run.preparation import (
+from backend.run.material import (
     choose_columns,
-    locate_model,
     make_source,
     make_task,
     model_labels,
     quiet,
     reading,
-    resolve,
     usable,
     with_max_length,
 )
+from backend.run.model_folder import read_note
+from backend.run.preparation import locate_model
+from backend.run.resolving import resolve
 from backend.run.session import Scored, Session
+from backend.tasks.task import used_columns
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
 BATCH_SIZE = 64
@@ -152,7 +153,7 @@ def generate(
         )
     session = open_model(spec).session
     chosen = replace(task.generation(session.tokenizer), seed=spec.training.seed if seed is None else seed)
-    prompt_ids = ids_of_prompt(session.tokenizer, prompt)
+    prompt_ids = ids_of_prompt(task, {used_columns(task)[0].name: prompt}, session.tokenizer)
     if not prompt_ids:
         raise InputError("--prompt: the prompt holds no token; write at least a word")
     ids = session.engine.continue_prompt(prompt_ids, chosen)
@@ -170,9 +171,15 @@ def _answer(spec: RunSpec, prompt: str, seed: int | None) -> Iterator[str]:
     yield session.score(rows, session.typed_features(rows), 1).predictions.table["prediction"][0].as_py()
 
 
-def ids_of_prompt(tokenizer: Any, prompt: str) -> list[int]:
-    """The tokens of a text that is to be continued; one that ended with end-of-text would be finished already."""
-    ids, end = tokenizer(prompt)["input_ids"], tokenizer.eos_token_id
+def ids_of_prompt(task: Any, cells: Mapping[str, Any], tokenizer: Any) -> list[int]:
+    """The tokens that are to be continued: of a question as its task writes it out, else of the first cell's text.
+
+    A text that ended with end-of-text would be finished already.
+    """
+    asked = task.prompt_ids(cells, tokenizer) if hasattr(task, "prompt_ids") else None
+    if asked is not None:
+        return asked
+    ids, end = tokenizer(next(iter(cells.values())))["input_ids"], tokenizer.eos_token_id
     return ids[:-1] if end is not None and ids[-1:] == [end] else ids
 
 

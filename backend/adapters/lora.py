@@ -8,8 +8,8 @@ from pydantic import Field
 
 from backend.contract.errors import InputError
 from backend.contract.spec import Section
+from backend.contract.spec.training import ADVANCED
 
-ADVANCED = {"advanced": True}
 _EXAMPLES = 8
 
 

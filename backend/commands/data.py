@@ -61,11 +61,11 @@ def _report(arguments: Namespace) -> int:
 
 
 def _prepare(arguments: Namespace) -> int:
-    from backend.run import preparation, prepared  # load the data room
+    from backend.run import prepared, resolving  # load the data room
 
     screen = Screen()
     try:
-        spec = preparation.read_spec(arguments.spec, arguments.changes)
+        spec = resolving.read_spec(arguments.spec, arguments.changes)
         found = prepared.prepare(spec, screen.report, arguments.export, arguments.format)
     finally:
         screen.close()
@@ -87,11 +87,11 @@ def _prepare(arguments: Namespace) -> int:
 
 def _subject(arguments: Namespace) -> "Subject":
     from backend.contract.spec import file as spec_file
-    from backend.run import data_report, preparation
+    from backend.run import data_report, resolving
 
     if arguments.target.endswith((".yaml", ".yml")):
         _refuse_beside_spec(arguments)
-        return data_report.subject_of(preparation.read_spec(Path(arguments.target), arguments.changes))
+        return data_report.subject_of(resolving.read_spec(Path(arguments.target), arguments.changes))
     data = {"source": arguments.source or "files", **data_report.named(arguments.source or "files", arguments.target)}
     data |= {name: value for name in ("validation", "test") if (value := getattr(arguments, name)) is not None}
     values: dict[str, Any] = {"data": data, "task": {"type": arguments.task} if arguments.task else {}}

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def prepared(path: Path, arguments: Namespace) -> "RunSpec":
     """The spec, changed as asked and checked in full; nothing has been written. Raises InputError."""
     from backend.commands.screen import Screen  # these load pydantic, pyarrow and the data room
-    from backend.run import preparation
+    from backend.run import preparation, resolving
 
     consents = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
-    spec = preparation.read_spec(path, [*arguments.changes, *consents])
+    spec = resolving.read_spec(path, [*arguments.changes, *consents])
     require_consent(spec.model.trust_remote_code, arguments.trust_remote_code)
     if arguments.run_folder is not None:
         _refuse_existing(arguments.run_folder)

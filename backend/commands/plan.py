@@ -22,9 +22,9 @@ def _plan(arguments: Namespace) -> int:
     import msgspec
 
     from backend.hardware import devices  # these load the data room
-    from backend.run import cost, preparation
+    from backend.run import cost, resolving
 
-    spec = preparation.read_spec(arguments.spec, arguments.changes)
+    spec = resolving.read_spec(arguments.spec, arguments.changes)
     screen = Screen()
     screen.line("reading model and data")
     try:

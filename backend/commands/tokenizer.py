@@ -55,7 +55,7 @@ def _train(arguments: Namespace) -> int:
 def _rows(paths: list[str]) -> "Rows":
     from backend.contract.spec import DataSection
     from backend.data.sources.files import Files, Settings
-    from backend.run.preparation import reading
+    from backend.run.material import reading
 
     rows = Files(Settings()).read("train", DataSection(train=[str(Path(path).absolute()) for path in paths]), reading())
     assert rows is not None

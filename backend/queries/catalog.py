@@ -14,9 +14,9 @@ def _catalog(arguments: Arguments, tell: Tell) -> Any:
 
 
 def _demo_spec(arguments: Arguments, tell: Tell) -> Any:
-    from backend.run import preparation  # loads the data room
+    from backend.run import resolving  # loads the data room
 
-    spec = preparation.read_spec(resource("demo", "sentiment.yaml"))
+    spec = resolving.read_spec(resource("demo", "sentiment.yaml"))
     return {"spec": spec.model_dump(mode="json")}
 
 

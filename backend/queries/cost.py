@@ -8,9 +8,9 @@ from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
 def _plan(arguments: Arguments, tell: Tell) -> RunPlan:
     from backend.hardware import devices  # these load the data room
-    from backend.run import cost, preparation
+    from backend.run import cost, resolving
 
-    spec = preparation.resolve(needed(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
+    spec = resolving.resolve(needed(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
     return cost.plan(spec, devices.list_devices(spec.hardware.engine), reporting(tell))
 
 

@@ -10,7 +10,8 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.hardware import devices, planner
 from backend.run import options, throughput
-from backend.run.preparation import Material, check_model, locate_model, make_task, quiet, read_material
+from backend.run.material import Material, make_task, quiet, read_material
+from backend.run.preparation import check_model, locate_model
 from backend.run.schedule import steps_per_epoch, total_steps
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import encoded

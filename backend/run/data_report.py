@@ -16,7 +16,8 @@ from backend.data.report import CountTokens, SplitMeasure
 from backend.data.rows import Rows
 from backend.data.sources.source import Report, Source
 from backend.data.split import split_off
-from backend.run.preparation import SPLITS, absolute, choose_columns, make_source, make_task, quiet, reading
+from backend.run.material import choose_columns, make_source, make_task, quiet, reading
+from backend.run.resolving import SPLITS, absolute
 from backend.tasks.task import Columns, Task, used_columns
 from backend.tokenizers.loading import open_tokenizer
 

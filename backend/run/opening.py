@@ -25,7 +25,9 @@ from backend.models.location import ModelLocation
 from backend.run import options
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
-from backend.run.preparation import Material, locate_model, make_task, read_material, read_spec
+from backend.run.material import Material, make_task, read_material
+from backend.run.preparation import locate_model
+from backend.run.resolving import read_spec
 from backend.run.schedule import total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages

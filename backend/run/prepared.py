@@ -16,8 +16,9 @@ from backend.data.export import write_arrays, write_parquet
 from backend.data.features import Features
 from backend.data.sources.source import Report
 from backend.models.inspection import read_config
+from backend.run.material import read_material
 from backend.run.opening import open_session
-from backend.run.preparation import check_model, locate_model, read_material
+from backend.run.preparation import check_model, locate_model
 from backend.run.session import Session
 
 Format = Literal["npy", "parquet"]

@@ -17,8 +17,8 @@ from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
+from backend.run.material import quiet
 from backend.run.metrics import measured
-from backend.run.preparation import quiet
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, Task, encoded, trains_apart
 from backend.tokenizers.loading import fingerprint
 

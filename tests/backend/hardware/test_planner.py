@@ -10,7 +10,7 @@ from backend.contract.spec import ModelSection, TrainingSection
 from backend.engines.engine import Loading
 from backend.hardware import planner
 from backend.run import options
-from backend.run.preparation import resolve
+from backend.run.resolving import resolve
 
 MODEL = resource("demo", "bert-tiny")
 

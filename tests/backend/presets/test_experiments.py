@@ -14,7 +14,7 @@ from backend.contract.spec import file as spec_file
 from backend.engines.processor import processor
 from backend.run import cost
 from backend.run.event_log import read_events
-from backend.run.preparation import read_spec
+from backend.run.resolving import read_spec
 from backend.train import run
 from tests.backend.presets.small_models import small_model
 

@@ -12,7 +12,8 @@ from backend.contract.run_folder import RunFolder
 from backend.contract.spec import TrainingSection
 from backend.contract.spec import file as spec_file
 from backend.run.event_log import read_events
-from backend.run.preparation import check, resolve
+from backend.run.preparation import check
+from backend.run.resolving import resolve
 from backend.run.schedule import learning_rate
 
 FOLDER = Path(__file__).parents[2] / "data" / "glue"

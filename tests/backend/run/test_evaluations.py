@@ -11,8 +11,8 @@ from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import file as spec_file
 from backend.run.event_log import read_events
-from backend.run.preparation import read_spec
 from backend.run.requests import Requests
+from backend.run.resolving import read_spec
 
 
 def run_folder(path: Path, **sections: dict[str, Any]) -> RunFolder:

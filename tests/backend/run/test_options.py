@@ -8,7 +8,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.run.options import check_model_options
-from backend.run.preparation import resolve
+from backend.run.resolving import resolve
 
 MODEL = resource("demo", "bert-tiny")
 

@@ -12,7 +12,8 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows
-from backend.run.preparation import choose_columns, model_labels, read_material, read_spec, resolve
+from backend.run.material import choose_columns, model_labels, read_material
+from backend.run.resolving import read_spec, resolve
 
 PRESETS = sorted(resource("presets").glob("*.yaml"))
 

@@ -9,8 +9,9 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec
-from backend.run.preparation import quiet, resolve
+from backend.run.material import quiet
 from backend.run.prepared import prepare
+from backend.run.resolving import resolve
 
 NER = Path(__file__).parents[2] / "data" / "ner"
 

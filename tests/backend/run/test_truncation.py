@@ -13,7 +13,7 @@ from backend.contract.spec import file as spec_file
 from backend.engines.processor import processor
 from backend.run import cost
 from backend.run.event_log import read_events
-from backend.run.preparation import resolve
+from backend.run.resolving import resolve
 from backend.run.truncation import truncation_notes
 from backend.train import run
 

@@ -8,11 +8,11 @@ import torch
 from safetensors.torch import load_file
 
 from backend.contract.resources import resource
-from backend.run import preparation
+from backend.run import resolving
 
 
 def demo_spec(**training: Any) -> dict[str, Any]:
-    values = preparation.read_spec(resource("demo", "sentiment.yaml")).model_dump(mode="json")
+    values = resolving.read_spec(resource("demo", "sentiment.yaml")).model_dump(mode="json")
     values["training"] |= training
     return values
 

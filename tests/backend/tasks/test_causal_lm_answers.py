@@ -14,7 +14,7 @@ from backend.contract.heads import IGNORE
 from backend.contract.resources import resource
 from backend.contract.spec import validated
 from backend.data.rows import Rows
-from backend.run.preparation import choose_columns
+from backend.run.material import choose_columns
 from backend.tasks.causal_lm import CausalLm, Settings
 
 CHATML = (

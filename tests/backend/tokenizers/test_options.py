@@ -44,7 +44,7 @@ def test_another_side_is_refused():
 
 
 def test_what_is_neither_true_nor_false_is_refused():
-    with pytest.raises(InputError, match="tokenizer_options.*bool"):
+    with pytest.raises(InputError, match=r"tokenizer_options.*bool"):
         open_tokenizer(BERT_TINY, options={"do_lower_case": "nope"})
 
 

@@ -91,7 +91,7 @@ def _again(folder: Path) -> Material:
 def _burnish(task: str, folder: Path, threads: int) -> dict:
     from backend.contract.run_folder import RunFolder
     from backend.contract.spec import file as spec_file
-    from backend.run.preparation import resolve
+    from backend.run.resolving import resolve
     from backend.train import run
 
     material, number = _again(folder), len(list(folder.glob("run-*")))
@@ -119,7 +119,7 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
     from dataclasses import replace
 
     from backend import predict
-    from backend.run.preparation import choose_columns, make_source, reading, usable
+    from backend.run.material import choose_columns, make_source, reading, usable
 
     material = _again(folder)
     spec = predict.spec_of(str(folder / "run-0"), None, [f"hardware.threads={threads}"])

@@ -1,0 +1,167 @@
+"""Owns the rows of a run: read, split, their columns chosen, what cannot be used left out, and what the task learnt of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.places import cache_folder, is_offline
+from backend.contract.spec import RunSpec, validated
+from backend.data.rows import Rows
+from backend.data.sources.source import Reading, Report, Source
+from backend.data.split import split_off
+from backend.models import inspection
+from backend.models.positions import longest_sequence
+from backend.run.resolving import SPLITS
+from backend.tasks.task import Columns, Facts, Task, key_of, used_columns
+
+
+def quiet(done: int, total: int, unit: str) -> None:
+    """A report that nobody listens to."""
+
+
+def make_task(spec: RunSpec) -> Task:
+    """The spec's task with its settings."""
+    kind = registry.find("task", spec.task["type"], "task.type")
+    return kind(validated(kind.Settings, spec.task, "task"))
+
+
+def make_source(spec: RunSpec) -> Source:
+    """The spec's source with its settings."""
+    kind = registry.find("source", spec.data.source, "data.source")
+    own = {key: value for key, value in (spec.data.model_extra or {}).items() if key in kind.Settings.model_fields}
+    return kind(validated(kind.Settings, own, "data"))
+
+
+def reading(report: Report = quiet) -> Reading:
+    """How sources read here: the user's cache, and the network unless it is forbidden."""
+    return Reading(cache_folder() / "tables", report, offline=is_offline())
+
+
+@dataclass(frozen=True)
+class Material:
+    """The rows of a run, checked and split, and what the task learnt from them."""
+
+    rows: dict[str, Rows]
+    """`train`, and `validation` and `test` where there are any."""
+    columns: Columns
+    facts: Facts
+    notes: tuple[str, ...] = ()
+    """What a person should know of how the task took the data, in sentences."""
+
+
+def read_material(spec: RunSpec, model_folder: Path | None, report: Report = quiet) -> Material:
+    """Read every split, leave out what cannot be used, fit the task. Raises InputError.
+
+    Test rows need no label: those without are predicted and not scored.
+    """
+    task, source = make_task(spec), make_source(spec)
+    rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
+    if "train" not in rows:
+        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+    columns = choose_columns(task, spec.data.columns, rows["train"])
+    for split in rows:
+        _check_columns(task, rows[split], columns, split)
+        rows[split] = usable(task, rows[split], columns, split, labelled=split != "test")
+    if isinstance(spec.data.validation, float | int):
+        rows |= _split_off(spec, task, rows["train"], columns)
+    facts = task.fit(rows["train"], columns, model_labels(model_folder))
+    for split in sorted(rows.keys() - {"train"}, reverse=True):
+        task.check(rows[split], columns, facts, split)
+    notes = tuple(facts.pop("notes", ()))
+    return Material(rows, columns, with_max_length(task, facts, model_folder), notes)
+
+
+def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict[str, Rows]:
+    fraction = spec.data.validation
+    assert isinstance(fraction, float | int)
+    if not 0 < fraction < 1:
+        raise InputError(f"data.validation: {fraction} is no fraction between 0 and 1, such as 0.1", "data.validation")
+    label = task.label_column(columns)
+    labels = train.table[label] if label and task.split_by == "label" else None
+    kept, taken = split_off(train, float(fraction), spec.training.seed, task.split_by, labels)
+    for name, part in (("train", kept), ("validation", taken)):
+        if len(part) == 0:
+            raise InputError(
+                f"data.validation: {fraction} of {len(train)} rows leaves no {name} row; give more data or another fraction",
+                "data.validation",
+            )
+    return {"train": kept, "validation": taken}
+
+
+def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool = False) -> dict[str, str]:
+    """Role → column: as given, else guessed from the usual names. Raises InputError naming the columns that there are."""
+    there = rows.table.column_names
+    roles = {column.name: column for column in used_columns(task)}
+    for role in given:
+        if role not in roles:
+            raise InputError(
+                f"data.columns.{role}: this task has no such column; it has {', '.join(roles)}", f"data.columns.{role}"
+            )
+    chosen = {}
+    for role, column in roles.items():
+        needed = column.required and (column.needed_to_predict or not to_predict)
+        name = given.get(role) if role in given else guess_column(column.usual_names, there, set(chosen.values()))
+        if name in there:
+            chosen[role] = name
+        elif given.get(role) is not None and (column.needed_to_predict or not to_predict):
+            raise InputError(
+                f"data.columns.{role}: there is no column {name!r}; there are {', '.join(there)}",
+                f"data.columns.{role}",
+            )
+        elif needed:
+            raise InputError(
+                f"data.columns.{role}: say which column holds the {column.title.lower()}; there are {', '.join(there)}",
+                f"data.columns.{role}",
+            )
+    return chosen
+
+
+def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None:
+    """Raises InputError where a split lacks a column that the training data has; test rows may be without labels."""
+    there = rows.table.column_names
+    for column in used_columns(task):
+        name = columns.get(column.name)
+        if name is not None and name not in there and (column.needed_to_predict or split != "test"):
+            raise InputError(
+                f"data.{split}: {rows.files[0]} has no column {name!r} ({column.title.lower()}), which the training data has; "
+                f"there are {', '.join(there)}",
+                f"data.{split}",
+            )
+
+
+def guess_column(usual_names: list[str], there: list[str], taken: set[str]) -> str | None:
+    """The first usual name that the data has, whatever its case."""
+    by_name = {name.lower().strip(): name for name in reversed(there) if name not in taken}
+    return next((by_name[name] for name in usual_names if name in by_name), None)
+
+
+def usable(task: Task, rows: Rows, columns: Columns, split: str, labelled: bool = True) -> Rows:
+    """The rows that can be used; the others are listed in `skipped`. Raises InputError where none is left."""
+    unusable = task.unusable(rows, columns, labelled and _is_labelled(task, rows, columns))
+    kept = rows.without(unusable, f"{rows.fingerprint}-usable")
+    if len(kept) == 0:
+        why = (
+            f"all {len(unusable)} were left out, the first one ({rows.place(unusable[0][0])}) for {unusable[0][1]}"
+            if unusable
+            else "there are none"
+        )
+        raise InputError(f"{key_of(split)}: no row can be used: {why}", key_of(split))
+    return kept
+
+
+def _is_labelled(task: Task, rows: Rows, columns: Columns) -> bool:
+    label = task.label_column(columns)
+    return label is None or label in rows.table.column_names
+
+
+def model_labels(folder: Path | None) -> tuple[str, ...]:
+    """The labels that a checkpoint names, in id order; none where they are the nameless LABEL_0, LABEL_1 …"""
+    return tuple(inspection.labels(inspection.read_config(folder))) if folder else ()
+
+
+def with_max_length(task: Task, facts: Facts, folder: Path | None) -> Facts:
+    """Facts with `max_length`: what the task's settings say, else the model's limit, at most 100,000."""
+    own = getattr(task.settings, "max_length", None)
+    config = inspection.read_config(folder) if folder else {}
+    return {**facts, "max_length": own or longest_sequence(config) or 100_000}
