@@ -19,6 +19,8 @@ from backend.models.positions import longest_sequence
 
 _LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
 _DROPOUT = re.compile(r"dropout|pdrop")
+_BEGINS_WITH_PADDING = {"t5", "longt5", "switch_transformers"}
+"""Architectures whose decoder starts with the padding token, which their configurations need not say."""
 
 
 @dataclass
@@ -53,6 +55,9 @@ def _configuration(loading: Loading) -> tuple[PreTrainedConfig, PreTrainedConfig
     stored, config = (
         AutoConfig.from_pretrained(loading.folder, local_files_only=True, trust_remote_code=False) for _ in range(2)
     )
+    if config.model_type in _BEGINS_WITH_PADDING and getattr(config, "decoder_start_token_id", None) is None:
+        padding = loading.pad_token_id
+        config.decoder_start_token_id = config.pad_token_id if padding is None else padding  # type: ignore[attr-defined]
     for key, value in loading.model.config.items():
         if not hasattr(config, key):
             raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")

@@ -212,6 +212,18 @@ def test_encoder_decoders_and_others_begin_from_scratch_as_drawn(name, tiny):
     assert {key for key, each in drawn.items() if each.requires_grad} == set(loaded.new_weights)
 
 
+def test_a_t5_whose_configuration_names_no_start_begins_with_padding(tiny, tmp_path):
+    config = json.loads((tiny("t5") / "config.json").read_text())
+    del config["decoder_start_token_id"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    engine = TorchEngine()
+    scratch = {"initialise": "from_config"}
+    engine.load(loading(tmp_path, facts(Head.SEQ2SEQ_LM), TRAINING, pad_token_id=3, model=scratch))
+    assert engine.evaluate(head_batch(Head.SEQ2SEQ_LM, 2))
+    engine.export(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["decoder_start_token_id"] == 3
+
+
 def test_what_has_no_rule_of_beginning_is_refused_by_name(tmp_path):
     config = MambaConfig(vocab_size=VOCABULARY, hidden_size=8, num_hidden_layers=1, state_size=4)
     config.save_pretrained(tmp_path)
