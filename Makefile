@@ -17,14 +17,14 @@ demo: $(STAMP) ## the embedded demo: in the window, or in the terminal where the
 	@.venv/bin/burnish demo
 
 test: $(STAMP) ## every test that is not slow; ARGS="-k name" or ARGS="-m slow" for others
-	@$(PYTHON) -m pytest $(ARGS)
+	@$(PYTHON) -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 check: $(STAMP) ## format, lint, import contracts, types and the quick tests
 	@$(RUFF) format --check .
 	@$(RUFF) check .
 	@.venv/bin/lint-imports
 	@.venv/bin/basedpyright
-	@$(PYTHON) -m pytest -q $(wildcard $(QUICK))
+	@$(PYTHON) -m pytest -q -n auto --maxprocesses 4 $(wildcard $(QUICK))
 
 format: $(STAMP) ## lay out the code as `make check` wants it
 	@$(RUFF) check --fix-only --quiet .
