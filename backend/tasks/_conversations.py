@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -38,12 +38,13 @@ def instructions(rows: Rows, columns: Columns, chunk: range) -> list[list[Messag
         if role in columns and columns[role] in rows.table.column_names
     }
     return [
-        _instruction(dict(zip(cells, values, strict=True)))
+        instruction(dict(zip(cells, values, strict=True)))
         for values in zip(*cells.values(), strict=True)
     ]  # fmt: skip
 
 
-def _instruction(cells: dict[str, str]) -> list[Message]:
+def instruction(cells: Mapping[str, str]) -> list[Message]:
+    """One prompt as messages, empty parts left out."""
     asked = "\n\n".join(part for part in (cells["prompt"], cells.get("input", "")) if part.strip())
     said = {"system": cells.get("system", ""), "user": asked, "assistant": cells.get("response", "")}
     return [{"role": role, "content": content} for role, content in said.items() if content.strip()]

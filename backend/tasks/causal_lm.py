@@ -1,6 +1,6 @@
 """Owns causal language modelling: the next token of running text, of examples, or of answers to prompts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from backend.tasks._conversations import (
 from backend.tasks._fitting import fitted
 from backend.tasks._language import language_scores, loss_table, texts
 from backend.tasks._packing import packed
+from backend.tasks._prompts import prompts, question_ids
 from backend.tasks._text_scores import METRICS, Kind, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks._writing import WritingSettings, generation_settings
@@ -205,6 +206,11 @@ class CausalLm:
         """What prompts and answers are written out by, to be saved with the model; None where there are none."""
         return Template(self.settings.template, tokenizer).source if self.settings.rows in ANSWERS else None
 
+    def prompt_ids(self, cells: Mapping[str, Any], tokenizer: Any) -> list[int] | None:
+        """What the model continues to answer a question; None where rows are texts, continued as they stand."""
+        kind, template = self.settings.rows, self.settings.template
+        return question_ids(kind, cells, Template(template, tokenizer), tokenizer) if kind in ANSWERS else None
+
     def _conversations(self, rows: Rows, columns: Columns, chunk: range) -> list[list[Message]]:
         if self.settings.rows == "instructions":
             return instructions(rows, columns, chunk)
@@ -271,7 +277,7 @@ class CausalLm:
             **loss_table(loss, tokens),
         }
         if answers:
-            table["source_text"] = pa.array(_prompts(features, tokenizer), pa.string())
+            table["source_text"] = pa.array(prompts(features, tokenizer), pa.string())
         known = [text for text in table["actual"].to_pylist() if text is not None]
         documents = {SIGNATURES: signatures(known, SCORES)} if writes and known else {}
         return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)}, documents)
@@ -291,13 +297,6 @@ class CausalLm:
         if known.num_rows == 0:
             return scores
         return scores | text_scores(known["prediction"].to_pylist(), known["actual"].to_pylist(), SCORES)
-
-
-def _prompts(features: pa.Table, tokenizer: Any) -> list[str]:
-    """What the model got before it answered, special tokens and all."""
-    lengths = features["prompt_length"].to_pylist()
-    ids = [one[:length] for one, length in zip(features["input_ids"].to_pylist(), lengths, strict=True)]
-    return tokenizer.batch_decode(ids)
 
 
 TASK = CausalLm
