@@ -81,8 +81,11 @@ def draw(run: Path, home: Path, options: argparse.Namespace) -> None:
         window.show_run(str(run))
         for _, _, name in PANELS:
             if not options.page or name in options.page:
-                prepare(name, window.show_page(name), run)
+                panel = window.show_page(name)
+                prepare(name, panel, run)
                 keep(window, options.output / f"{name.replace('_', '-')}-{look}.png", home)
+                if name == "new_run":
+                    keep(reported(panel), options.output / f"data-report-{look}.png", home)
         if not options.page or "try" in options.page:
             prepare_try(window.show_page("predictions"), run)
             keep(window, options.output / f"try-{look}.png", home)
@@ -123,6 +126,14 @@ def prepare_try(panel: object, run: Path) -> None:
         panel.attempt.ask()
         until(lambda number=number: len(panel.attempt.kept) == number)
     until(lambda: False, SETTLE_SECONDS)
+
+
+def reported(panel: object) -> object:
+    """The window with the report on the data of the New run page."""
+    panel.cards.data.report.click()
+    until(lambda: panel.report.report is not None)
+    until(lambda: False, SETTLE_SECONDS)
+    return panel.report
 
 
 def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None:

@@ -60,3 +60,32 @@ def test_long_and_wide_rows_make_a_small_answer(tmp_path: Path):
     assert (found.row_count, len(found.rows)) == (150, 100)
     assert found.rows[0][0].endswith("…")
     assert len(msgspec.json.encode(found)) < LARGEST_ANSWER
+
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def preview_of(source: str, task: str, path: Path) -> DataPreview:
+    section = {"source": source, "train": str(path)}
+    return PREVIEW({"task": {"type": task}, "data": section}, lambda progress: None)
+
+
+def test_words_read_as_a_sentence_and_their_tags_are_counted():
+    found = preview_of("conll", "token_classification", DATA / "ner" / "train.conll")
+    words, tags = (found.rows[0][found.columns.index(name)] for name in ("tokens", "tags"))
+    assert len(words.split()) == len(tags.split())
+    assert "[" not in tags
+    assert max(found.label_counts, key=lambda tag: found.label_counts[tag]) == "O"
+
+
+def test_answers_read_with_their_place():
+    found = preview_of("squad", "question_answering", DATA / "squad" / "train.json")
+    context, answer = (found.rows[0][found.columns.index(name)] for name in ("context", "answers"))
+    text, _, place = answer.partition(" | ")[0].removesuffix(")").rpartition(" (at ")
+    assert context[int(place) :].startswith(text)
+    assert found.label_counts == {}
+
+
+def test_scores_are_no_labels(tmp_path: Path):
+    path = table(tmp_path / "scores.csv", [["text", "label"], ["a", "1.5"], ["b", "3"]])
+    assert preview_of("files", "text_regression", path).label_counts == {}
