@@ -57,6 +57,8 @@ class EvaluationResult:
     seconds: float
     rows_per_second: float
     startup_seconds: float
+    notes: tuple[str, ...] = ()
+    """How the task took the rows, in sentences."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,13 @@ def evaluate(
     """Measure a run's or a folder's model on a labelled file. Raises InputError, RunFailed."""
     started = time.perf_counter()
     spec = spec_of(target, task, changes or [])
-    _, rows, scored, ready = _scored(spec, data, report, labelled=True)
+    notes, rows, scored, ready = _scored(spec, data, report, labelled=True)
     if not scored.metrics:
         raise InputError(
             f"{data}: no row has a label, so nothing can be measured; use burnish predict instead", "data.columns.label"
         )
     return EvaluationResult(
-        scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds, ready - started
+        scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds, ready - started, notes
     )
 
 
@@ -295,17 +297,20 @@ def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> d
     return with_max_length(task, task.facts_of_model(labels), folder)
 
 
-def _scored(spec: RunSpec, data: Path, report: Report, *, labelled: bool) -> tuple[Session, Rows, Scored, float]:
-    """Session, rows, their predictions, and when everything was ready to compute."""
+def _scored(
+    spec: RunSpec, data: Path, report: Report, *, labelled: bool
+) -> tuple[tuple[str, ...], Rows, Scored, float]:
+    """What a person should know of the rows, the rows, their predictions, and when everything was ready to compute."""
     task, source = make_task(spec), make_source(spec)
     rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", labelled)
     session = replace(open_model(spec, report).session, columns=columns)
+    facts = dict(session.facts)  # the session's own are part of the key under which features are kept
     if labelled:
-        task.check(rows, columns, session.facts, "--data")
+        task.check(rows, columns, facts, "--data")
     source_features = session.features(rows, report)
     ready = time.perf_counter()
     batch_size = spec.evaluation.batch_size or BATCH_SIZE
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))
-    return session, rows, scored, ready
+    return tuple(facts.get("notes", ())), rows, scored, ready

@@ -60,6 +60,8 @@ def _evaluate(arguments: Namespace) -> int:
         )
     finally:
         screen.close()
+    for note in result.notes:
+        print(f"note: {note}", file=sys.stderr)
     if arguments.json:
         _print_json({"metrics": result.metrics, "rows": result.rows, "timing": _timing(result)})
         return 0
