@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 
 from backend import registry
 from backend.contract.errors import RunFailed
@@ -294,5 +295,8 @@ def _label_counts(session: Session, rows: Rows) -> dict[str, int]:
     column = session.task.label_column(session.columns)
     if column is None or column not in rows.table.column_names:
         return {}
-    counts = Counter(str(value) for value in rows.table[column].to_pylist())
+    counts: Counter[str] = Counter()
+    for chunk in rows.table[column].chunks:  # all labels at once may be larger than the memory
+        for one in pc.call_function("value_counts", [chunk]).to_pylist():
+            counts[str(one["values"])] += one["counts"]
     return dict(counts.most_common(100))
