@@ -10,9 +10,11 @@ _MOST_FRACTIONS = 20
 
 
 def as_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Labels as words: whole numbers without a decimal point, so that 1 and 1.0 are one label."""
+    """Labels as words: whole numbers without a decimal point, so that 1 and 1.0 are one label; NaN is none."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
     if pa.types.is_floating(column.type) and pc.all(pc.equal(column, pc.round(column))).as_py():
         column = column.cast(pa.int64())
     return pc.fill_null(column.cast(pa.string()), "")

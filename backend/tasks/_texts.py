@@ -41,10 +41,16 @@ def without_text(rows: Rows, columns: Columns) -> np.ndarray:
 
 
 def is_blank(column: pa.ChunkedArray) -> np.ndarray:
-    """(rows,) bool, where a cell is missing, empty or white space."""
+    """(rows,) bool, where a cell is missing, empty or white space; tables mark a missing number by NaN too."""
     # Chunk by chunk: the column may be larger than the memory, and so would be its copy.
-    each = (pc.equal(pc.utf8_trim_whitespace(strings(pa.chunked_array([one]))), "").to_numpy() for one in column.chunks)
+    each = (_blank(pa.chunked_array([one])).to_numpy() for one in column.chunks)
     return np.concatenate([np.zeros(0, dtype=bool), *each])
+
+
+def _blank(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_floating(column.type):
+        return pc.is_null(column, nan_is_null=True)
+    return pc.equal(pc.utf8_trim_whitespace(strings(column)), "")
 
 
 def reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:

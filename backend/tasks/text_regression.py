@@ -73,7 +73,7 @@ class TextRegression:
     def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
         """Rows without text and, where scores are needed, without score."""
         scores = _texts.label_values(rows, columns)
-        missing = _missing(scores) if labelled and scores is not None else np.zeros(len(rows), dtype=bool)
+        missing = _texts.is_blank(scores) if labelled and scores is not None else np.zeros(len(rows), dtype=bool)
         return _texts.reasons({"no score": missing, "no text": _texts.without_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
@@ -97,7 +97,7 @@ class TextRegression:
         values = _texts.label_values(rows, columns)
         if values is None:
             return
-        strange = np.flatnonzero(np.isnan(_as_numbers(values)) & ~_missing(values))
+        strange = np.flatnonzero(np.isnan(_as_numbers(values)) & ~_texts.is_blank(values))
         if len(strange):
             row = int(strange[0])
             raise InputError(
@@ -166,12 +166,6 @@ def _scores(rows: Rows, columns: Columns) -> np.ndarray:
     values = _texts.label_values(rows, columns)
     scores = np.full(len(rows), np.nan) if values is None else _as_numbers(values)
     return np.full(len(rows), np.nan) if (scores == _HIDDEN).all() else scores
-
-
-def _missing(values: pa.ChunkedArray) -> np.ndarray:
-    """(rows,) bool; tables that come from pandas mark a missing number by NaN."""
-    missing = pc.is_null(values, nan_is_null=True) if pa.types.is_floating(values.type) else None
-    return _texts.is_blank(values) if missing is None else missing.to_numpy()
 
 
 def _as_numbers(values: pa.ChunkedArray) -> np.ndarray:
