@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -136,8 +137,9 @@ def _offsets(value: Any) -> list[int | None]:
     try:
         if isinstance(value, str):
             value = json.loads(value) if value.strip() else None
-        numbers = [None if one is None else int(float(one)) for one in _listed(value)]
-    except (TypeError, ValueError):
+        found = [None if one is None else float(one) for one in _listed(value)]
+        numbers = [None if one is None or math.isnan(one) else int(one) for one in found]  # NaN: pandas' missing number
+    except (TypeError, ValueError, OverflowError):
         raise Unreadable(f"the answer offset {value!r}, which is no number") from None
     return [None if number is None or number < 0 else number for number in numbers]
 
