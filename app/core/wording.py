@@ -122,6 +122,15 @@ def sentence(text: str, field: str | None = None) -> str:
     return rest[:1].upper() + rest[1:] if first.isalpha() else rest
 
 
+_SPLITS = {"data.train": "Training data", "data.validation": "Validation data", "data.test": "Test data"}
+
+
+def note(text: str) -> str:
+    """A note of a plan as a sentence; the split that it is about is called by its name."""
+    key, colon, rest = text.partition(": ")
+    return f"{_SPLITS[key]}: {rest}" if colon and key in _SPLITS else sentence(text)
+
+
 def dtype(name: str) -> str:
     """A safetensors type in everybody's words: `F16` is `float16`."""
     return {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64"}.get(name, name)

@@ -62,7 +62,12 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         available_mb=available,
         fits=needed <= available,
         seconds=total / epoch * tokens_per_epoch / speed if speed else None,
-        notes=[*_notes(spec, material, rows, micro, batch_size), *cut, *filter(None, [choice.warning])],
+        notes=[
+            *material.notes,
+            *_notes(spec, material, rows, micro, batch_size),
+            *cut,
+            *filter(None, [choice.warning]),
+        ],
         problems=_problems(needed, available, micro),
     )
 

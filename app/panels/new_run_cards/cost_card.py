@@ -116,4 +116,4 @@ class CostCard(Card):
         self.values["Memory"].setToolTip(parts)
         self.bar.set_fraction(share, "accent" if plan.fits else "danger")
         self.bar.setToolTip(parts)
-        self.show_notes([wording.sentence(note) for note in (plan.precision_reason, *plan.notes) if note])
+        self.show_notes([wording.note(note) for note in (plan.precision_reason, *plan.notes) if note])

@@ -17,3 +17,10 @@ def test_large_counts_are_short(value: float, text: str):
 )
 def test_durations_have_two_units_at_most(seconds: float | None, text: str):
     assert wording.duration(seconds) == text
+
+
+def test_a_note_names_its_split_in_plain_words():
+    assert wording.note("data.train: 40 tags were repaired") == "Training data: 40 tags were repaired"
+    assert (
+        wording.note("the batch is large: every step uses all rows") == "The batch is large: every step uses all rows"
+    )
