@@ -113,7 +113,9 @@ _STANDS_IN_THE_WAY = ("decoder", "Choose the column")
 """The demo is an encoder, with texts and labels."""
 
 
-def _brings_nothing(preset: Preset | None) -> bool:
+def _brings_nothing(preset: Preset | str | None) -> bool:
+    if isinstance(preset, str):
+        return False  # a task's heading among the presets
     spec = preset.spec if preset else {}
     return "data" not in spec and "name_or_path" not in spec.get("model", {})
 
@@ -125,8 +127,11 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
     qtbot.waitUntil(lambda: page.findings.plan is not None and not page.reason(), timeout=ANSWER_MS)
     box = page.cards.task.presets
     # Presets of experiments bring along data sets and models that are not here.
-    own = [place for place in range(box.count()) if _brings_nothing(box.itemData(place))]
-    for place in [*own[1:], *reversed(own)]:
+    offered = [box.itemData(place) for place in range(box.count())]
+    own = [preset for preset in offered if _brings_nothing(preset)]
+    for preset in [*own[1:], *reversed(own)]:
+        # Those of the chosen task come first, so places change.
+        place = next(at for at in range(box.count()) if box.itemData(at) == preset)
         box.setCurrentIndex(place)
         box.activated.emit(place)
         if page.draft.get("task.type") == "text_classification":
