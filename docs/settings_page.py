@@ -51,7 +51,6 @@ def _lines() -> Iterator[str]:
         if section == "hardware":
             yield from _members("engine", known.engines)
 
-
     yield from _adapters(known.adapters)
 
 

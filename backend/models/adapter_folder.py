@@ -43,7 +43,8 @@ def weights_folder(folder: Path) -> Path:
     base = base_of(folder)
     if base is None:
         raise InputError(f"{_FIELD}: {folder / CONFIG} does not name the model that it belongs to", _FIELD)
-    if Path(base.name).is_dir():
+    # Only an absolute name is a folder: a hub id must not be answered by what happens to lie where Burnish was started.
+    if Path(base.name).is_absolute() and Path(base.name).is_dir():
         return Path(base.name)
     from huggingface_hub import try_to_load_from_cache  # slow to import, and seldom needed
     from huggingface_hub.utils import HFValidationError

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from backend import registry
+from backend.contract.catalog import Device
 from backend.contract.errors import RunFailed
 from backend.contract.events import AnyEvent, DataLoaded, ModelLoaded, PlanMade, RunResumed, RunStarted
 from backend.contract.packages import installed_versions
@@ -69,48 +71,18 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     checkpoints.clear_leftovers()
     from_step = checkpoints.latest() or 0
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    if spec.hardware.device != "cpu":
-        claims.claim()  # before the free memory is measured: a model that only waits makes room
-    choice = devices.choose(spec, engine_kind.devices())
+    choice = _choose_device(spec, engine_kind.devices)
     _begin(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
-
     stages.start("finding model")
     model = locate_model(spec, stages.report)
-    stages.start("loading data")
-    material = read_material(spec, model.folder, stages.report)
-    _refuse_other_rows(material, earlier)
-    for note in material.notes:
-        stages.warn("data", note)
+    material = _read(spec, model, earlier, stages)
     session = open_session(spec, material, model, engine_kind.create())
-    stages.start("tokenising")
-    features = {
-        split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
-    }
-    for split, rows in material.rows.items():
-        stages.loaded(split, rows, features[split], _label_counts(session, rows))
-        for note in truncation_notes(features[split].table.to_batches(), f"{split} rows"):
-            stages.warn("truncation", note)
-
+    features = _tokenise(session, material, stages)
     stages.start("loading model")
-    order = Order(
-        features["train"].lengths,
-        spec.training.batch_size,
-        spec.training.seed,
-        features["train"].fingerprint,
-        spec.training.length_buckets,
-        spec.training.drop_last,
-    )
-    work = planner.Work(
-        spec,
-        model.folder,
-        session.task.head,
-        length=int(features["train"].lengths.max()),
-        parameters=planner.count_parameters(spec, model.folder),
-        precision=choice.precision,
-    )
-    micro_batch_size = work.micro_batch_size(planner.available_mb(spec, choice.device))
+    order = _order(spec, features["train"])
+    micro_batch_size = _micro_batch_size(session, model, choice, features["train"])
     plan = _plan(spec, order, micro_batch_size, len(features["train"]), stages)
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
@@ -131,6 +103,57 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         device=choice.name,
         precision=choice.precision,
     )
+
+
+def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.Choice:
+    if spec.hardware.device != "cpu":
+        claims.claim()  # before the free memory is measured: a model that only waits makes room
+    return devices.choose(spec, here())
+
+
+def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: Stages) -> Material:
+    stages.start("loading data")
+    material = read_material(spec, model.folder, stages.report)
+    _refuse_other_rows(material, earlier)
+    for note in material.notes:
+        stages.warn("data", note)
+    return material
+
+
+def _tokenise(session: Session, material: Material, stages: Stages) -> dict[str, Features]:
+    stages.start("tokenising")
+    features = {
+        split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
+    }
+    for split, rows in material.rows.items():
+        stages.loaded(split, rows, features[split], _label_counts(session, rows))
+        for note in truncation_notes(features[split].table.to_batches(), f"{split} rows"):
+            stages.warn("truncation", note)
+    return features
+
+
+def _order(spec: RunSpec, train: Features) -> Order:
+    training = spec.training
+    return Order(
+        train.lengths,
+        training.batch_size,
+        training.seed,
+        train.fingerprint,
+        training.length_buckets,
+        training.drop_last,
+    )
+
+
+def _micro_batch_size(session: Session, model: ModelLocation, choice: devices.Choice, train: Features) -> int:
+    work = planner.Work(
+        session.spec,
+        model.folder,
+        session.task.head,
+        length=int(train.lengths.max()),
+        parameters=planner.count_parameters(session.spec, model.folder),
+        precision=choice.precision,
+    )
+    return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
 
 
 def _begin(

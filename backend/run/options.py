@@ -101,4 +101,3 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
 
 
 _HEADS = ("classifier.weight", "score.weight", "lm_head.weight", "qa_outputs.weight", "pooler.dense.weight")
-

@@ -31,7 +31,8 @@ class WritingSettings(Section):
     ] = 0
     """No group of this many tokens is written twice; 0 allows it."""
     sample: Annotated[bool, Field(title="Sample", json_schema_extra=DECODING)] = False
-    """Draws each token by its probability instead of taking the likeliest."""
+    """Draws each token by its probability instead of taking the likeliest; repeatable for the same rows in batches of the
+    same size."""
     temperature: Annotated[float, Field(title="Temperature", gt=0, le=10, json_schema_extra=DECODING)] = 1.0
     """Below 1 sampling becomes more cautious, above 1 wilder."""
     top_k: Annotated[int | None, Field(title="Top k", ge=1, json_schema_extra=DECODING)] = None
