@@ -92,9 +92,10 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
 
     table = window.show_page("predictions")
     qtbot.waitUntil(lambda: table.export_button.isEnabled(), timeout=ANSWER_MS)
-    qtbot.mouseClick(table.filters.right_group.button(2), Qt.MouseButton.LeftButton)
-    assert 0 < table.table.shown_count() < 60
-    qtbot.mouseClick(table.filters.right_group.button(0), Qt.MouseButton.LeftButton)
+    browser = table.browser
+    qtbot.mouseClick(browser.filters.right_group.button(2), Qt.MouseButton.LeftButton)
+    assert 0 < browser.table.shown_count() < 60
+    qtbot.mouseClick(browser.filters.right_group.button(0), Qt.MouseButton.LeftButton)
     exported = tmp_path / "taken-home.csv"
     save_as(exported)
     click(qtbot, table.export_button)
