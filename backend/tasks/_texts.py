@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
+from backend.contract.errors import InputError
 from backend.data.rows import Rows
 from backend.tasks.task import Columns, in_chunks
 
@@ -62,7 +63,14 @@ def reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:
 
 
 def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The cells as text, a missing one as the empty text."""
+    """The cells as text, a missing one as the empty text. Raises InputError where they are lists or the like."""
+    if pa.types.is_nested(column.type):
+        example = str(next((cell for cell in column.to_pylist() if cell), "[]"))[:60]
+        raise InputError(
+            f"data.columns: text is wanted and the column holds lists or mappings, such as {example}; "
+            "choose another column, or write each cell as text",
+            "data.columns",
+        )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return pc.fill_null(column.cast(pa.string()), "")

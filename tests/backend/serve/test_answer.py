@@ -3,6 +3,7 @@
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,10 +55,14 @@ def test_second_text_changes_the_answer(answerer: answering.Answerer) -> None:
         ({"txt": "film"}, "'txt' is no column of this task; it has text, text_pair, label"),
         ({"text_pair": "film"}, "Text is empty; write it first"),
         ({"text": "   "}, "no text; write something else"),
+        (
+            {"text": ["a", "film"]},
+            "text is wanted and the column holds lists or mappings, such as .'a', 'film'.; choose",
+        ),
     ],
 )
 def test_row_that_cannot_be_answered_is_refused_in_a_sentence(
-    answerer: answering.Answerer, row: dict[str, str], sentence: str
+    answerer: answering.Answerer, row: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         answerer.answer([row])
