@@ -36,7 +36,7 @@ from backend.run.model_folder import read_note
 from backend.run.preparation import locate_model
 from backend.run.resolving import resolve
 from backend.run.session import Scored, Session
-from backend.tasks.task import used_columns
+from backend.tasks.task import to_predict, used_columns
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
 BATCH_SIZE = 64
@@ -244,6 +244,10 @@ def _check_changes(changes: list[str]) -> None:
             raise InputError(
                 f"--set {change}: without training again only {', '.join(OVERRIDABLE)} can be changed", section
             )
+        if change.startswith("data.max_rows"):
+            raise InputError(
+                f"--set {change}: every row of --data is taken; give a file with fewer rows", "data.max_rows"
+            )
 
 
 def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool = False) -> OpenedModel:
@@ -306,6 +310,8 @@ def _scored(
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", labelled)
     session = replace(open_model(spec, report).session, columns=columns)
+    if not labelled:
+        session = replace(session, task=to_predict(task, rows, columns))
     facts = dict(session.facts)  # the session's own are part of the key under which features are kept
     if labelled:
         task.check(rows, columns, facts, "--data")

@@ -34,6 +34,9 @@ class Loading:
     max_length: int = 0
     """The longest sequence that will come; an error says so before training where positions do not reach."""
     pad_token_id: int | None = None
+    bos_token_id: int | None = None
+    eos_token_id: int | None = None
+    """Of the tokenizer, as are the two above; a language model from scratch takes them for its own."""
     adapter: Section | None = None
     """Settings of a module of `backend.adapters`; None trains every weight."""
     threads: int | None = None

@@ -245,6 +245,8 @@ def _load(
             vocabulary=len(session.tokenizer),
             max_length=max(longest_sequence(one) for one in features.values()),
             pad_token_id=session.pad_token_id,
+            bos_token_id=session.tokenizer.bos_token_id,
+            eos_token_id=session.tokenizer.eos_token_id,
             adapter=options.adapter_settings(spec),
             threads=getattr(spec.hardware, "threads", None),
         )

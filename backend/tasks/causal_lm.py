@@ -211,6 +211,15 @@ class CausalLm:
         kind, template = self.settings.rows, self.settings.template
         return question_ids(kind, cells, Template(template, tokenizer), tokenizer) if kind in ANSWERS else None
 
+    def to_predict(self, rows: Rows, columns: Columns) -> "CausalLm":
+        """Prompts of which none has an answer are answered, whatever evaluations do."""
+        if self.settings.rows not in ANSWERS or self.settings.generate:
+            return self
+        chunks = (self._conversations(rows, columns, chunk) for chunk in in_chunks(len(rows)))
+        if any(answered(messages) for conversations in chunks for messages in conversations):
+            return self
+        return CausalLm(self.settings.model_copy(update={"generate": True}))
+
     def _conversations(self, rows: Rows, columns: Columns, chunk: range) -> list[list[Message]]:
         if self.settings.rows == "instructions":
             return instructions(rows, columns, chunk)

@@ -158,6 +158,20 @@ class ChecksTokenizer(Protocol):
         ...
 
 
+class WritesAnswers(Protocol):
+    """What a task has beside `Task` where rows without answers must be written to, though evaluations compare outputs."""
+
+    def to_predict(self, rows: Rows, columns: Columns) -> Task:
+        """The task under which these rows are predicted."""
+        ...
+
+
+def to_predict(task: Task, rows: Rows, columns: Columns) -> Task:
+    """The task under which rows are predicted: itself, unless it says otherwise."""
+    own = getattr(task, "to_predict", None)
+    return task if own is None else own(rows, columns)
+
+
 def trains_apart(task: Task) -> bool:
     """Whether the task trains on other features than it measures with."""
     return getattr(task, "trains_apart", False)

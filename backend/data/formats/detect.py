@@ -57,7 +57,10 @@ def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
         with path.open("rb") as file:
             start = file.read(64)
         _refuse_strangers(path, start)
-        return _found_format(path, start, encoding) if asked == "auto" else asked
+        if asked != "auto":
+            return asked
+        _refuse_other_sources(path, encoding)
+        return _found_format(path, start, encoding)
     except OSError as error:
         raise InputError(_unreadable(path, error)) from None
 
@@ -72,6 +75,18 @@ def _refuse_strangers(path: Path, start: bytes) -> None:
     for signature, problem in _STRANGERS:
         if start.startswith(signature):
             raise InputError(f"{path.name} {problem}")
+
+
+def _refuse_other_sources(path: Path, encoding: str) -> None:
+    """Files that another source reads, and that would pass for a table here."""
+    if path.suffix.lower() in {".conll", ".conllu", ".bio"}:
+        raise InputError(
+            f"{path.name} looks like CoNLL columns, which data.source: conll reads; set it, or data.format: tsv"
+        )
+    if path.suffix.lower() == ".json":
+        head = TextFile(path, encoding).head()
+        if '"paragraphs"' in head and '"qas"' in head:
+            raise InputError(f"{path.name} looks like SQuAD's JSON, which data.source: squad reads; set it")
 
 
 def _found_format(path: Path, start: bytes, encoding: str) -> str:

@@ -81,7 +81,7 @@ class Sentences:
     def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
         settings = self.settings
         for path in paths:
-            format_of(path, encoding=settings.encoding)  # refuses what is empty, packed or no text
+            format_of(path, "text", settings.encoding)  # refuses what is empty, packed or no text
         options = Options(_DELIMITERS[settings.delimiter], settings.encoding, max_rows=max_rows)
         names = tuple(settings.column_names or ())
 

@@ -115,6 +115,10 @@ def continue_prompt(
 
 def _streamed(model: Any, seen: list[int], settings: GenerationSettings, precision: Precision) -> Iterator[int]:
     limit, ends = longest_sequence(model.config.to_dict()), end_tokens(model, settings)
+    if limit is not None and len(seen) >= limit:
+        raise InputError(
+            f"prompt: it has {len(seen)} tokens, and this model reads {limit} with what it writes; shorten it", "prompt"
+        )
     room = settings.max_new_tokens if limit is None else min(settings.max_new_tokens, limit - len(seen))
     rules = logits_rules(settings, len(seen), ends)
     source = torch.Generator(device="cpu").manual_seed(settings.seed)

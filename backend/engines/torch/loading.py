@@ -88,6 +88,9 @@ def _check_positions(config: PreTrainedConfig, loading: Loading) -> None:
 
 def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account: _Account) -> PreTrainedModel:
     config.dtype = torch.float32
+    if loading.head.head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM):
+        # The configuration's are those of the tokenizer that it was made for.
+        config.bos_token_id, config.eos_token_id = loading.bos_token_id, loading.eos_token_id
     rows = getattr(config, "vocab_size", loading.vocabulary)
     if loading.vocabulary > rows:
         account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from backend import predict
+from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
 from backend.contract.resources import resource
 
@@ -98,3 +100,13 @@ def test_plan_states_what_it_will_cost(burnish) -> None:
     assert found["total_steps"] > 0
     assert found["fits"]
     assert found["device"] == "cpu"
+
+
+def test_a_prompt_that_leaves_no_room_is_refused(writer: Path) -> None:
+    with pytest.raises(InputError, match="shorten it"):
+        list(predict.generate(str(writer), "film " * 100))
+
+
+def test_more_rows_than_wanted_are_no_setting_of_an_evaluation(writer: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="every row of --data is taken"):
+        predict.evaluate(str(writer), tmp_path / "x.csv", "causal_lm", ["data.max_rows=3"])

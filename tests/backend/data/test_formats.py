@@ -12,6 +12,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
+from backend.data.formats.detect import format_of
 from backend.data.sources.files import Files, Settings
 
 DATA = Path(__file__).parents[2] / "data"
@@ -241,3 +242,14 @@ def test_an_unknown_encoding_is_no_setting():
 def test_one_more_file_that_is_missing_is_refused(desk):
     with pytest.raises(InputError, match="no such file"):
         Files(Settings()).read_file(desk.folder / "nowhere.csv", DataSection(), desk.reading)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "source"),
+    [("tweets.conll", "Rome\tB-LOC\n", "conll"), ("train.json", '{"data": [{"paragraphs": [{"qas": []}]}]}', "squad")],
+)
+def test_a_file_of_another_source_is_refused_with_its_name(tmp_path, name, content, source):
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=f"data.source: {source}"):
+        format_of(path)

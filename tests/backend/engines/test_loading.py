@@ -234,3 +234,9 @@ def test_what_has_no_rule_of_beginning_is_refused_by_name(tmp_path):
 def test_another_vocabulary_by_configuration_is_refused_for_a_language_model(llama, engine_for):
     with pytest.raises(InputError, match=r"model\.config.*another shape"):
         engine_for(llama, LANGUAGE, TRAINING, model={"config": {"vocab_size": VOCABULARY + 1}})
+
+
+def test_a_language_model_from_scratch_ends_with_its_own_tokenizers_token(gpt2, engine_for):
+    engine = engine_for(gpt2, LANGUAGE, model={"initialise": "from_config"}, bos_token_id=None, eos_token_id=3)
+    assert (engine._model.config.bos_token_id, engine._model.config.eos_token_id) == (None, 3)
+    assert engine._model.generation_config.eos_token_id == 3

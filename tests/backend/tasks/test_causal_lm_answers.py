@@ -256,3 +256,19 @@ def test_beginning_of_text_stands_before_the_plain_template(tokenizer):
     bert = AutoTokenizer.from_pretrained(resource("demo", "bert-tiny"), bos_token="[CLS]", eos_token="[SEP]")
     features = encode(bert, {"prompt": ["a"], "response": ["b"]})
     assert features["input_ids"][0].as_py()[0] == bert.cls_token_id
+
+
+def test_prompts_without_any_answer_are_answered_by_prediction():
+    table = {"prompt": ["Say hello"]}
+    task, rows, columns = prepared_task(table)
+    assert task.to_predict(rows, columns).evaluates_by == "generate"
+
+
+def test_prompts_of_which_some_have_answers_are_measured_as_settings_say():
+    task, rows, columns = prepared_task({"prompt": ["Say hello", "Say bye"], "response": ["hello", ""]})
+    assert task.to_predict(rows, columns) is task
+
+
+def prepared_task(table: dict[str, Any]) -> tuple[CausalLm, Rows, dict[str, str]]:
+    task, rows = CausalLm(Settings(rows="instructions")), rows_of(table)
+    return task, rows, choose_columns(task, {}, rows, to_predict=True)
