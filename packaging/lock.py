@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,9 @@ ACCELERATORS = (
     Accelerator("tpu", (".[jax]", "jax[tpu]"), "JAX with libtpu"),
 )
 
+WITHOUT_WHEEL = {"rouge-score": ("absl-py", "nltk", "six>=1.14"), "seqeval": ("scikit-learn",)}
+"""Pure Python packages whose authors publish sources alone, with what they need; pip looks for nothing but wheels."""
+
 Hashes = dict[tuple[str, str], set[str]]
 """(name, version) → hashes of its wheels."""
 
@@ -50,12 +54,13 @@ class Unlockable(RuntimeError):
 
 def lock(accelerator: Accelerator) -> str:
     """The text of the lock: two lines about it, then `name==version --hash=sha256:…`, sorted by name."""
-    found = wheels(accelerator, PYTHONS[0], accelerator.requirements)
+    found = wheels(accelerator, PYTHONS[0], _with_wheels(accelerator.requirements))
     pins = [f"{name}=={version}" for name, version in found]
     if accelerator.name == "cpu" and not any(name == "torch" and version.endswith("+cpu") for name, version in found):
         raise Unlockable("pip did not find torch's CPU wheel: set PIP_EXTRA_INDEX_URL to PyTorch's index of CPU wheels")
     for python in PYTHONS[1:]:
         _add_wheels(found, accelerator, python, pins)
+    found |= _sources()
     lines = [f"# {accelerator.about}. Linux x86_64, Python {PYTHONS[0]} to {PYTHONS[-1]}.", "# Made by `make lock`."]
     lines += [_line(name, version, hashes) for (name, version), hashes in sorted(found.items())]
     return "\n".join(lines) + "\n"
@@ -93,6 +98,30 @@ def main() -> int:
         path.write_text(text, encoding="utf-8")
         print(f"{path.name}: {text.count('==')} packages")
     return 0
+
+
+def _with_wheels(requirements: Iterable[str]) -> list[str]:
+    """The requirements, those of this project one by one, without the packages that have no wheel."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed: list[str] = [need for needs in WITHOUT_WHEEL.values() for need in needs]
+    for requirement in requirements:
+        extra = re.fullmatch(r"\.\[(\w+)\]", requirement)
+        listed += [*project["dependencies"], *project["optional-dependencies"][extra[1]]] if extra else [requirement]
+    return [one for one in listed if re.split(r"[<>=\[]", one)[0] not in WITHOUT_WHEEL]
+
+
+def _sources() -> Hashes:
+    """The packages without wheel, as their sources."""
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps", "--quiet"]
+    done = subprocess.run(
+        [*command, "--report", "-", "--no-binary", ":all:", *WITHOUT_WHEEL], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise Unlockable(done.stderr.strip())
+    return {
+        (_normal(item["metadata"]["name"]), item["metadata"]["version"]): {_hash(item)}
+        for item in json.loads(done.stdout)["install"]
+    }
 
 
 def _add_wheels(found: Hashes, accelerator: Accelerator, python: str, pins: list[str]) -> None:

@@ -68,7 +68,10 @@ def test_row_that_cannot_be_answered_is_refused_in_a_sentence(
         answerer.answer([row])
 
 
-def test_typed_rows_leave_nothing_on_the_disk(answerer: answering.Answerer) -> None:
+def test_typed_rows_leave_nothing_on_the_disk(
+    answerer: answering.Answerer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BURNISH_CACHE", str(tmp_path / "cache"))
     answerer.answer([{"text": "a text that nobody else asks for"}])
 
     assert not (cache_folder() / "features").exists()
