@@ -120,12 +120,15 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
 
     from backend import predict
     from backend.run.material import choose_columns, make_source, reading, usable
+    from backend.tasks.task import used_columns
 
     material = _again(folder)
     spec = predict.spec_of(str(folder / "run-0"), None, [f"hardware.threads={threads}"])
     session = predict.open_model(spec).session
     rows = make_source(spec).read_file(material.test, spec.data, reading())
     columns = choose_columns(session.task, dict(spec.data.columns), rows, to_predict=True)
+    asked = {column.name for column in used_columns(session.task) if column.needed_to_predict}
+    columns = {role: name for role, name in columns.items() if role in asked}  # no labels: nothing is scored
     session = replace(session, columns=columns)
     rows = usable(session.task, rows, columns, "--data", False)
     session.score(rows, session.features(rows), 64)  # whatever is done once is done now
