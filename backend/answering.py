@@ -18,7 +18,7 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.run.material import quiet
 from backend.run.session import Session
-from backend.tasks.task import used_columns
+from backend.tasks.task import generation, used_columns
 
 BATCH_SIZE = 16
 MOST_ROWS = 1000
@@ -124,7 +124,7 @@ def _column(values: list[Any]) -> pa.Array:
 
 
 def _refuse_unusable(session: Session, rows: Rows) -> None:
-    unusable = session.task.unusable(rows, session.columns, False)
+    unusable = session.task.unusable(rows, session.columns, "predicting")
     if unusable:
         row, reason = unusable[0]
         where = f"row {row + 1}: " if len(rows) > 1 else ""
@@ -156,7 +156,7 @@ def _continued(session: Session, rows: Rows, settings: Mapping[str, Any], say: S
 
 
 def _pieces(session: Session, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
-    chosen = replace(session.task.generation(session.tokenizer), seed=int(settings.get("seed") or 0))
+    chosen = replace(generation(session.task, session.tokenizer), seed=int(settings.get("seed") or 0))
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
     if not ids:
         raise InputError("input: the text holds no token; write at least a word")

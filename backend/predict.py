@@ -36,7 +36,7 @@ from backend.run.model_folder import read_note
 from backend.run.preparation import locate_model
 from backend.run.resolving import resolve
 from backend.run.session import Scored, Session
-from backend.tasks.task import to_predict, used_columns
+from backend.tasks.task import generation, to_predict, used_columns
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
 BATCH_SIZE = 64
@@ -154,7 +154,7 @@ def generate(
             f"{target}: a model for {spec.task['type']} writes no text; choose a language model or one of text to text"
         )
     session = open_model(spec).session
-    chosen = replace(task.generation(session.tokenizer), seed=spec.training.seed if seed is None else seed)
+    chosen = replace(generation(task, session.tokenizer), seed=spec.training.seed if seed is None else seed)
     prompt_ids = ids_of_prompt(task, {used_columns(task)[0].name: prompt}, session.tokenizer)
     if not prompt_ids:
         raise InputError("--prompt: the prompt holds no token; write at least a word")
@@ -168,7 +168,7 @@ def _answer(spec: RunSpec, prompt: str, seed: int | None) -> Iterator[str]:
         spec = spec.model_copy(update={"training": spec.training.model_copy(update={"seed": seed})})
     role = make_task(spec).columns[0].name
     rows = Rows(pa.table({role: [prompt]}), ("--prompt",), np.zeros(1, np.int32), np.ones(1, np.int64), "typed")
-    usable(make_task(spec), rows, {role: role}, "--prompt", labelled=False)
+    usable(make_task(spec), rows, {role: role}, "--prompt", "predicting")
     session = replace(open_model(spec).session, columns={role: role})
     yield session.score(rows, session.typed_features(rows), 1).predictions.table["prediction"][0].as_py()
 
@@ -308,7 +308,7 @@ def _scored(
     task, source = make_task(spec), make_source(spec)
     rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
-    rows = usable(task, rows, columns, "--data", labelled)
+    rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
     session = replace(open_model(spec, report).session, columns=columns)
     if not labelled:
         session = replace(session, task=to_predict(task, rows, columns))

@@ -3,21 +3,24 @@
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import fields
 from pathlib import Path
 
 from backend.commands.command import Command, add_changes, add_json
 from backend.contract.errors import InputError
+from backend.contract.generation import GenerationSettings
 from backend.contract.places import is_offline, runs_folder
 from backend.contract.run_folder import find_run
 
-DECODING = ("max_new_tokens", "temperature", "top_k", "top_p", "repetition_penalty")
+_DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {"sample", "seed", "eos_token_id"}]
+"""The settings of writing that the tasks have under the same name, but for the one that is a switch."""
 
 
 def _generate_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
     parser.add_argument("--prompt", metavar="TEXT", required=True, help="the text to continue or to answer")
     parser.add_argument("--sample", action="store_true", help="draw tokens by chance instead of taking the likeliest")
-    for name in DECODING:
+    for name in _DECODING:
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"the task's setting {name}")
     parser.add_argument("--seed", metavar="N", type=int, help="makes sampling repeatable")
     add_changes(parser)
@@ -26,7 +29,7 @@ def _generate_arguments(parser: ArgumentParser) -> None:
 def _generate(arguments: Namespace) -> int:
     from backend import predict  # loads the framework
 
-    changes = [f"task.{name}={value}" for name in DECODING if (value := getattr(arguments, name)) is not None]
+    changes = [f"task.{name}={value}" for name in _DECODING if (value := getattr(arguments, name)) is not None]
     if arguments.sample:
         changes.append("task.sample=true")
     pieces = predict.generate(

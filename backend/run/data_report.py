@@ -18,7 +18,7 @@ from backend.data.sources.source import Report, Source
 from backend.data.split import split_off
 from backend.run.material import choose_columns, make_source, make_task, quiet, reading
 from backend.run.resolving import SPLITS, absolute
-from backend.tasks.task import Columns, Task, used_columns
+from backend.tasks.task import Columns, Task, Use, used_columns
 from backend.tokenizers.loading import open_tokenizer
 
 _LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULTIPLE_CHOICE}
@@ -133,7 +133,10 @@ def _splits(subject: Subject, report: Report) -> tuple[dict[str, _Split], Column
         raise InputError("data.train: name the data, for example a CSV file", "data.train")
     first = next(iter(rows.values()))
     columns = choose_columns(task, data.columns, first) if task else {}
-    unusable = {split: _unusable(task, found, columns) for split, found in rows.items()}
+    unusable = {
+        split: _unusable(task, found, columns, "training" if split == "train" else "measuring")
+        for split, found in rows.items()
+    }
     if isinstance(data.validation, float | int) and "train" in rows:
         kept, taken = _apart(subject, rows["train"], unusable["train"], columns)
         rows = {"train": kept, "validation": taken, **{split: rows[split] for split in rows.keys() - {"train"}}}
@@ -141,15 +144,15 @@ def _splits(subject: Subject, report: Report) -> tuple[dict[str, _Split], Column
     return {split: (found, unusable[split]) for split, found in rows.items()}, columns
 
 
-def _unusable(task: Task | None, rows: Rows, columns: Columns) -> list[tuple[str, str]]:
+def _unusable(task: Task | None, rows: Rows, columns: Columns, use: Use) -> list[tuple[str, str]]:
     found = [(one.place, one.reason) for one in rows.skipped]
     there = {part: column for part, column in columns.items() if column in rows.table.column_names}
     if task is None or any(
         column.name not in there for column in used_columns(task) if column.needed_to_predict and column.required
     ):
         return found
-    labelled = there == dict(columns)
-    return found + [(rows.place(row), reason) for row, reason in task.unusable(rows, there, labelled)]
+    use = use if there == dict(columns) else "predicting"
+    return found + [(rows.place(row), reason) for row, reason in task.unusable(rows, there, use)]
 
 
 def _apart(subject: Subject, rows: Rows, unusable: list[tuple[str, str]], columns: Columns) -> tuple[Rows, Rows]:
@@ -158,7 +161,7 @@ def _apart(subject: Subject, rows: Rows, unusable: list[tuple[str, str]], column
     assert isinstance(fraction, float | int)
     if task is None:
         return split_off(rows, float(fraction), subject.seed, "random", None)
-    usable = rows.without(task.unusable(rows, columns, True), f"{rows.fingerprint}-usable")
+    usable = rows.without(task.unusable(rows, columns, "training"), f"{rows.fingerprint}-training")
     label = task.label_column(columns)
     labels = usable.table[label] if label and task.split_by == "label" else None
     return split_off(usable, float(fraction), subject.seed, task.split_by, labels)

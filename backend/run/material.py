@@ -13,7 +13,7 @@ from backend.data.split import split_off
 from backend.models import inspection
 from backend.models.positions import longest_sequence
 from backend.run.resolving import SPLITS
-from backend.tasks.task import Columns, Facts, Task, key_of, used_columns
+from backend.tasks.task import Columns, Facts, Task, Use, key_of, used_columns
 
 
 def quiet(done: int, total: int, unit: str) -> None:
@@ -36,6 +36,9 @@ def make_source(spec: RunSpec) -> Source:
 def reading(report: Report = quiet) -> Reading:
     """How sources read here: the user's cache, and the network unless it is forbidden."""
     return Reading(cache_folder() / "tables", report, offline=is_offline())
+
+
+_USES: dict[str, Use] = {"train": "training", "validation": "measuring", "test": "predicting"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
     columns = choose_columns(task, spec.data.columns, rows["train"])
     for split in rows:
         _check_columns(task, rows[split], columns, split)
-        rows[split] = usable(task, rows[split], columns, split, labelled=split != "test")
+        rows[split] = usable(task, rows[split], columns, split, _USES[split])
     if isinstance(spec.data.validation, float | int):
         rows |= _split_off(spec, task, rows["train"], columns)
     facts = task.fit(rows["train"], columns, model_labels(model_folder))
@@ -136,10 +139,11 @@ def guess_column(usual_names: list[str], there: list[str], taken: set[str]) -> s
     return next((by_name[name] for name in usual_names if name in by_name), None)
 
 
-def usable(task: Task, rows: Rows, columns: Columns, split: str, labelled: bool = True) -> Rows:
+def usable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Rows:
     """The rows that can be used; the others are listed in `skipped`. Raises InputError where none is left."""
-    unusable = task.unusable(rows, columns, labelled and _is_labelled(task, rows, columns))
-    kept = rows.without(unusable, f"{rows.fingerprint}-usable")
+    use = use if _is_labelled(task, rows, columns) else "predicting"
+    unusable = task.unusable(rows, columns, use)
+    kept = rows.without(unusable, f"{rows.fingerprint}-{use}")
     if len(kept) == 0:
         why = (
             f"all {len(unusable)} were left out, the first one ({rows.place(unusable[0][0])}) for {unusable[0][1]}"

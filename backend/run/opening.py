@@ -36,7 +36,7 @@ from backend.run.session import Session
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations, greater_is_better
 from backend.run.truncation import truncation_notes
-from backend.tasks.task import trains_apart
+from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
 PACKAGES = ("burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow")
@@ -293,7 +293,7 @@ def _evaluated(
     """The rows that are measured during training, drawn once from the seed where only some are wanted."""
     wanted = {"validation": spec.evaluation.max_rows, "train": spec.evaluation.train_rows}
     found: dict[str, tuple[Rows, Features]] = {}
-    apart = session.task.draws or trains_apart(session.task)
+    apart = draws(session.task) or trains_apart(session.task)
     for split, count in wanted.items():
         if split not in material.rows or count == 0:
             continue

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from backend.contract.errors import InputError
-from backend.contract.heads import Head
 from backend.contract.run_folder import write_json
 from backend.contract.spec import RunSpec
 from backend.data.export import write_arrays, write_parquet
 from backend.data.features import Features
 from backend.data.sources.source import Report
+from backend.models.decoder_start import decoder_start
 from backend.models.inspection import read_config
 from backend.run.material import read_material
 from backend.run.opening import open_session
@@ -79,7 +79,8 @@ def _exported(
     export = export.absolute()
     beside = export.with_name(f".{export.name}.{os.getpid()}")
     head = session.task.head
-    start = read_config(model).get("decoder_start_token_id") if head is Head.SEQ2SEQ_LM else None
+    config = read_config(model)
+    start = decoder_start(config.get("model_type"), config.get("decoder_start_token_id"), session.pad_token_id)
     try:
         beside.mkdir()
         written: list[Path] = []

@@ -19,7 +19,18 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.run.material import quiet
 from backend.run.metrics import measured
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, Task, encoded, trains_apart
+from backend.tasks.task import (
+    Columns,
+    Facts,
+    Outputs,
+    Predictions,
+    Task,
+    drawn,
+    draws,
+    encoded,
+    generation,
+    trains_apart,
+)
 from backend.tokenizers.loading import fingerprint
 
 MOST_FILES_APART = 50
@@ -61,18 +72,18 @@ class Session:
 
         What a task draws is drawn anew in every epoch of training, and here once for everything else.
         """
-        drawn = self.task.draws and not to_train
+        fixed = draws(self.task) and not to_train
         key = {
             "rows": rows.fingerprint,
             "task": _decides_features(self.task),
             "facts": self.facts,
             "columns": dict(self.columns),
             "tokenizer": fingerprint(self.tokenizer),
-            "drawn": self.spec.training.seed if drawn else None,
+            "drawn": self.spec.training.seed if fixed else None,
             **({"to_train": True} if to_train and trains_apart(self.task) else {}),
         }
         return features(
-            lambda: self._drawn(self._encoded(rows)) if drawn else self._encoded(rows, to_train=to_train),
+            lambda: self._drawn(self._encoded(rows)) if fixed else self._encoded(rows, to_train=to_train),
             key,
             cache_folder() / "features",
             report,
@@ -82,7 +93,7 @@ class Session:
     def typed_features(self, rows: Rows) -> Features:
         """Features of rows that a person typed; nothing is kept on the disk."""
         encoded = self._encoded(rows)
-        return in_memory(self._drawn(encoded) if self.task.draws else encoded)
+        return in_memory(self._drawn(encoded) if draws(self.task) else encoded)
 
     def _encoded(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
         return encoded(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)
@@ -95,7 +106,7 @@ class Session:
             for number in range(batch.num_rows):
                 lists = {name: batch[name][number].values.to_numpy(zero_copy_only=False) for name in names}
                 rng = generator("draw", "evaluation", self.spec.training.seed, done + number)
-                each.append(self.task.draw(lists, rng, self.tokenizer))
+                each.append(drawn(self.task, lists, rng, self.tokenizer))
             done += batch.num_rows
             arrays = {name: batch[name] for name in batch.schema.names}
             arrays |= (
@@ -108,9 +119,9 @@ class Session:
 
         def draw(feature: int, lists: batches.Lists) -> batches.Lists:
             rng = generator("draw", source.fingerprint, self.spec.training.seed, epoch, feature)
-            return self.task.draw(lists, rng, self.tokenizer)
+            return drawn(self.task, lists, rng, self.tokenizer)
 
-        padding: batches.Padding = {**self._padding, "draw": draw if self.task.draws else None}
+        padding: batches.Padding = {**self._padding, "draw": draw if draws(self.task) else None}
         return batches.micro_batches(source, indices, size, **padding)
 
     @cached_property
@@ -157,7 +168,7 @@ class Session:
         return batches.in_order(answers(), source, self.task.head)
 
     def _written(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
-        settings = replace(self.task.generation(self.tokenizer), seed=self.spec.training.seed)
+        settings = replace(generation(self.task, self.tokenizer), seed=self.spec.training.seed)
         written: dict[int, np.ndarray] = {}
         for indices, batch in batches.prompt_batches(source, batch_size, **self._padding):
             written |= dict(zip(indices.tolist(), self.engine.generate(batch, settings), strict=False))

@@ -31,7 +31,7 @@ from backend.tasks._prompts import prompts, question_ids
 from backend.tasks._text_scores import METRICS, Kind, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks._writing import WritingSettings, generation_settings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks
 
 ANSWERS = ("instructions", "chat")
 """Kinds of rows that are prompts with answers."""
@@ -109,7 +109,6 @@ class CausalLm:
     metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in SCORES for name in METRICS[kind]))
     default_metric: ClassVar[str] = "perplexity"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    draws: ClassVar[bool] = False
     trains_apart: bool = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 1, "batch_size": 8, "learning_rate": 5e-5, "warmup": 0.03},
@@ -134,14 +133,14 @@ class CausalLm:
         """There are no labels."""
         return None
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
         """Rows without text, except the empty lines of running text; without prompt, or response where it is needed."""
         kind = self.settings.rows
         if kind == "blocks" and rows.continuous:
             return []
         if kind == "chat":
-            return self._unusable_chats(rows, columns, labelled)
-        needed = ["text"] if kind != "instructions" else ["response", "prompt"] if labelled else ["prompt"]
+            return self._unusable_chats(rows, columns, use != "predicting")
+        needed = ["text"] if kind != "instructions" else ["response", "prompt"] if use != "predicting" else ["prompt"]
         return reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
 
     def _unusable_chats(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
@@ -254,10 +253,6 @@ class CausalLm:
     def for_training(self, features: Iterator[pa.RecordBatch], facts: Facts) -> Iterator[pa.RecordBatch]:
         """Several examples in one feature."""
         return packed(features, facts["max_length"])
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Nothing changes by epoch."""
-        return arrays
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
         """As the settings say."""

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
@@ -19,7 +18,7 @@ from backend.data.rows import Rows
 from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, flattened, owners, tokens_of
 from backend.tasks._language import language_scores, loss_table, texts
 from backend.tasks._texts import is_blank, reasons
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks
 
 FILL, NEVER, WITHIN, BEGIN = -2, -1, 0, 1
 """What the column `word` says of a token: the row's own mask, never hidden, goes on with a word, begins one."""
@@ -57,7 +56,6 @@ class MaskedLm:
     metrics: ClassVar[tuple[str, ...]] = ("loss", "perplexity", "accuracy")
     default_metric: ClassVar[str] = "perplexity"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    draws: ClassVar[bool] = True
     trains_apart: bool = True
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 5e-5, "warmup": 0.06},
@@ -78,7 +76,7 @@ class MaskedLm:
         """There are no labels."""
         return None
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
         """Rows without text, except the empty lines of running text, which belong to it."""
         if self.settings.rows == "blocks" and rows.continuous:
             return []
@@ -187,10 +185,6 @@ class MaskedLm:
         if self._ordinary[0] is not tokenizer:  # found once, for it takes longer than the drawing
             self._ordinary = tokenizer, np.setdiff1d(np.arange(len(tokenizer)), tokenizer.all_special_ids)
         return self._ordinary[1]
-
-    def generation(self, tokenizer: Any) -> GenerationSettings:
-        """Nothing is written."""
-        return GenerationSettings()
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any

@@ -8,14 +8,13 @@ import pyarrow as pa
 from pydantic import Field
 
 from backend.contract.catalog import Column
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.tasks._choices import CHOICE_COLUMNS, Choices, Written, read_choices, way_of_writing
 from backend.tasks._texts import is_blank, label_values, reasons, strings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks
 
 
 class Settings(Section):
@@ -51,7 +50,6 @@ class MultipleChoice:
     metrics: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "accuracy"},
@@ -70,11 +68,11 @@ class MultipleChoice:
         """The column that says which choice is right."""
         return columns.get("label")
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
         """Rows without text and, where labels are needed, without label. Raises InputError where no column holds choices."""
         read_choices(rows, columns, range(0))
         found = {"no text": is_blank(rows.table[columns["text"]])}
-        if labelled:
+        if use != "predicting":
             found["no label"] = is_blank(rows.table[columns["label"]])
         return reasons(found)
 
@@ -128,14 +126,6 @@ class MultipleChoice:
                 if name in encoded:
                     arrays[name] = pa.array(_joined(encoded[name], count), pa.list_(pa.int32()))
             yield pa.RecordBatch.from_pydict(arrays)
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Nothing changes by epoch."""
-        return arrays
-
-    def generation(self, tokenizer: Any) -> GenerationSettings:
-        """Nothing is written."""
-        return GenerationSettings()
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any

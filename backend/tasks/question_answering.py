@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
@@ -20,7 +18,7 @@ from backend.tasks._context_windows import Window, check_offsets, never_an_answe
 from backend.tasks._n_best import Entry, Said, beam, entry, plain
 from backend.tasks._spans import Nulls, Spans, beam_spans, loss, plain_spans
 from backend.tasks._texts import strings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks, key_of
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
 
 
 class Settings(Section):
@@ -90,7 +88,6 @@ class QuestionAnswering:
     metrics: ClassVar[tuple[str, ...]] = ("loss", "exact_match", "f1")
     default_metric: ClassVar[str] = "f1"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 2, "batch_size": 12, "learning_rate": 3e-5},
         "evaluation": {"best_metric": "f1"},
@@ -111,20 +108,23 @@ class QuestionAnswering:
         """Answers are no labels."""
         return None
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
-        """Rows without question or context and, where they are needed and some are given, without a usable answer."""
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
+        """Rows without question or context and, where they are needed and some are given, without a usable answer.
+
+        A misplaced answer is an obstacle to training alone: measuring compares texts.
+        """
         found = {}
-        if labelled and has_answers(rows, columns):
+        if use != "predicting" and has_answers(rows, columns):
             contexts = _texts(rows, columns["context"])
             for row, (answers, context) in enumerate(zip(read_answers(rows, columns), contexts, strict=True)):
-                if reason := self._objection(answers, context):
+                if reason := self._objection(answers, context, use):
                     found[row] = reason
         for role in ("context", "question"):
             empty = [row for row, text in enumerate(_texts(rows, columns[role])) if not text.strip()]
             found |= dict.fromkeys(empty, f"no {role}")
         return sorted(found.items())
 
-    def _objection(self, answers: Answers | Unreadable | None, context: str) -> str:
+    def _objection(self, answers: Answers | Unreadable | None, context: str, use: Use) -> str:
         if answers is None:
             return "no answers"
         if isinstance(answers, Unreadable):
@@ -133,7 +133,7 @@ class QuestionAnswering:
             refused = self.settings.version_2_with_negative is False
             return "no answer, which task.version_2_with_negative false rules out" if refused else ""
         span, in_place = locate(context, answers.texts[0], answers.starts[0])
-        if self.settings.misplaced_answers == "no_answer" or in_place:
+        if use != "training" or self.settings.misplaced_answers == "no_answer" or in_place:
             return ""
         if span is None:
             return "an answer that does not occur in the context"
@@ -213,13 +213,15 @@ class QuestionAnswering:
         )
 
     def _target(self, answers: Answers | Unreadable | None, context: str) -> Span | None:
-        """The first answer's place, which alone is trained; None trains "no answer"."""
+        """The first answer's place, which alone is trained; None trains "no answer", as does a window without it."""
         if answers is None or isinstance(answers, Unreadable):
             return UNKNOWN
         if not answers.texts:
             return None
         span, in_place = locate(context, answers.texts[0], answers.starts[0])
-        return span if in_place or self.settings.misplaced_answers == "nearest" else None
+        if in_place:
+            return span
+        return None if self.settings.misplaced_answers == "no_answer" else span or UNKNOWN
 
     def _features(
         self, found: list[Window], first_row: int, targets: list[Span | None], learns_none: bool
@@ -246,14 +248,6 @@ class QuestionAnswering:
                 ]
                 arrays["is_impossible"] = pa.array(impossible, pa.float32())
         return pa.RecordBatch.from_pydict(arrays)
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Nothing changes by epoch."""
-        return arrays
-
-    def generation(self, tokenizer: Any) -> GenerationSettings:
-        """Nothing is written."""
-        return GenerationSettings()
 
     def _may_be_none(self, facts: Facts) -> bool:
         own = self.settings.version_2_with_negative

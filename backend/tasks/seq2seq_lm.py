@@ -18,7 +18,7 @@ from backend.tasks._language_tokens import languages
 from backend.tasks._text_scores import METRICS, BleuWords, Kind, check_words, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons, strings
 from backend.tasks._writing import WritingSettings, generation_settings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Sums, in_chunks
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Sums, Use, in_chunks
 
 SIGNATURES = "signatures.json"
 """Written beside the predictions: how each score was computed."""
@@ -83,7 +83,6 @@ class Seq2SeqLm:
     metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in _SCORES["all"] for name in METRICS[kind]))
     default_metric: ClassVar[str] = "bleu"
     evaluates_by: Literal["outputs", "generate"] = "generate"
-    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 1e-4, "warmup": 0.06},
         "evaluation": {"best_metric": "loss"},
@@ -104,9 +103,13 @@ class Seq2SeqLm:
         """Targets are texts and no labels."""
         return None
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
         """Rows without source and, where targets are needed and there are any, without target."""
-        needed = ["target", "source"] if labelled and columns.get("target") in rows.table.column_names else ["source"]
+        needed = (
+            ["target", "source"]
+            if use != "predicting" and columns.get("target") in rows.table.column_names
+            else ["source"]
+        )
         return reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
@@ -163,10 +166,6 @@ class Seq2SeqLm:
             pair = source or self.settings.source_language, target or self.settings.target_language
             found.setdefault(pair, []).append(place)
         return found
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Nothing changes by epoch."""
-        return arrays
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
         """As the settings say."""

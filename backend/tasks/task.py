@@ -60,6 +60,10 @@ class Predictions:
         return float(above.sum()), float(below.sum())
 
 
+Use = Literal["training", "measuring", "predicting"]
+"""What rows are for: the first two need answers, and only the first must find them where they are said to be."""
+
+
 class Task(Protocol):
     """One task; a module of `backend.tasks` exports its class as `TASK`."""
 
@@ -90,8 +94,8 @@ class Task(Protocol):
         """The column whose values a stratified split keeps in proportion."""
         ...
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
-        """Rows that cannot be used, each with the reason; `labelled` asks for what is only needed to train and score."""
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
+        """Rows that cannot be used for this, each with the reason."""
         ...
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
@@ -117,17 +121,6 @@ class Task(Protocol):
         """Features, some thousand at a time: `row`, `part` (int32), `input_ids`, `labels` where known and what the head needs."""
         ...
 
-    draws: ClassVar[bool]
-    """Whether `draw` changes anything; else it is never called."""
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """One feature's lists (L,) with what changes by epoch (masks); lengths stay. For evaluation it is drawn once."""
-        ...
-
-    def generation(self, tokenizer: Any) -> GenerationSettings:
-        """How text is written, where the task `evaluates_by` generation or its model can continue a prompt."""
-        ...
-
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
@@ -136,6 +129,22 @@ class Task(Protocol):
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Metrics over the rows whose `actual` is known; empty where none is."""
+        ...
+
+
+class Draws(Protocol):
+    """What a task has beside `Task` where something changes by epoch (masks)."""
+
+    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+        """One feature's lists (L,), drawn anew; lengths stay. For evaluation it is drawn once."""
+        ...
+
+
+class Writes(Protocol):
+    """What a task has beside `Task` where it `evaluates_by` generation or its model can continue a prompt."""
+
+    def generation(self, tokenizer: Any) -> GenerationSettings:
+        """How text is written."""
         ...
 
 
@@ -170,6 +179,23 @@ def to_predict(task: Task, rows: Rows, columns: Columns) -> Task:
     """The task under which rows are predicted: itself, unless it says otherwise."""
     own = getattr(task, "to_predict", None)
     return task if own is None else own(rows, columns)
+
+
+def draws(task: Task) -> bool:
+    """Whether the task is one of `Draws`."""
+    return hasattr(task, "draw")
+
+
+def drawn(task: Task, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+    """One feature's lists as a task of `Draws` draws them."""
+    drawing: Any = task
+    return drawing.draw(arrays, rng, tokenizer)
+
+
+def generation(task: Task, tokenizer: Any) -> GenerationSettings:
+    """How a task of `Writes` writes; whoever asks any other task has not looked at its head."""
+    writing: Any = task
+    return writing.generation(tokenizer)
 
 
 def trains_apart(task: Task) -> bool:

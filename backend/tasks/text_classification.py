@@ -11,14 +11,13 @@ from pydantic import Field, field_validator
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
 from backend.tasks import _labels, _texts
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, key_of
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, key_of
 
 _HIDDEN = "-1"
 """What the hub's data sets write where a label is kept secret (GLUE's test rows), unless it is one of the labels."""
@@ -79,7 +78,6 @@ class TextClassification:
     )
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "accuracy"},
@@ -98,10 +96,12 @@ class TextClassification:
         """The column with the labels."""
         return columns.get("label")
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
         """Rows without text and, where labels are needed, without label."""
         labels = _texts.label_values(rows, columns)
-        missing = _texts.is_blank(labels) if labelled and labels is not None else np.zeros(len(rows), dtype=bool)
+        missing = (
+            _texts.is_blank(labels) if use != "predicting" and labels is not None else np.zeros(len(rows), dtype=bool)
+        )
         return _texts.reasons({"no label": missing, "no text": _texts.without_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
@@ -174,14 +174,6 @@ class TextClassification:
     def encode(self, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts) -> Iterator[pa.RecordBatch]:
         """One feature per row; `labels` is the label's id, -100 where it is unknown."""
         return _texts.encode(rows, columns, tokenizer, facts["max_length"], _label_ids(rows, columns, facts))
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Nothing changes by epoch."""
-        return arrays
-
-    def generation(self, tokenizer: Any) -> GenerationSettings:
-        """Nothing is written."""
-        return GenerationSettings()
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any

@@ -10,12 +10,11 @@ from pydantic import Field
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.data.rows import Rows
 from backend.tasks import _texts
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, key_of
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, key_of
 
 _HIDDEN = -1.0
 """What the hub's data sets write in every row of a split whose scores are kept secret (STS-B's test rows)."""
@@ -51,7 +50,6 @@ class TextRegression:
     metrics: ClassVar[tuple[str, ...]] = ("loss", "pearson", "spearman", "combined")
     default_metric: ClassVar[str] = "combined"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "combined"},
@@ -70,10 +68,12 @@ class TextRegression:
         """None: numbers are no labels to keep in proportion or to count."""
         return None
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
         """Rows without text and, where scores are needed, without score."""
         scores = _texts.label_values(rows, columns)
-        missing = _texts.is_blank(scores) if labelled and scores is not None else np.zeros(len(rows), dtype=bool)
+        missing = (
+            _texts.is_blank(scores) if use != "predicting" and scores is not None else np.zeros(len(rows), dtype=bool)
+        )
         return _texts.reasons({"no score": missing, "no text": _texts.without_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
@@ -114,14 +114,6 @@ class TextRegression:
         """One feature per row; `labels` is the score, NaN where it is unknown."""
         scores = _scores(rows, columns).astype(np.float32)
         return _texts.encode(rows, columns, tokenizer, facts["max_length"], scores)
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Nothing changes by epoch."""
-        return arrays
-
-    def generation(self, tokenizer: Any) -> GenerationSettings:
-        """Nothing is written."""
-        return GenerationSettings()
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
@@ -19,7 +18,7 @@ from backend.tasks._entities import Scheme
 from backend.tasks._entity_scores import scores
 from backend.tasks._sentences import Tags, mismatch, read_tags, tags_of, words_of
 from backend.tasks._word_windows import NO_WORD, Tokens, tokens_of, windows, word_tokenizer
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, in_chunks, key_of
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
 
 _Written = Literal["same", "BIO", "IOB1", "IOBES", "BILOU"]
 
@@ -84,7 +83,6 @@ class TokenClassification:
     metrics: ClassVar[tuple[str, ...]] = ("loss", "f1", "precision", "recall", "accuracy")
     default_metric: ClassVar[str] = "f1"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    draws: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 8, "learning_rate": 5e-5, "weight_decay": 0.0},
         "evaluation": {"best_metric": "f1"},
@@ -103,7 +101,7 @@ class TokenClassification:
         """There is no single label per row."""
         return None
 
-    def unusable(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
+    def unusable(self, rows: Rows, columns: Columns, use: Use) -> list[tuple[int, str]]:
         """Sentences without words and, where tags are needed, without tags.
 
         Raises InputError for another number of tags than words, unless such rows are to be skipped.
@@ -115,7 +113,7 @@ class TokenClassification:
             words = words_of(rows.table[columns["tokens"]], chunk)
             tagged = tags_of(column, chunk) if column is not None else [None] * len(chunk)
             for row, one, its_tags in zip(chunk, words, tagged, strict=True):
-                reason = self._fault(rows, row, one, its_tags, labelled)
+                reason = self._fault(rows, row, one, its_tags, use != "predicting")
                 if reason:
                     found.append((row, reason))
         return found
@@ -268,14 +266,6 @@ class TokenClassification:
                 owned.append(window.owned)
             begin += length
         return np.array(rows, np.int64), parts, positions, owned
-
-    def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-        """Nothing changes by epoch."""
-        return arrays
-
-    def generation(self, tokenizer: Any) -> GenerationSettings:
-        """Nothing is written."""
-        return GenerationSettings()
 
     def decode(
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any

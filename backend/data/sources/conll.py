@@ -15,7 +15,7 @@ from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, named
 
 ADVANCED: dict[str, Any] = {"advanced": True}
 _DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
@@ -66,8 +66,8 @@ class Sentences:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All sentences of the split; None where `data` names no files for it."""
-        value = getattr(data, split)
-        if value is None or isinstance(value, float | int):
+        value = named(split, data)
+        if value is None:
             return None
         with naming(f"data.{split}"):
             return self._read(data_files(value, None), data.max_rows, reading)

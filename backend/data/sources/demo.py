@@ -14,7 +14,7 @@ from backend.data.sources._line_pairs import Directions, read_pairs
 from backend.data.sources._pair_files import challenge_pair
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, is_fraction
 
 
 class Settings(Section):
@@ -42,7 +42,7 @@ class Demo:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """The embedded rows of the split, whatever name `data` gives it; None where there are none."""
-        if isinstance(getattr(data, split), float | int):
+        if is_fraction(split, data):
             return None
         name = self.settings.name
         if name not in _DATA:

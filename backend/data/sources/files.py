@@ -17,7 +17,7 @@ from backend.data.formats.reader import Options, Reader
 from backend.data.paths import data_files, shown_names
 from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
-from backend.data.sources.source import Reading, Report
+from backend.data.sources.source import Reading, Report, named
 
 ADVANCED: dict[str, Any] = {"advanced": True}
 
@@ -73,8 +73,8 @@ class Files:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All rows of the split; None where `data` names no files for it."""
-        value = getattr(data, split)
-        if value is None or isinstance(value, float | int):
+        value = named(split, data)
+        if value is None:
             return None
         with naming(f"data.{split}"):
             return self._read(data_files(value, split), data.max_rows, reading)

@@ -24,7 +24,7 @@ from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, is_fraction, named
 
 _USUAL_NAMES = {"train": "train", "validation": "dev", "test": "test"}
 """Split → the name of its file without ending."""
@@ -62,8 +62,8 @@ class Glue:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All rows of the split; test files may be without labels."""
-        value = getattr(data, split)
-        if isinstance(value, float | int) or (value is None and split not in self.own_splits):
+        value = named(split, data)
+        if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
         folder = self._folder()
         names = [value or _USUAL_NAMES[split]] if not isinstance(value, list) else value

@@ -25,7 +25,7 @@ from backend.data.row_cache import VERSION, cached_rows, writing
 from backend.data.rows import Rows
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, named
 
 if TYPE_CHECKING:
     from datasets import DatasetBuilder
@@ -69,8 +69,8 @@ class Hub:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All rows of the split that `data` names."""
-        value = getattr(data, split)
-        if value is None or isinstance(value, float | int):
+        value = named(split, data)
+        if value is None:
             return None
         name = "+".join(value) if isinstance(value, list) else value
         with _in_one_sentence(self.settings.name, f"data.{split}"), _offline(reading.offline):

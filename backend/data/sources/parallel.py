@@ -10,7 +10,7 @@ from backend.data.rows import Rows
 from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
 from backend.data.sources._pair_files import ENDINGS, STEMS, Endings, find_pair, read_one
 from backend.data.sources.files import naming
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, named
 
 
 class Settings(Directions):
@@ -39,8 +39,8 @@ class Parallel:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """The rows of the split's pairs of files; None where `data` names none."""
-        value = getattr(data, split)
-        if value is None or isinstance(value, float | int):
+        value = named(split, data)
+        if value is None:
             return None
         with naming(f"data.{split}"):
             names = value if isinstance(value, list) else [value]

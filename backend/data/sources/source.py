@@ -45,3 +45,14 @@ class Source(Protocol):
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """The rows of one more file in this source's format (`burnish predict --data FILE`)."""
         ...
+
+
+def named(split: str, data: DataSection) -> str | list[str] | None:
+    """What `data` names for a split; None where it names nothing, or a fraction of the training rows."""
+    value = getattr(data, split)
+    return None if isinstance(value, float | int) else value
+
+
+def is_fraction(split: str, data: DataSection) -> bool:
+    """Whether the split is a fraction of the training rows, which no source reads."""
+    return isinstance(getattr(data, split), float | int)

@@ -15,7 +15,7 @@ from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
 from backend.data.paths import data_files, shown_names
 from backend.data.rows import Rows
 from backend.data.sources.files import naming, read_files
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, named
 
 
 class Settings(Section):
@@ -40,8 +40,8 @@ class Squad:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All questions of the split; None where `data` names no files for it."""
-        value = getattr(data, split)
-        if value is None or isinstance(value, float | int):
+        value = named(split, data)
+        if value is None:
             return None
         with naming(f"data.{split}"):
             return self._read(data_files(value, split), data.max_rows, reading)

@@ -17,7 +17,7 @@ from backend.data.rows import Rows
 from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
 from backend.data.sources._pair_files import ENDINGS, challenge_pair, has_dev, read_one
 from backend.data.sources.files import naming
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, is_fraction, named
 from backend.data.write_once import open_or_write
 
 ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
@@ -64,8 +64,8 @@ class Tatoeba:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """The rows of the split; None where `data` names none (or a fraction)."""
-        value = getattr(data, split)
-        if isinstance(value, float | int) or (value is None and split not in self.own_splits):
+        value = named(split, data)
+        if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
         folder = pair_folder(self.settings, reading)
         with naming(f"data.{split}"):

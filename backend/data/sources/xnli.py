@@ -14,7 +14,7 @@ from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import Reading, is_fraction, named
 
 Language = Literal["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
 _PLACES = ("XNLI-1.0", "XNLI-MT-1.0/multinli", "multinli", "")
@@ -56,8 +56,8 @@ class Source:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All rows of the split in its language."""
-        value = getattr(data, split)
-        if isinstance(value, float | int) or (value is None and split not in self.own_splits):
+        value = named(split, data)
+        if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
         language = self.settings.language
         if split == "train":

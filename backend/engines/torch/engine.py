@@ -45,6 +45,8 @@ class TorchEngine:
         self._device = torch.device(loading.device)
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
+        elif self._device.type == "cpu":
+            memory.keep_freed()
         self._precision = Precision(self._device, loading.precision)
         self._facts, self._training = loading.head, loading.training
         with memory.shortage_stated():

@@ -15,12 +15,11 @@ from backend.engines.initial_weights import draw, is_known
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.layers import freeze
 from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.decoder_start import decoder_start
 from backend.models.positions import longest_sequence
 
 _LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
 _DROPOUT = re.compile(r"dropout|pdrop")
-_BEGINS_WITH_PADDING = {"t5", "longt5", "switch_transformers"}
-"""Architectures whose decoder starts with the padding token, which their configurations need not say."""
 
 
 @dataclass
@@ -55,9 +54,10 @@ def _configuration(loading: Loading) -> tuple[PreTrainedConfig, PreTrainedConfig
     stored, config = (
         AutoConfig.from_pretrained(loading.folder, local_files_only=True, trust_remote_code=False) for _ in range(2)
     )
-    if config.model_type in _BEGINS_WITH_PADDING and getattr(config, "decoder_start_token_id", None) is None:
-        padding = loading.pad_token_id
-        config.decoder_start_token_id = config.pad_token_id if padding is None else padding  # type: ignore[attr-defined]
+    padding = config.pad_token_id if loading.pad_token_id is None else loading.pad_token_id
+    start = decoder_start(config.model_type, getattr(config, "decoder_start_token_id", None), padding)
+    if start is not None:
+        config.decoder_start_token_id = start
     for key, value in loading.model.config.items():
         if not hasattr(config, key):
             raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")

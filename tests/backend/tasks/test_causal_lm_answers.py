@@ -185,7 +185,7 @@ def test_a_template_that_rewrites_the_beginning_is_refused(tokenizer):
 def test_unusable_chats_say_why():
     task = CausalLm(Settings(rows="chat"))
     cells = ["[", "", json.dumps([{"role": "user"}]), json.dumps(CHAT[:2]), json.dumps(CHAT)]
-    assert task.unusable(rows_of({"messages": cells}), {"messages": "messages"}, True) == [
+    assert task.unusable(rows_of({"messages": cells}), {"messages": "messages"}, "training") == [
         (0, "messages that are no JSON list"),
         (1, "no messages"),
         (2, "a message without role and content"),
@@ -197,8 +197,8 @@ def test_answers_are_needed_to_learn_and_not_to_predict():
     task: Any = CausalLm(Settings(rows="instructions"))
     rows = rows_of({"prompt": ["a", ""], "response": ["", "b"]})
     columns = choose_columns(task, {}, rows)
-    assert task.unusable(rows, columns, True) == [(0, "no response"), (1, "no prompt")]
-    assert task.unusable(rows, columns, False) == [(1, "no prompt")]
+    assert task.unusable(rows, columns, "training") == [(0, "no response"), (1, "no prompt")]
+    assert task.unusable(rows, columns, "predicting") == [(1, "no prompt")]
 
 
 def test_each_kind_of_row_has_its_own_columns():

@@ -21,5 +21,5 @@ def test_fractions_stay() -> None:
 def test_rows_whose_label_is_nan_are_left_out() -> None:
     table = pa.table({"text": ["a", "b", "c", "d"], "label": NUMBERS})
     rows = Rows(table, ("a.parquet",), np.zeros(4, np.int32), np.arange(4), "f")
-    found = TextClassification(Settings()).unusable(rows, {"text": "text", "label": "label"}, True)
+    found = TextClassification(Settings()).unusable(rows, {"text": "text", "label": "label"}, "training")
     assert found == [(1, "no label"), (2, "no label")]

@@ -42,7 +42,7 @@ def prepared(table: dict, **settings: Any):
     """Task, rows, columns and facts as preparation makes them."""
     task, rows = MultipleChoice(Settings(**settings)), rows_of(table)
     columns = choose_columns(task, {}, rows)
-    assert task.unusable(rows, columns, True) == []
+    assert task.unusable(rows, columns, "training") == []
     return task, rows, columns, task.fit(rows, columns) | {"max_length": 64}
 
 
@@ -156,7 +156,7 @@ def test_rows_without_text_or_label_cannot_be_used():
     task = MultipleChoice(Settings())
     rows = rows_of({**SWAG, "sent1": ["", "x"], "label": ["0", ""]})
     columns = choose_columns(task, {}, rows)
-    assert task.unusable(rows, columns, True) == [(0, "no text"), (1, "no label")]
+    assert task.unusable(rows, columns, "training") == [(0, "no text"), (1, "no label")]
 
 
 def predicted(labels: list[str] | None, **settings: Any):

@@ -72,7 +72,7 @@ def test_answer_without_offset_is_its_first_occurrence(tokenizer, answers):
 def test_plain_answer_may_look_like_json():
     rows = rows_of([{"question": "Which?", "context": "see note [1] there", "answers": "[1]"}])
     task = QuestionAnswering(Settings())
-    assert task.unusable(rows, COLUMNS, labelled=True) == []
+    assert task.unusable(rows, COLUMNS, "training") == []
 
 
 def test_answer_elsewhere_is_moved_to_its_nearest_occurrence_and_said(tokenizer):
@@ -86,20 +86,26 @@ def test_answer_elsewhere_is_moved_to_its_nearest_occurrence_and_said(tokenizer)
 
 def test_answer_that_occurs_nowhere_is_listed():
     rows = rows_of([row(SQUAD), row({"text": ["1909"], "answer_start": [3]})])
-    found = QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True)
+    found = QuestionAnswering(Settings()).unusable(rows, COLUMNS, "training")
     assert found == [(1, "an answer that does not occur in the context")]
+
+
+def test_answer_that_occurs_nowhere_is_no_obstacle_to_measuring(tokenizer):
+    rows = rows_of([row(SQUAD), row({"text": ["1909"], "answer_start": [3]})])
+    assert QuestionAnswering(Settings()).unusable(rows, COLUMNS, "measuring") == []
+    assert features_of(tokenizer, rows)["start_positions"].to_pylist()[1] == -100
 
 
 def test_misplaced_answer_is_left_out_where_that_is_asked_for():
     rows = rows_of([row(SQUAD), row({"text": ["1908"], "answer_start": [3]})])
-    found = QuestionAnswering(Settings(misplaced_answers="skip")).unusable(rows, COLUMNS, labelled=True)
+    found = QuestionAnswering(Settings(misplaced_answers="skip")).unusable(rows, COLUMNS, "training")
     assert found == [(1, "an answer that is not at its offset")]
 
 
 def test_misplaced_answer_is_trained_as_none_where_that_is_asked_for(tokenizer):
     rows = rows_of([row(SQUAD), row({"text": ["1909"], "answer_start": [3]})])
     settings = {"misplaced_answers": "no_answer"}
-    assert QuestionAnswering(Settings(**settings)).unusable(rows, COLUMNS, labelled=True) == []
+    assert QuestionAnswering(Settings(**settings)).unusable(rows, COLUMNS, "training") == []
     features = features_of(tokenizer, rows, **settings)
     assert answer_text(features, 0, CONTEXT) == "1908"
     assert features["start_positions"][1].as_py() == features["null_index"][1].as_py()
@@ -107,34 +113,34 @@ def test_misplaced_answer_is_trained_as_none_where_that_is_asked_for(tokenizer):
 
 def test_row_without_question_context_or_answers_is_listed():
     rows = rows_of([row(SQUAD), {**row(SQUAD), "question": " "}, {**row(SQUAD), "context": ""}, row(None)])
-    found = QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True)
+    found = QuestionAnswering(Settings()).unusable(rows, COLUMNS, "training")
     assert found == [(1, "no question"), (2, "no context"), (3, "no answers")]
 
 
 def test_answers_that_are_none_are_told_from_answers_that_nobody_knows():
     rows = rows_of([row(SQUAD), row({"text": [], "answer_start": []})])
     task = QuestionAnswering(Settings())
-    assert task.unusable(rows, COLUMNS, labelled=True) == []
+    assert task.unusable(rows, COLUMNS, "training") == []
     assert task.fit(rows, COLUMNS)["version_2_with_negative"]
 
 
 def test_questions_without_answer_are_listed_where_the_settings_rule_them_out():
     rows = rows_of([row(SQUAD), row({"text": [], "answer_start": []})])
     task = QuestionAnswering(Settings(version_2_with_negative=False))
-    ((number, reason),) = task.unusable(rows, COLUMNS, labelled=True)
+    ((number, reason),) = task.unusable(rows, COLUMNS, "training")
     assert number == 1
     assert "version_2_with_negative" in reason
 
 
 def test_cell_of_another_kind_is_listed_with_its_reason():
     rows = rows_of([row({"text": ["1908"], "answer_start": ["here"]})])
-    ((_, reason),) = QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True)
+    ((_, reason),) = QuestionAnswering(Settings()).unusable(rows, COLUMNS, "training")
     assert reason == "the answer offset ['here'], which is no number"
 
 
 def test_empty_cells_of_a_table_without_any_answer_are_unknown_answers():
     rows = rows_of([row(""), row(" ")])
-    assert QuestionAnswering(Settings()).unusable(rows, COLUMNS, labelled=True) == []
+    assert QuestionAnswering(Settings()).unusable(rows, COLUMNS, "training") == []
     with pytest.raises(InputError, match="the column 'answers' holds no answer"):
         QuestionAnswering(Settings()).fit(rows, COLUMNS)
 
@@ -179,7 +185,7 @@ def test_tables_of_questions_are_read_in_every_format(tokenizer, tmp_path, write
     rows = Files(FileSettings()).read_file(write(tmp_path), DataSection(), Reading(tmp_path / "cache"))
     columns = choose_columns(QuestionAnswering, {}, rows)  # type: ignore[arg-type]
     task = QuestionAnswering(Settings())
-    assert task.unusable(rows, columns, labelled=True) == []
+    assert task.unusable(rows, columns, "training") == []
     facts = {**task.fit(rows, columns), "max_length": 384}
     (batch,) = task.encode(rows, columns, tokenizer, facts)
     assert batch["offset_start"][0].as_py()[batch["start_positions"][0].as_py()] == SECOND

@@ -228,8 +228,8 @@ def test_the_answers_beginning_is_what_transformers_forces(nllb):
 
 def test_rows_without_source_or_target_are_listed():
     rows = rows_of(["one", " ", "three"], ["uno", "dos", ""])
-    assert task_with().unusable(rows, COLUMNS, labelled=True) == [(1, "no source"), (2, "no target")]
-    assert task_with().unusable(rows, COLUMNS, labelled=False) == [(1, "no source")]
+    assert task_with().unusable(rows, COLUMNS, "training") == [(1, "no source"), (2, "no target")]
+    assert task_with().unusable(rows, COLUMNS, "predicting") == [(1, "no source")]
 
 
 # Predictions and scores
@@ -378,4 +378,4 @@ def test_targets_are_no_labels_to_count() -> None:
 
 
 def test_rows_of_a_split_without_targets_are_usable() -> None:
-    assert Seq2SeqLm(Settings()).unusable(rows_of(["one", ""]), COLUMNS, True) == [(1, "no source")]
+    assert Seq2SeqLm(Settings()).unusable(rows_of(["one", ""]), COLUMNS, "training") == [(1, "no source")]

@@ -133,7 +133,7 @@ def test_an_unknown_label_is_named_with_its_line():
 
 def test_rows_without_text_or_label_are_unusable_but_none_and_na_are_text():
     rows = rows_of(text=["None", " ", "NA", "null"], label=["a", "b", "", "a"])
-    assert task().unusable(rows, COLUMNS, labelled=True) == [(1, "no text"), (2, "no label")]
+    assert task().unusable(rows, COLUMNS, "training") == [(1, "no text"), (2, "no label")]
 
 
 def test_pairs_are_cut_to_the_limit_and_carry_token_types():

@@ -131,13 +131,13 @@ def test_one_score_for_all_rows_is_refused():
 
 def test_rows_without_text_or_score_are_unusable_but_none_and_na_are_text():
     rows = rows_of("1", "2", "", "4", sentence1=["None", " ", "NA", "null"], sentence2=["a"] * 4)
-    assert task().unusable(rows, COLUMNS, labelled=True) == [(1, "no text"), (2, "no score")]
+    assert task().unusable(rows, COLUMNS, "training") == [(1, "no text"), (2, "no score")]
 
 
 def test_a_missing_number_of_a_table_is_no_score():
     rows = rows_of(1.0, None, float("nan"))
-    assert task().unusable(rows, COLUMNS, labelled=True) == [(1, "no score"), (2, "no score")]
+    assert task().unusable(rows, COLUMNS, "training") == [(1, "no score"), (2, "no score")]
 
 
 def test_rows_to_predict_need_no_score():
-    assert task().unusable(rows_of("", "x"), COLUMNS, labelled=False) == []
+    assert task().unusable(rows_of("", "x"), COLUMNS, "predicting") == []

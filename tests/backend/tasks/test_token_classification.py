@@ -68,12 +68,12 @@ def test_plain_text_without_tags_is_split_at_white_space(tokenizer):
 def test_other_number_of_tags_than_words_names_the_row():
     rows = rows_of([["a"], ["Ada", "wrote"]], [["O"], ["B-PER"]])
     with pytest.raises(InputError, match=r"news\.conll:11 has 2 words and 1 tag; .*mismatched_rows: skip"):
-        task().unusable(rows, COLUMNS, labelled=True)
+        task().unusable(rows, COLUMNS, "training")
 
 
 def test_rows_that_cannot_be_used_are_listed():
     rows = rows_of([[], ["Ada", "wrote"], ["a"], ["b"]], [[], ["B-PER"], [], [None]])
-    assert task(mismatched_rows="skip").unusable(rows, COLUMNS, labelled=True) == [
+    assert task(mismatched_rows="skip").unusable(rows, COLUMNS, "training") == [
         (0, "no words"),
         (1, "2 words and 1 tag"),
         (2, "no tags"),
@@ -82,8 +82,8 @@ def test_rows_that_cannot_be_used_are_listed():
 
 
 def test_rows_without_tags_can_be_predicted():
-    assert task().unusable(rows_of([["a"], ["b"]], [[], ["O"]]), COLUMNS, labelled=False) == []
-    assert task().unusable(rows_of([["a"]]), COLUMNS, labelled=True) == []
+    assert task().unusable(rows_of([["a"], ["b"]], [[], ["O"]]), COLUMNS, "predicting") == []
+    assert task().unusable(rows_of([["a"]]), COLUMNS, "training") == []
 
 
 # Labels and schemes

@@ -130,7 +130,7 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
     asked = {column.name for column in used_columns(session.task) if column.needed_to_predict}
     columns = {role: name for role, name in columns.items() if role in asked}  # no labels: nothing is scored
     session = replace(session, columns=columns)
-    rows = usable(session.task, rows, columns, "--data", False)
+    rows = usable(session.task, rows, columns, "--data", "predicting")
     session.score(rows, session.features(rows), 64)  # whatever is done once is done now
     shutil.rmtree(folder / "cache" / "features")
     started = time.perf_counter()
