@@ -1,5 +1,6 @@
 """Owns answers to typed rows: a model is opened once and asked again and again, in memory alone."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,7 +104,7 @@ def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[s
             if key not in names:
                 known = ", ".join(role.name for role in roles)
                 raise InputError(f"input: {key!r} is no column of this task; it has {known}", key)
-    by_role = [{names[key]: value for key, value in row.items()} for row in rows]
+    by_role = [{names[key]: _said(names[key], value) for key, value in row.items()} for row in rows]
     given = [role for role in roles if any(row.get(role.name) not in (None, "", []) for row in by_role)]
     for role in roles:
         if role.required and role.needed_to_predict and role not in given:
@@ -114,6 +115,12 @@ def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[s
         Rows(table, ("input",), np.zeros(count, np.int32), np.arange(1, count + 1, dtype=np.int64), "typed"),
         {role.name: role.name for role in given},
     )
+
+
+def _said(role: str, value: Any) -> Any:
+    """Plain text where messages are wanted is what the user says; whoever knows how may write the whole chat as JSON."""
+    is_plain = role == "messages" and isinstance(value, str) and value.strip() and not value.lstrip().startswith("[")
+    return json.dumps([{"role": "user", "content": value}]) if is_plain else value
 
 
 def _column(values: list[Any]) -> pa.Array:

@@ -19,8 +19,8 @@ from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.page_header import PageHeader, page_layout
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.token_view import TokenView
+from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.queries import Mistake, Token, Tokens
-from backend.contract.resources import resource
 
 CALM_MS = 150
 EXAMPLE = (
@@ -161,7 +161,8 @@ class Panel(QWidget):
         self._ask_all()
 
     def _list_tokenizers(self) -> None:
-        self._add("Demo model (bert-tiny)", str(resource("demo", "bert-tiny")))
+        for model in DEMO_MODELS:
+            self._add(f"Demo model ({model.name})", str(model.folder))
         for run in self._context.library.runs:
             if run.state == "finished":
                 self._add(f"{run.title} · {run.name}", str(run.path / "model"))

@@ -1,5 +1,6 @@
 """Owns `index<TAB>prediction`, the file that the GLUE benchmark's server takes."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,22 @@ def paths(rows: Rows, path: Path) -> list[Path]:
 
 
 def write(rows: Rows, predictions: Predictions, path: Path) -> list[Path]:
-    """Write the prediction of every row under its index: a label by its name, a score with three decimals."""
+    """Write the prediction of every row under its index: a label by its name, a score with three decimals.
+
+    Beside and renamed: an older file is whole until the new one is.
+    """
     written = paths(rows, path)
     answers = predictions.table["prediction"].to_pylist()
     for number, one in enumerate(written):
         own = np.flatnonzero(rows.file_index == number)
         indices = _indices(rows, own, rows.files[number])
         lines = [f"{index}\t{_text(answers[row])}\n" for index, row in zip(indices, own, strict=True)]
-        one.write_text("index\tprediction\n" + "".join(lines), encoding="utf-8", newline="\n")
+        beside = one.with_name(f".{one.name}.{os.getpid()}")
+        try:
+            beside.write_text("index\tprediction\n" + "".join(lines), encoding="utf-8", newline="\n")
+            beside.replace(one)
+        finally:
+            beside.unlink(missing_ok=True)
     return written
 
 

@@ -78,7 +78,7 @@ class Session:
             "task": _decides_features(self.task),
             "facts": self.facts,
             "columns": dict(self.columns),
-            "tokenizer": fingerprint(self.tokenizer),
+            "tokenizer": self._tokenizer_fingerprint,
             "drawn": self.spec.training.seed if fixed else None,
             **({"to_train": True} if to_train and trains_apart(self.task) else {}),
         }
@@ -89,6 +89,10 @@ class Session:
             report,
             len(rows),
         )
+
+    @cached_property
+    def _tokenizer_fingerprint(self) -> str:
+        return fingerprint(self.tokenizer)
 
     def typed_features(self, rows: Rows) -> Features:
         """Features of rows that a person typed; nothing is kept on the disk."""

@@ -3,7 +3,7 @@
 import ast
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,7 @@ def locate(context: str, text: str, start: int | None) -> tuple[Span | None, boo
     return (found, found + len(bare)), start is None
 
 
-def misplaced(rows: Rows, columns: Columns, contexts: list[str]) -> list[int]:
+def misplaced(rows: Rows, columns: Columns, contexts: Iterable[str]) -> list[int]:
     """The rows whose first answer is not where its offset says."""
     return [
         row

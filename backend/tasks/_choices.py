@@ -1,15 +1,18 @@
 """Owns the choices of a row: from which columns they come, and how labels call the right one."""
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+import pyarrow.compute as pc
+
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.data.rows import Rows
-from backend.tasks._texts import strings
-from backend.tasks.task import Columns, key_of
+from backend.tasks._texts import label_values, strings
+from backend.tasks.task import Columns, in_chunks, key_of
 
 LETTERS = "abcdefgh"
 MOST_COLUMNS = len(LETTERS)
@@ -63,12 +66,15 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of some rows: `texts` of each, what they all begin with, and where the data names them `names`."""
+    """The choices of some rows: `texts` of each, what they all begin with, where the data names them `names`, and their
+    `labels`, which are empty texts where they are unknown.
+    """
 
     rows: Rows
     texts: list[list[str]]
     beginnings: list[str] | None
     names: list[list[str]] | None
+    labels: list[str]
 
     def endings(self) -> list[list[str]]:
         """What a model reads after the row's text, for each choice of each row."""
@@ -79,28 +85,9 @@ class Choices:
             for beginning, one in zip(self.beginnings, self.texts, strict=True)
         ]
 
-    def check_count(self, split: str, expected: int | None) -> int:
-        """How many choices every row has. Raises InputError naming the first row that has another number."""
-        wanted = len(self.texts[0]) if expected is None else expected
-        row = next((row for row, one in enumerate(self.texts) if len(one) != wanted), None)
-        if row is not None:
-            raise InputError(
-                f"{key_of(split)}: {self.rows.place(row)} has {len(self.texts[row])} choices where "
-                f"{'the rows before have' if expected is None else 'training has'} {wanted}; give every row the same "
-                "number of choices",
-                key_of(split),
-            )
-        if wanted < 2:
-            raise InputError(
-                f"data.columns: {self.rows.place(0)} has {wanted} choice; give at least two in one column of lists "
-                "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
-                "data.columns.choices",
-            )
-        return wanted
-
-    def numbers(self, labels: list[str], written: Written) -> list[int | None]:
+    def numbers(self, written: Written) -> list[int | None]:
         """The number, from 0, of the choice that each row's label calls; None where it calls none."""
-        return [self._number(row, label.strip(), written) for row, label in enumerate(labels)]
+        return [self._number(row, label.strip(), written) for row, label in enumerate(self.labels)]
 
     def _number(self, row: int, label: str, written: Written) -> int | None:
         if not label:
@@ -116,21 +103,10 @@ class Choices:
             number = -1 if whole is None else whole - (written is Written.FROM_1)
         return number if 0 <= number < len(self.texts[row]) else None
 
-    def all_called(self, labels: list[str], written: Written) -> bool:
-        """Whether every label that is there calls a choice of its row."""
-        numbers = self.numbers(labels, written)
-        return all(number is not None for number, label in zip(numbers, labels, strict=True) if label.strip())
-
-    def check_labels(self, split: str, labels: list[str], written: Written) -> None:
-        """Raises InputError naming the first row whose label is there and calls none of its choices."""
-        for row, number in enumerate(self.numbers(labels, written)):
-            if number is None and labels[row].strip():
-                raise InputError(
-                    f"{key_of(split)}: {self.rows.place(row)} has the label {labels[row]!r}, which is none of its "
-                    f"{len(self.texts[row])} choices ({written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}); "
-                    "correct the row, or set task.first_choice",
-                    key_of(split),
-                )
+    def uncalled(self, written: Written) -> int | None:
+        """The first row whose label is there and calls none of its choices."""
+        labelled = enumerate(zip(self.numbers(written), self.labels, strict=True))
+        return next((row for row, (number, label) in labelled if number is None and label.strip()), None)
 
     def called(self, numbers: list[int], written: Written) -> list[str]:
         """What the labels call the choice with this number, of each row."""
@@ -146,28 +122,72 @@ class Choices:
         return str(number + (written is Written.FROM_1))
 
 
-def way_of_writing(labels: list[str], choices: Choices, first_choice: str) -> Written:
-    """How these labels call the choices. Raises InputError where numbers may count from 0 or from 1."""
-    known = sorted({label.strip() for label in labels if label.strip()})
-    count = len(choices.texts[0])
-    if choices.names is not None and choices.all_called(labels, Written.NAMES):
+def read_in_parts(rows: Rows, columns: Columns) -> Iterator[Choices]:
+    """The choices of all rows, some at a time, for they may be more than the memory holds."""
+    return (read_choices(rows, columns, chunk) for chunk in in_chunks(len(rows)))
+
+
+def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) -> int:
+    """How many choices every row has. Raises InputError naming the first row that has another number."""
+    wanted = expected
+    for part in read_in_parts(rows, columns):
+        wanted = len(part.texts[0]) if wanted is None else wanted
+        row = next((row for row, one in enumerate(part.texts) if len(one) != wanted), None)
+        if row is not None:
+            raise InputError(
+                f"{key_of(split)}: {part.rows.place(row)} has {len(part.texts[row])} choices where "
+                f"{'the rows before have' if expected is None else 'training has'} {wanted}; give every row the same "
+                "number of choices",
+                key_of(split),
+            )
+    if wanted is None or wanted < 2:
+        raise InputError(
+            f"data.columns: {rows.place(0)} has {wanted} choice; give at least two in one column of lists "
+            "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
+            "data.columns.choices",
+        )
+    return wanted
+
+
+def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> None:
+    """Raises InputError naming the first row whose label is there and calls none of its choices."""
+    for part in read_in_parts(rows, columns):
+        row = part.uncalled(written)
+        if row is not None:
+            raise InputError(
+                f"{key_of(split)}: {part.rows.place(row)} has the label {part.labels[row]!r}, which is none of its "
+                f"{len(part.texts[row])} choices ({written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}); "
+                "correct the row, or set task.first_choice",
+                key_of(split),
+            )
+
+
+def way_of_writing(rows: Rows, columns: Columns, count: int, first_choice: str) -> Written:
+    """How the labels call the `count` choices. Raises InputError where numbers may count from 0 or from 1."""
+
+    def all_call(written: Written) -> bool:
+        return all(part.uncalled(written) is None for part in read_in_parts(rows, columns))
+
+    different = pc.call_function("unique", [strings(rows.table[columns["label"]])]).to_pylist()
+    known = sorted({label.strip() for label in different if label.strip()})
+    if read_choices(rows, columns, range(1)).names is not None and all_call(Written.NAMES):
         return Written.NAMES
     numbers = [number for label in known if (number := _whole(label)) is not None]
     if len(numbers) == len(known):
-        return _from(numbers, count, first_choice, choices, labels)
+        return _from(numbers, count, first_choice, all_call)
     if all(len(label) == 1 and label.lower() in LETTERS[:count] for label in known):
         return Written.CAPITALS if known[0].isupper() else Written.LETTERS
     return Written.TEXT
 
 
-def _from(numbers: list[int], count: int, first_choice: str, choices: Choices, labels: list[str]) -> Written:
+def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[[Written], bool]) -> Written:
     if first_choice != "auto":
         return Written.FROM_1 if first_choice == "1" else Written.FROM_0
     if min(numbers) == 0:
         return Written.FROM_0
     if max(numbers) == count:
         return Written.FROM_1
-    if max(numbers) > count and choices.all_called(labels, Written.TEXT):
+    if max(numbers) > count and all_call(Written.TEXT):
         return Written.TEXT
     shown = ", ".join(map(str, sorted(set(numbers))[:4]))
     raise InputError(
@@ -181,9 +201,11 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
     """The choices of a run of rows. Raises InputError where no column holds any, or a cell holds no list."""
     part = _part(rows, chunk)
     beginnings = strings(part.table[columns["text_pair"]]).to_pylist() if "text_pair" in columns else None
+    values = label_values(part, columns)
+    labels = [""] * len(chunk) if values is None else strings(values).to_pylist()
     if "choices" in columns:
         texts, names = _listed(part, columns["choices"])
-        return Choices(part, texts, beginnings, names)
+        return Choices(part, texts, beginnings, names, labels)
     apart = [columns[f"choice_{number}"] for number in range(MOST_COLUMNS) if f"choice_{number}" in columns]
     if len(apart) < 2:
         raise InputError(
@@ -192,7 +214,7 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
             "data.columns.choices",
         )
     cells = zip(*(strings(part.table[column]).to_pylist() for column in apart), strict=True)
-    return Choices(part, [_without_end(row) for row in cells], beginnings, None)
+    return Choices(part, [_without_end(row) for row in cells], beginnings, None, labels)
 
 
 def _without_end(cells: tuple[str, ...]) -> list[str]:

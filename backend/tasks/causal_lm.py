@@ -145,7 +145,8 @@ class CausalLm:
 
     def _unusable_chats(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
         found = []
-        for row, messages in enumerate(chats(rows, columns, range(len(rows)))):
+        each = (one for chunk in in_chunks(len(rows)) for one in chats(rows, columns, chunk))
+        for row, messages in enumerate(each):
             if isinstance(messages, str):
                 found.append((row, messages))
             elif labelled and not any(one["role"] == "assistant" for one in messages):

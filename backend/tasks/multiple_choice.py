@@ -12,8 +12,16 @@ from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.tasks._choices import CHOICE_COLUMNS, Choices, Written, read_choices, way_of_writing
-from backend.tasks._texts import is_blank, label_values, reasons, strings
+from backend.tasks._choices import (
+    CHOICE_COLUMNS,
+    Written,
+    check_count,
+    check_labels,
+    read_choices,
+    read_in_parts,
+    way_of_writing,
+)
+from backend.tasks._texts import is_blank, reasons, strings
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks
 
 
@@ -78,11 +86,9 @@ class MultipleChoice:
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """How many choices there are and how labels are written. Raises InputError naming a row that differs."""
-        choices = _all_choices(rows, columns)
-        count = choices.check_count("train", None)
-        labels = strings(rows.table[columns["label"]]).to_pylist()
-        written = way_of_writing(labels, choices, self.settings.first_choice)
-        choices.check_labels("train", labels, written)
+        count = check_count(rows, columns, "train", None)
+        written = way_of_writing(rows, columns, count, self.settings.first_choice)
+        check_labels(rows, columns, "train", written)
         return {"choices": count, "labels_are": written, "notes": [written.sentence]}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
@@ -91,11 +97,8 @@ class MultipleChoice:
 
     def check(self, rows: Rows, columns: Columns, facts: Facts, split: str) -> None:
         """Raises InputError for a row with another number of choices, or whose label is none of them."""
-        choices = _all_choices(rows, columns)
-        choices.check_count(split, facts["choices"])
-        values = label_values(rows, columns)
-        if values is not None:
-            choices.check_labels(split, strings(values).to_pylist(), Written(facts["labels_are"]))
+        check_count(rows, columns, split, facts["choices"])
+        check_labels(rows, columns, split, Written(facts["labels_are"]))
 
     def head_facts(self, facts: Facts) -> HeadFacts:
         """A head that gives one number per choice."""
@@ -106,11 +109,12 @@ class MultipleChoice:
 
         `labels` is the right choice's number, -100 where it is unknown.
         """
-        texts, ids = strings(rows.table[columns["text"]]), _label_ids(rows, columns, facts)
-        count = _all_choices(rows, columns).check_count("--data", facts["choices"])
+        written, count = Written(facts["labels_are"]), check_count(rows, columns, "--data", facts["choices"])
         for chunk in in_chunks(len(rows)):
-            endings = [choice for one in read_choices(rows, columns, chunk).endings() for choice in one]
-            repeated = [text for text in texts[chunk.start : chunk.stop].to_pylist() for _ in range(count)]
+            choices = read_choices(rows, columns, chunk)
+            endings = [choice for one in choices.endings() for choice in one]
+            texts = strings(rows.table[columns["text"]].slice(chunk.start, len(chunk))).to_pylist()
+            repeated = [text for text in texts for _ in range(count)]
             encoded = tokenizer(
                 repeated, endings, truncation="longest_first", max_length=facts["max_length"],
                 return_attention_mask=False,
@@ -120,7 +124,7 @@ class MultipleChoice:
                 "row": pa.array(np.arange(chunk.start, chunk.stop, dtype=np.int32)),
                 "part": pa.array(np.zeros(len(chunk), dtype=np.int32)),
                 "choice_lengths": pa.array(list(lengths.reshape(-1, count)), pa.list_(pa.int32())),
-                "labels": pa.array(ids[chunk.start : chunk.stop]),
+                "labels": pa.array(_ids(choices.numbers(written))),
             }
             for name in ("input_ids", "token_type_ids"):
                 if name in encoded:
@@ -133,14 +137,17 @@ class MultipleChoice:
         """The likeliest choice, called as the labels call it, and every choice's probability."""
         logits = np.stack(outputs["logits"]).astype(np.float64)  # (rows, choices)
         log_probabilities = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-        choices, written = _all_choices(rows, columns), Written(facts["labels_are"])
-        best, ids = logits.argmax(axis=1), _label_ids(rows, columns, facts)
+        best, written = logits.argmax(axis=1), Written(facts["labels_are"])
+        ids, called, actual = [np.zeros(0, np.int64)], [], []
+        for part in read_in_parts(rows, columns):
+            ids.append(_ids(part.numbers(written)))
+            called += part.called(best[len(called) : len(called) + len(part.texts)].tolist(), written)
+            actual += [None if number == IGNORE else label for number, label in zip(ids[-1], part.labels, strict=True)]
+        ids = np.concatenate(ids)
         known = np.flatnonzero(ids != IGNORE)
         loss, is_known = np.zeros(len(ids)), (ids != IGNORE).astype(np.float64)
         loss[known] = -log_probabilities[known, ids[known]]
-        values = label_values(rows, columns)
-        actual = pa.nulls(len(rows), pa.string()) if values is None else _actual(strings(values), ids)
-        table = {"prediction": pa.array(choices.called(best.tolist(), written), pa.string()), "actual": actual}
+        table = {"prediction": pa.array(called, pa.string()), "actual": pa.array(actual, pa.string())}
         for index in range(logits.shape[1]):
             table[f"probability_{index}"] = pa.array(np.exp(log_probabilities[:, index]))
         return Predictions(
@@ -156,22 +163,9 @@ class MultipleChoice:
         return {"loss": total / count, "accuracy": right / count}
 
 
-def _all_choices(rows: Rows, columns: Columns) -> Choices:
-    return read_choices(rows, columns, range(len(rows)))
-
-
-def _label_ids(rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
+def _ids(numbers: list[int | None]) -> np.ndarray:
     """(rows,) int64, -100 where the label is unknown or absent."""
-    values = label_values(rows, columns)
-    if values is None:
-        return np.full(len(rows), IGNORE, dtype=np.int64)
-    choices, written = _all_choices(rows, columns), Written(facts["labels_are"])
-    found = choices.numbers(strings(values).to_pylist(), written)
-    return np.array([IGNORE if number is None else number for number in found], dtype=np.int64)
-
-
-def _actual(labels: pa.ChunkedArray, ids: np.ndarray) -> pa.Array:
-    return pa.array(labels.to_pylist(), pa.string(), mask=ids == IGNORE)
+    return np.array([IGNORE if number is None else number for number in numbers], dtype=np.int64)
 
 
 def _joined(lists: list[list[int]], count: int) -> list[list[int]]:

@@ -1,8 +1,9 @@
 """Owns question answering: the passage of a context that answers a question, or that there is none (SQuAD v1 and v2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
@@ -17,7 +18,7 @@ from backend.tasks._answers import UNKNOWN, Answers, Span, Unreadable, has_answe
 from backend.tasks._context_windows import Window, check_offsets, never_an_answer, positions, too_narrow, windows
 from backend.tasks._n_best import Entry, Said, beam, entry, plain
 from backend.tasks._spans import Nulls, Spans, beam_spans, loss, plain_spans
-from backend.tasks._texts import strings
+from backend.tasks._texts import is_blank, strings
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
 
 
@@ -115,13 +116,13 @@ class QuestionAnswering:
         """
         found = {}
         if use != "predicting" and has_answers(rows, columns):
-            contexts = _texts(rows, columns["context"])
+            contexts = _each_text(rows, columns["context"])
             for row, (answers, context) in enumerate(zip(read_answers(rows, columns), contexts, strict=True)):
                 if reason := self._objection(answers, context, use):
                     found[row] = reason
         for role in ("context", "question"):
-            empty = [row for row, text in enumerate(_texts(rows, columns[role])) if not text.strip()]
-            found |= dict.fromkeys(empty, f"no {role}")
+            empty = np.flatnonzero(is_blank(rows.table[columns[role]]))
+            found |= dict.fromkeys(empty.tolist(), f"no {role}")
         return sorted(found.items())
 
     def _objection(self, answers: Answers | Unreadable | None, context: str, use: Use) -> str:
@@ -153,7 +154,7 @@ class QuestionAnswering:
 
     def _notes(self, rows: Rows, columns: Columns) -> list[str]:
         """What training takes otherwise than it stands, in one sentence with the first places."""
-        odd = [rows.place(row) for row in misplaced(rows, columns, _texts(rows, columns["context"]))]
+        odd = [rows.place(row) for row in misplaced(rows, columns, _each_text(rows, columns["context"]))]
         if not odd:
             return []
         nearest = self.settings.misplaced_answers == "nearest"
@@ -260,19 +261,19 @@ class QuestionAnswering:
         may_be_none, is_plain = self._may_be_none(facts), self.head is Head.QUESTION_ANSWERING
         find = plain_spans if is_plain else beam_spans
         spans, nulls = find(outputs, features, len(rows), self.settings.n_best, self.settings.max_answer_length)
-        said = self._said(spans, nulls, _texts(rows, columns["context"]), may_be_none)
+        said = self._said(spans, nulls, _each_text(rows, columns["context"]), may_be_none)
         answers = [one if isinstance(one, Answers) else None for one in read_answers(rows, columns)]
         sums = scores(said, answers, may_be_none)
         if is_plain:
             sums["loss"] = loss(outputs, features, len(rows))
         return Predictions(table(said, answers), sums, documents(said, names(rows, columns), may_be_none))
 
-    def _said(self, spans: Spans, nulls: Nulls, contexts: list[str], may_be_none: bool) -> list[Said]:
+    def _said(self, spans: Spans, nulls: Nulls, contexts: Iterable[str], may_be_none: bool) -> list[Said]:
         starts, ends = spans.start.tolist(), spans.end.tolist()
         scores = list(zip(spans.score.tolist(), spans.start_score.tolist(), spans.end_score.tolist(), strict=True))
         null_scores = list(zip(nulls.score.tolist(), nulls.start_score.tolist(), nulls.end_score.tolist(), strict=True))
         threshold, said = self.settings.null_threshold, []
-        for row, (context, own) in enumerate(zip(contexts, spans.by_row(len(contexts)), strict=True)):
+        for row, (context, own) in enumerate(zip(contexts, spans.by_row(len(null_scores)), strict=True)):
             entries = [entry(context, starts[one], ends[one], scores[one]) for one in range(own.start, own.stop)]
             if self.head is Head.QUESTION_ANSWERING:
                 null = Entry("", None, None, *null_scores[row]) if may_be_none else None
@@ -286,8 +287,14 @@ class QuestionAnswering:
         return means(predictions)
 
 
-def _texts(rows: Rows, column: str, part: slice = slice(None)) -> list[str]:
+def _texts(rows: Rows, column: str, part: slice) -> list[str]:
     return strings(rows.table[column][part]).to_pylist()
+
+
+def _each_text(rows: Rows, column: str) -> Iterator[str]:
+    """One after another: a column of contexts may be larger than the memory."""
+    for chunk in in_chunks(len(rows)):
+        yield from _texts(rows, column, slice(chunk.start, chunk.stop))
 
 
 TASK = QuestionAnswering

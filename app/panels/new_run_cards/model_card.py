@@ -19,8 +19,8 @@ from app.widgets.path_line import PathLine
 from app.widgets.pill import Pill
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.quiet_combo_box import QuietComboBox
+from backend.contract.demo_models import DEMO_MODELS, demo_model
 from backend.contract.queries import CachedModel, ModelDescription, Progress
-from backend.contract.resources import resource
 
 HINT = "A model folder, or a hub id such as google/mt5-small"
 FACTS = ("Architecture", "Parameters", "On disk", "Licence", "Tokenizer", "Longest input")
@@ -72,16 +72,15 @@ class ModelCard(Card):
         self.name.setAccessibleName("Model folder or hub id")
         browse = IconToolButton("folder", "Choose a model folder")
         browse.clicked.connect(self._on_browse)
-        embedded = QPushButton("bert-tiny")
-        embedded.setToolTip("The embedded demo model")
-        theme.role(embedded, "chip")
-        embedded.clicked.connect(lambda: self.choose(str(resource("demo", "bert-tiny"))))
-        self.embedded = embedded
+        self.embedded = QPushButton()
+        theme.role(self.embedded, "chip")
+        self.embedded.clicked.connect(lambda: self.choose(str(self._embedded.folder)))
+        self._embed("")
         row = QHBoxLayout()
         row.setSpacing(6)
         row.addWidget(self.name, 1)
         row.addWidget(browse)
-        row.addWidget(embedded)
+        row.addWidget(self.embedded)
         holder = QWidget()
         row.setContentsMargins(0, 0, 0, 0)
         holder.setLayout(row)
@@ -106,11 +105,12 @@ class ModelCard(Card):
     # The choice
 
     def set_offers(self, recent: Sequence[str], cached: Sequence[CachedModel]) -> None:
-        """Offer the embedded model, those used before, and those in the hub library's cache."""
+        """Offer the embedded models, those used before, and those in the hub library's cache."""
         text = self.name.currentText()
         self.name.clear()
         sizes = {model.name: f"in the cache, {wording.megabytes(model.size_mb)}" for model in cached}
-        self._offer(str(resource("demo", "bert-tiny")), "bert-tiny", "embedded")
+        for model in DEMO_MODELS:
+            self._offer(str(model.folder), model.name, f"embedded, {model.use}")
         for name in dict.fromkeys([*recent, *sizes]):
             self._offer(name, wording.short_path(name), sizes.get(name, "used before"))
         self.name.setCurrentIndex(-1)
@@ -121,8 +121,15 @@ class ModelCard(Card):
             self.name.addItem(f"{title} · {where}", name)
             self.name.setItemData(self.name.count() - 1, name, Qt.ItemDataRole.ToolTipRole)
 
+    def _embed(self, task: str) -> None:
+        """One click chooses the embedded model that goes with the task."""
+        self._embedded = demo_model(task)
+        self.embedded.setText(self._embedded.name)
+        self.embedded.setToolTip(f"An embedded model: {self._embedded.use}")
+
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""
+        self._embed(str(draft.get("task.type") or ""))
         chosen = str(draft.get("model.name_or_path") or "")
         if chosen != self._chosen:
             self.show_nothing()

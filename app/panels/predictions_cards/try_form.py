@@ -18,12 +18,13 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_form import SchemaForm
 from app.widgets.typed_text import TypedText
 from backend.contract.catalog import Column, TaskEntry
+from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.generation import GenerationSettings
-from backend.contract.resources import resource
 
 WRITING = [field.name for field in fields(GenerationSettings)]
 LISTED = "choices"
 """The part that is a list: it is typed with one of its texts a line."""
+_DEMO_TASKS = {str(model.folder): model.task for model in DEMO_MODELS if model.task}
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ class TryForm(Card):
         listed = {str(run.path) for run in there}
         offers = [(f"{run.title} · {run.name}", str(run.path)) for run in there]
         offers += [(Path(path).name, path) for path in self._runs if path not in listed]
-        offers += [("Demo model (bert-tiny)", str(resource("demo", "bert-tiny"))), *((name, name) for name in models)]
+        offers += [(f"Demo model ({model.name})", str(model.folder)) for model in DEMO_MODELS]
+        offers += [(name, name) for name in models]
         self._runs |= {str(run.path): run.task for run in there}
         if offers != [(self.target.itemText(n), self.target.itemData(n)) for n in range(self.target.count())]:
             kept = self.chosen_target()
@@ -184,9 +186,10 @@ class TryForm(Card):
     def _on_target(self) -> None:
         target = self.chosen_target()
         is_run = target in self._runs
-        task = read_run_task(target) if is_run else RunTask(self.task.currentData() or "")
+        known = _DEMO_TASKS.get(target) or self.task.currentData() or ""
+        task = read_run_task(target) if is_run else RunTask(known)
         self.task.setEnabled(not is_run)
-        if is_run and self.task.findData(task.kind) >= 0:
+        if self.task.findData(task.kind) >= 0:
             self.task.setCurrentIndex(self.task.findData(task.kind))
         self._use(task)
 

@@ -109,6 +109,18 @@ def test_validation_is_a_fraction_a_file_or_nothing(qtbot, panel):
     assert panel.draft.get("data.validation") == 0.1
 
 
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [("text_classification", "bert-tiny"), ("causal_lm", "austen-gpt2"), ("seq2seq_lm", "eng-spa-t5")],
+)
+def test_the_embedded_model_that_goes_with_the_task_is_one_click_away(panel, task, model):
+    panel.draft.use_task(task, {})
+    panel.cards.model.show_draft(panel.draft)
+    panel.cards.model.embedded.click()
+    assert panel.cards.model.embedded.text() == model
+    assert panel.draft.get("model.name_or_path") == str(resource("demo", model))
+
+
 def test_what_the_models_folder_holds_is_shown(qtbot, panel):
     panel.cards.model.embedded.click()
     qtbot.waitUntil(lambda: panel.findings.model is not None)

@@ -52,6 +52,12 @@ def test_fields_are_those_of_the_task(box: TryBox):
     assert box.form.settings.values()["max_new_tokens"] == 64
 
 
+def test_a_demo_model_is_asked_what_it_was_trained_for(box: TryBox):
+    box.form.show_model(str(resource("demo", "eng-spa-t5")))
+    assert box.form.task.currentData() == "seq2seq_lm"
+    assert "source" in box.form.fields
+
+
 def test_what_was_typed_stays_when_the_task_changes(box: TryBox):
     box.form.fill({"text": "the film"})
     choose_task(box, "causal_lm")

@@ -41,3 +41,10 @@ def test_a_text_to_be_continued_is_given_as_it_stands(writer: Path, given: list[
     answerer.answer([{"text": "the film"}])
 
     assert [answerer._session.tokenizer.decode(ids) for ids in given] == ["[CLS] the film"] * 2
+
+
+def test_plain_text_typed_where_a_chat_is_wanted_is_what_the_user_says(writer: Path, given: list[list[int]]) -> None:
+    answerer = answering.Answerer(str(writer), "causal_lm", [CHANGES[0].replace("instructions", "chat"), *CHANGES[1:]])
+    answerer.answer([{"messages": "red"}, {"messages": '[{"role": "user", "content": "blue"}]'}])
+
+    assert [answerer._session.tokenizer.decode(ids) for ids in given] == ["q red a", "q blue a"]

@@ -1,0 +1,32 @@
+"""Owns which models come with the program, and what each is good for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.contract.resources import resource
+
+
+@dataclass(frozen=True)
+class DemoModel:
+    """A folder of `resources/demo`; `task` is what it answers as it is, empty where it is only there to begin from."""
+
+    name: str
+    use: str
+    task: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return resource("demo", self.name)
+
+
+DEMO_MODELS = (
+    DemoModel("bert-tiny", "a small encoder of English to begin from"),
+    DemoModel("austen-gpt2", "continues a text as Jane Austen might", "causal_lm"),
+    DemoModel("eng-spa-t5", "translates the English of the Bible into Spanish", "seq2seq_lm"),
+)
+
+
+def demo_model(task: str) -> DemoModel:
+    """The one that goes with a task."""
+    return next((model for model in DEMO_MODELS if model.task == task), DEMO_MODELS[0])
