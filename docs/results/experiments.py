@@ -72,15 +72,15 @@ def _squad() -> float:
 
 EXPERIMENTS = (
     Experiment("Sentiment", "sentiment", "accuracy", "commonest label", _sentiment, {
-        MINILM: ("training.learning_rate=5e-5", "training.epochs=4"),
+        MINILM: ("training.learning_rate=5e-5", "training.epochs=4", "hardware.precision=bfloat16"),
     }),
     Experiment("BoolQ", "boolq", "accuracy", "commonest label", _boolq, {
-        MINILM: ("training.learning_rate=5e-5", "training.epochs=3"),
+        MINILM: ("training.learning_rate=5e-5", "training.epochs=3", "hardware.precision=bfloat16"),
     }),
     Experiment("Names in tweets", "ner", "f1", "every word's commonest tag", _tweets, {
-        MINILM: ("training.learning_rate=1e-4", "training.epochs=6"),
+        MINILM: ("training.learning_rate=1e-4", "training.epochs=6", "hardware.precision=bfloat16"),
     }),
     Experiment("SQuAD", "squad", "f1", "best constant span", _squad, {
-        MINILM: ("training.learning_rate=1e-4", "training.epochs=4"),
+        MINILM: ("training.learning_rate=1e-4", "training.epochs=4", "hardware.precision=bfloat16"),
     }),
 )  # fmt: skip
