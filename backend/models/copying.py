@@ -11,6 +11,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError
+from backend.models.sharing import share
 
 Numbers = Literal["float32", "float16"]
 
@@ -28,6 +29,7 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
         for path in sorted(source.glob("*.safetensors")):
             _convert(path, beside / path.name, numbers)
         _name_numbers(beside / "config.json", numbers)
+        share(beside)
         if target.exists():
             target.rmdir()
         beside.rename(target)

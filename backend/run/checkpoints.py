@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backend.contract.run_folder import RunFolder, write_json
+from backend.models.sharing import share
 
 MANIFEST = "checkpoint.json"
 """Last file of a checkpoint to be written: the step, and size and digest of every other file."""
@@ -87,7 +88,8 @@ def _digest(path: Path) -> list[object]:
 
 
 def flush_to_disk(folder: Path) -> None:
-    """Wait until every file of the folder is on the disk, before a rename makes it count."""
+    """Wait until every file of the folder is on the disk, before a rename makes it count; whoever may read it, may."""
+    share(folder)
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())

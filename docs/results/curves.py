@@ -30,7 +30,7 @@ def draw(run: str, path: Path) -> Path:
     from pyqtgraph.exporters import SVGExporter
 
     curves = curves_of(named_run(run))
-    plot = pyqtgraph.PlotWidget(title=f"Loss by step: {path.stem}")
+    plot = pyqtgraph.PlotWidget(title=path.stem)
     plot.resize(*_SIZE)
     plot.addLegend(offset=(-10, 10))
     for title, column, pen in (
@@ -38,8 +38,10 @@ def draw(run: str, path: Path) -> Path:
         ("evaluation", "validation_loss", pyqtgraph.mkPen("#1f4fa8", width=2)),
     ):
         points = [(step, values[column]) for step, values in sorted(curves.items()) if values.get(column) is not None]
-        plot.plot(*zip(*points, strict=True), pen=pen, name=title, symbol="o" if title == "evaluation" else None)
+        plot.plot(*zip(*points, strict=True), pen=pen, name=title)
+    plot.setLabels(bottom="step", left="loss")
     plot.show()
+    pyqtgraph.mkQApp().processEvents()  # else the plot would not have found its ranges yet
     SVGExporter(plot.plotItem).export(str(path))
     return path
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,13 @@ def test_the_model_is_copied_with_half_the_numbers(burnish, trained: Path, tmp_p
     assert weights["weight"].tolist() == np.array([0.5, 1 / 3], np.float16).tolist()
     assert weights["ids"].tolist() == [7]
     assert json.loads((tmp_path / "small" / "config.json").read_text()) == {"model_type": "bert", "dtype": "float16"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other rights")
+def test_whoever_may_read_other_files_may_read_the_weights(burnish, trained: Path, tmp_path: Path) -> None:
+    burnish("export", "tiny", "--model", tmp_path / "out")
+    modes = {path.stat().st_mode for path in (tmp_path / "out").iterdir()}
+    assert modes == {(tmp_path / "out" / "config.json").stat().st_mode}
 
 
 def test_weights_beyond_the_range_are_refused_and_nothing_is_left(burnish, trained: Path, tmp_path: Path) -> None:
