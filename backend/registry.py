@@ -25,7 +25,8 @@ _ROOMS = {
 """Kind → (package, the name that each module of it exports)."""
 
 PLUGGED = {
-    "task": ("title", "description", "head", "columns", "metrics", "default_metric", "defaults", "Settings", "fit",
+    "task": ("title", "description", "head", "columns", "metrics", "default_metric", "defaults", "evaluates_by",
+             "Settings", "split_by", "label_column", "unusable", "fit", "facts_of_model", "check", "head_facts",
              "encode", "decode", "score"),
     "source": ("title", "description", "path_fields", "Settings", "read", "read_file"),
     "optimizer": ("title", "description", "Settings", "state_per_weight", "make"),

@@ -47,6 +47,7 @@ _FIXED: dict[str, Any] = {"static_position_embeddings": True}
 MODELS: dict[str, Callable[[], Any]] = {
     "bert": lambda: hf.BertModel(hf.BertConfig(**_ENCODER)),
     "roberta": lambda: hf.RobertaModel(hf.RobertaConfig(**_ENCODER, type_vocab_size=1)),
+    "xlm-roberta": lambda: hf.XLMRobertaModel(hf.XLMRobertaConfig(**_ENCODER, type_vocab_size=1)),
     "distilbert": lambda: hf.DistilBertModel(
         hf.DistilBertConfig(vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=32)
     ),
@@ -58,7 +59,11 @@ MODELS: dict[str, Callable[[], Any]] = {
     "flaubert": lambda: hf.FlaubertModel(hf.FlaubertConfig(**_XLM)),
     "gpt2": lambda: hf.GPT2LMHeadModel(hf.GPT2Config(**_GPT2)),
     "llama": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**_DECODER, tie_word_embeddings=False)),
+    "mistral": lambda: hf.MistralForCausalLM(hf.MistralConfig(**_DECODER, sliding_window=5)),
     "qwen2": lambda: hf.Qwen2ForCausalLM(hf.Qwen2Config(**_DECODER)),
+    "qwen3": lambda: hf.Qwen3ForCausalLM(
+        hf.Qwen3Config(**_DECODER, head_dim=8, use_sliding_window=True, sliding_window=5, max_window_layers=1)
+    ),
     "opt": lambda: hf.OPTForCausalLM(
         hf.OPTConfig(  # as OPT-350m alone is: normalised after the layer, with narrower embeddings
             vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_dim=32,
@@ -95,6 +100,7 @@ def tiny_model(name: str) -> Any:
     for each in model.config.to_dict():
         if "dropout" in each or "pdrop" in each:
             setattr(model.config, each, 0.0)
+    model.config.classifier_dropout = 0.0  # where a configuration is silent a classifier's is 0.1
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             # What a model was begun with is so small that any two answers are nearly alike.

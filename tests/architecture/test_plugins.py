@@ -1,0 +1,19 @@
+"""What an installed package's object must have is what the protocol of its kind says."""
+
+from typing import Any
+
+import pytest
+
+from backend.data.sources.source import Source
+from backend.engines.torch.optimizers.optimizer import OptimizerEntry
+from backend.registry import PLUGGED
+from backend.tasks.task import Task
+
+PROTOCOLS: dict[str, Any] = {"task": Task, "source": Source, "optimizer": OptimizerEntry}
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+def test_a_plugin_is_asked_for_all_that_the_protocol_has(kind: str) -> None:
+    protocol = PROTOCOLS[kind]
+    members = {*vars(protocol), *protocol.__annotations__} - {"settings"}  # which an instance has
+    assert {name for name in members if not name.startswith("_")} == set(PLUGGED[kind])
