@@ -23,7 +23,7 @@ class DemoModel:
 DEMO_MODELS = (
     DemoModel("bert-tiny", "a small encoder of English to begin from"),
     DemoModel("austen-gpt2", "continues a text as Jane Austen might", "causal_lm"),
-    DemoModel("eng-spa-t5", "translates the English of the Bible into Spanish", "seq2seq_lm"),
+    DemoModel("eng-spa-marian", "translates the English of the Bible into Spanish", "seq2seq_lm"),
 )
 
 

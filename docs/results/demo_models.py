@@ -5,7 +5,7 @@ They are made by
     burnish train resources/recipes/austen.yaml --run-folder austen
     burnish export austen --model resources/demo/austen-gpt2 --dtype float16
     burnish train resources/recipes/eng-spa.yaml --run-folder eng-spa
-    burnish export eng-spa --model resources/demo/eng-spa-t5 --dtype float16
+    burnish export eng-spa --model resources/demo/eng-spa-marian --dtype float16
     python -m docs.results.curves austen eng-spa
 
 and measured as they are shipped.
@@ -30,12 +30,12 @@ ORDERS = (2, 3, 4)
 
 def measured() -> dict[str, dict[str, float]]:
     """Scores by model."""
-    return {"austen-gpt2": _language_model(), "eng-spa-t5": _translator()}
+    return {"austen-gpt2": _language_model(), "eng-spa-marian": _translator()}
 
 
 def section(figures: dict[str, dict[str, float]]) -> list[str]:
     """The lines of the page."""
-    novels, verses = figures["austen-gpt2"], figures["eng-spa-t5"]
+    novels, verses = figures["austen-gpt2"], figures["eng-spa-marian"]
     n_grams = ", ".join(f"{order}-grams {novels[f'{order}-gram']:.1f}" for order in ORDERS)
     return [
         "## The demo models",
@@ -47,7 +47,7 @@ def section(figures: dict[str, dict[str, float]]) -> list[str]:
         "|---|---|---|---|",
         f"| austen-gpt2, {novels['parameters'] / 1e6:.2f} M parameters | *Persuasion*, after the other five novels | "
         f"perplexity **{novels['perplexity']:.1f}** | {n_grams} |",
-        f"| eng-spa-t5, {verses['parameters'] / 1e6:.2f} M parameters | {verses['rows']:.0f} Bible verses, English to Spanish | "
+        f"| eng-spa-marian, {verses['parameters'] / 1e6:.2f} M parameters | {verses['rows']:.0f} Bible verses, English to Spanish | "
         f"BLEU **{verses['bleu']:.1f}**, chrF **{verses['chrf']:.1f}** | the English itself: BLEU {verses['copied_bleu']:.1f}, "
         f"chrF {verses['copied_chrf']:.1f} |",
         "",
@@ -75,12 +75,12 @@ def _language_model() -> dict[str, float]:
 
 
 def _translator() -> dict[str, float]:
-    found = _evaluated("eng-spa-t5", DEMO / "eng-spa" / "test.src", "data.source=parallel")
+    found = _evaluated("eng-spa-marian", DEMO / "eng-spa" / "test.src", "data.source=parallel")
     english, spanish = ((DEMO / "eng-spa" / f"test.{side}").read_text(encoding="utf-8") for side in ("src", "trg"))
     return {
         "bleu": found["bleu"],
         "chrf": found["chrf"],
-        "parameters": _parameters("eng-spa-t5"),
+        "parameters": _parameters("eng-spa-marian"),
         "rows": len(spanish.splitlines()),
         **_copied(english.splitlines(), spanish.splitlines()),
     }

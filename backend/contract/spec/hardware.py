@@ -14,7 +14,7 @@ class HardwareSection(Section):
     model_config = ConfigDict(extra="allow")
 
     engine: Annotated[str, Field(title="Engine")] = "torch"
-    """Which framework trains: `torch` (PyTorch with Accelerate)."""
+    """Which framework trains: `torch` (PyTorch with Accelerate) or `jax` (JAX with Flax and Optax)."""
     device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
     """`auto` takes the first accelerator that is here, else the processor."""
     devices: Annotated[list[int] | None, Field(title="Which devices", json_schema_extra=ADVANCED)] = None

@@ -111,7 +111,7 @@ def test_validation_is_a_fraction_a_file_or_nothing(qtbot, panel):
 
 @pytest.mark.parametrize(
     ("task", "model"),
-    [("text_classification", "bert-tiny"), ("causal_lm", "austen-gpt2"), ("seq2seq_lm", "eng-spa-t5")],
+    [("text_classification", "bert-tiny"), ("causal_lm", "austen-gpt2"), ("seq2seq_lm", "eng-spa-marian")],
 )
 def test_the_embedded_model_that_goes_with_the_task_is_one_click_away(panel, task, model):
     panel.draft.use_task(task, {})

@@ -53,7 +53,7 @@ def test_fields_are_those_of_the_task(box: TryBox):
 
 
 def test_a_demo_model_is_asked_what_it_was_trained_for(box: TryBox):
-    box.form.show_model(str(resource("demo", "eng-spa-t5")))
+    box.form.show_model(str(resource("demo", "eng-spa-marian")))
     assert box.form.task.currentData() == "seq2seq_lm"
     assert "source" in box.form.fields
 

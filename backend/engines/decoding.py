@@ -1,0 +1,179 @@
+"""Owns how tokens are chosen from scores: greedy, sampled, or by beams, with transformers' rules; in numpy, for any engine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from backend.contract.generation import GenerationSettings
+
+Advance = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""The tokens that were chosen (rows,) and the row that each goes on from (rows,) → scores of the next (rows, vocabulary)."""
+_WORST = -1e9
+_COLDEST = 1e-5  # a temperature of nothing would divide by it
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the settings make of scores."""
+
+    settings: GenerationSettings
+    ends: frozenset[int]
+    room: int
+    """How many tokens there may be."""
+    last: int | None = None
+    """What the last of them must be, where a model says so."""
+
+    def apply(self, scores: np.ndarray, seen: np.ndarray, written: int) -> np.ndarray:
+        """(rows, vocabulary) float32 after prompts and `written` tokens, all of them in `seen` (rows, length)."""
+        settings, scores = self.settings, scores.copy()
+        if settings.repetition_penalty != 1.0:
+            known = np.take_along_axis(scores, seen, axis=1)
+            penalty = np.float32(settings.repetition_penalty)
+            np.put_along_axis(scores, seen, np.where(known < 0, known * penalty, known / penalty), axis=1)
+        if settings.no_repeat_ngram_size:
+            for row, ids in enumerate(seen):
+                scores[row, _would_repeat(ids, settings.no_repeat_ngram_size)] = -np.inf
+        if written < settings.min_new_tokens:
+            scores[:, sorted(self.ends)] = -np.inf
+        if self.last is not None and written + 1 == self.room:
+            scores[:] = -np.inf
+            scores[:, self.last] = 0.0
+        return self._sharpened(scores) if settings.sample else scores
+
+    def _sharpened(self, scores: np.ndarray) -> np.ndarray:
+        settings = self.settings
+        scores = scores / np.float32(max(settings.temperature, _COLDEST))
+        kept = 2 if settings.num_beams > 1 else 1  # beams need another token to go on with
+        if settings.top_k:
+            count = min(max(settings.top_k, kept), scores.shape[1])
+            least = np.partition(scores, -count, axis=1)[:, -count, None]
+            scores = np.where(scores < least, -np.inf, scores)
+        if settings.top_p is not None and settings.top_p < 1.0:
+            order = np.argsort(scores, axis=1)
+            chances = _softmax(np.take_along_axis(scores, order, axis=1))
+            left_out = np.cumsum(chances, axis=1) <= 1 - settings.top_p
+            left_out[:, -kept:] = False
+            unordered = np.zeros_like(left_out)
+            np.put_along_axis(unordered, order, left_out, axis=1)
+            scores = np.where(unordered, -np.inf, scores)
+        return scores
+
+
+def write(scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rules) -> list[np.ndarray]:
+    """New ids of every prompt (rows, length), without the end token; `scores` (rows, vocabulary) are the first."""
+    if rules.settings.num_beams > 1:
+        return _Beams(rules, len(prompts)).write(scores, advance, prompts)
+    random = np.random.default_rng(rules.settings.seed) if rules.settings.sample else None
+    rows, seen = np.arange(len(prompts)), prompts
+    going = np.ones(len(prompts), dtype=bool)
+    written: list[list[int]] = [[] for _ in prompts]
+    for number in range(rules.room):
+        tokens = _chosen(rules.apply(scores, seen, number), random)
+        going &= ~np.isin(tokens, sorted(rules.ends))
+        for row in np.flatnonzero(going):
+            written[row].append(int(tokens[row]))
+        if not going.any() or number + 1 == rules.room:
+            break
+        seen = np.concatenate([seen, tokens[:, None]], axis=1)
+        scores = advance(tokens, rows)
+    return [np.array(one, dtype=np.int64) for one in written]
+
+
+class _Beams:
+    """transformers' beam search: a row ends when no beam can become better than what is finished."""
+
+    def __init__(self, rules: Rules, rows: int) -> None:
+        self._rules, self._rows, self._count = rules, rows, rules.settings.num_beams
+        self._random = np.random.default_rng(rules.settings.seed) if rules.settings.sample else None
+        self._running = np.full((rows, self._count), _WORST, np.float32)
+        self._running[:, 0] = 0.0  # else all beams of a row would begin alike
+        self._best = np.full((rows, self._count), _WORST, np.float32)
+        self._finished = np.zeros((rows, self._count), dtype=bool)
+        self._may_improve = np.ones(rows, dtype=bool)
+        self._texts = np.zeros((rows, self._count, 0), np.int64)
+        self._kept: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] * self._count for _ in range(rows)]
+
+    def write(self, scores: np.ndarray, advance: Advance, prompts: np.ndarray) -> list[np.ndarray]:
+        """Every row's best text."""
+        prompts = np.repeat(prompts, self._count, axis=0)
+        scores = np.repeat(scores, self._count, axis=0)
+        for number in range(self._rules.room):
+            seen = np.concatenate([prompts, self._texts.reshape(len(prompts), -1)], axis=1)
+            ruled = self._rules.apply(_log_softmax(scores), seen, number)
+            origins = self._extend(ruled.reshape(self._rows, self._count, -1), is_last=number + 1 == self._rules.room)
+            if self._is_over(number + 1):
+                break
+            flat = (np.arange(self._rows)[:, None] * self._count + origins).reshape(-1)
+            scores = advance(self._texts[:, :, -1].reshape(-1), flat)
+        return [self._without_end(one[0]) for one in self._kept]
+
+    def _extend(self, scores: np.ndarray, *, is_last: bool) -> np.ndarray:
+        """Takes the best continuations; gives the beam that each running one goes on from, (rows, beams)."""
+        vocabulary = scores.shape[-1]
+        total = (scores + self._running[:, :, None]).reshape(self._rows, -1)
+        candidates = max(2, 1 + len(self._rules.ends)) * self._count
+        best = _largest(total if self._random is None else total + self._random.gumbel(size=total.shape), candidates)
+        values, origins, tokens = np.take_along_axis(total, best, axis=1), best // vocabulary, best % vocabulary
+        texts = np.concatenate([np.take_along_axis(self._texts, origins[..., None], axis=1), tokens[..., None]], axis=2)
+        ended = np.isin(tokens, sorted(self._rules.ends)) | is_last
+        self._finish(values, texts, ended)
+        going = _largest(np.where(ended, values + np.float32(_WORST), values), self._count)
+        self._running = np.take_along_axis(np.where(ended, values + np.float32(_WORST), values), going, axis=1)
+        self._texts = np.take_along_axis(texts, going[..., None], axis=1)
+        self._all_ended = bool(ended.all())
+        return np.take_along_axis(origins, going, axis=1)
+
+    def _finish(self, values: np.ndarray, texts: np.ndarray, ended: np.ndarray) -> None:
+        settings, length = self._rules.settings, texts.shape[2]
+        scores = values / np.float32(length**settings.length_penalty)
+        full = self._finished.all(axis=1) & settings.early_stopping
+        ended = ended & (np.arange(ended.shape[1]) < self._count) & ~full[:, None] & self._may_improve[:, None]
+        merged = np.concatenate([self._best, np.where(ended, scores, scores + np.float32(_WORST))], axis=1)
+        best = _largest(merged, self._count)
+        is_finished = np.concatenate([self._finished, ended], axis=1)
+        for row, places in enumerate(best.tolist()):
+            every = [*self._kept[row], *texts[row]]
+            self._kept[row] = [every[place] for place in places]
+        self._best = np.take_along_axis(merged, best, axis=1)
+        self._finished = np.take_along_axis(is_finished, best, axis=1)
+
+    def _is_over(self, length: int) -> bool:
+        settings = self._rules.settings
+        possible = self._running[:, 0] / np.float32(length**settings.length_penalty)
+        worst = np.where(self._finished, self._best.min(axis=1, keepdims=True), np.float32(_WORST))
+        self._may_improve &= (possible[:, None] > worst).any(axis=1)
+        stops_early = settings.early_stopping and bool(self._finished.all())
+        return not self._may_improve.any() or stops_early or self._all_ended
+
+    def _without_end(self, ids: np.ndarray) -> np.ndarray:
+        ends = np.flatnonzero(np.isin(ids, sorted(self._rules.ends)))
+        return ids[: ends[0]] if len(ends) else ids
+
+
+def _chosen(scores: np.ndarray, random: np.random.Generator | None) -> np.ndarray:
+    return (scores if random is None else scores + random.gumbel(size=scores.shape)).argmax(axis=1)
+
+
+def _largest(values: np.ndarray, count: int) -> np.ndarray:
+    """Places of the largest values of every row, the largest first."""
+    return np.argsort(-values, axis=1, kind="stable")[:, :count]
+
+
+def _would_repeat(ids: np.ndarray, size: int) -> np.ndarray:
+    """The tokens that would end a group of `size` tokens that is there already."""
+    if len(ids) + 1 < size:
+        return np.zeros(0, np.int64)
+    groups = np.lib.stride_tricks.sliding_window_view(ids, size) if len(ids) >= size else np.zeros((0, size), np.int64)
+    last = ids[len(ids) - size + 1 :]
+    return groups[(groups[:, :-1] == last).all(axis=1), -1]
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return chances / chances.sum(axis=1, keepdims=True)
+
+
+def _log_softmax(scores: np.ndarray) -> np.ndarray:
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

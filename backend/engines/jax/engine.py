@@ -1,0 +1,249 @@
+"""Owns the JAX engine: one jitted step with its parameters given away, and what the loop asks beside it."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import IGNORE
+from backend.contract.places import cache_folder
+from backend.data.batches import targets
+from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.jax.generation import Writer
+from backend.engines.jax.heads import HEADS
+from backend.engines.jax.layers import Noise, computing, recomputing
+from backend.engines.jax.loading import open_model
+from backend.engines.jax.model import Model, Parameters
+from backend.engines.jax.models.family import Arrays
+from backend.engines.jax.optimizer import Optimizer
+from backend.models.parameter_names import frozen
+
+_NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
+WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
+
+
+class JaxEngine:
+    """One model in JAX; numpy batches in, numbers out (`backend.engines.engine.Engine`)."""
+
+    constant_rows: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._model: Model | None = None
+        self._optimizer: Optimizer | None = None
+
+    def load(self, loading: Loading) -> Loaded:
+        """Put the model in place. Raises InputError or RunFailed in one sentence."""
+        if loading.precision not in _NUMBERS:
+            raise InputError(
+                "hardware.precision: the JAX engine computes in float32 or bfloat16; choose one of them",
+                "hardware.precision",
+            )
+        if loading.adapter is not None:
+            raise InputError("adapter: the JAX engine trains no adapters yet; choose PyTorch", "adapter")
+        _keep_compilations()
+        opened = open_model(loading)
+        self._model, self._config, self._facts = opened.model, opened.config, loading.head
+        self._numbers, self._training = _NUMBERS[loading.precision], loading.training
+        if loading.precision == "float32":
+            jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
+        device = jax.devices()[0] if loading.device == "auto" else _device(loading.device)
+        self._parameters: Parameters = jax.device_put(opened.parameters, device)
+        smoothing = loading.training.label_smoothing if loading.training else 0.0
+        self._head = HEADS[loading.head.head](loading.head, smoothing)
+        self._outputs = jax.jit(self._compute_outputs)
+        trainable = self._prepare_training(loading)
+        return _with_trainable(opened.loaded, trainable)
+
+    def _prepare_training(self, loading: Loading) -> int:
+        training, model = loading.training, self._model
+        assert model is not None
+        if training is None:
+            return 0
+        kept = frozen(model.shapes, loading.model.frozen) | model.fixed
+        self._trained = sorted(model.shapes.keys() - kept)
+        if not self._trained:
+            raise InputError(
+                "model.frozen: this freezes every weight and leaves nothing to train; freeze less", "model.frozen"
+            )
+        if training.layer_decay is not None:
+            raise InputError(
+                "training.layer_decay: the JAX engine has one rate for all layers yet; leave it out, or choose PyTorch",
+                "training.layer_decay",
+            )
+        self._optimizer = Optimizer(training, model.undecayed, dict.fromkeys(self._trained, 1.0))
+        self._state = self._optimizer.init({name: self._parameters[name] for name in self._trained})
+        self._step = jax.jit(self._compute_step, donate_argnums=(0, 1))
+        return sum(int(np.prod(model.shapes[name])) for name in self._trained)
+
+    # Training
+
+    def train_step(self, micro_batches: Sequence[Batch], step: int, learning_rate: float) -> StepResult:
+        """One optimizer step over all micro-batches: summed loss ÷ the targets of the whole step."""
+        assert self._training is not None, "the model was loaded without training"
+        denominator = sum(targets(self._facts.head, batch, self._facts.class_weights) for batch in micro_batches) or 1.0
+        arrays = _stacked([self._head.arrays(batch) for batch in _alike(micro_batches)])
+        trained = {name: self._parameters[name] for name in self._trained}
+        fixed = {name: value for name, value in self._parameters.items() if name not in trained}
+        trained, self._state, loss, norm = self._step(
+            trained, self._state, fixed, arrays, np.float32(denominator), np.float32(learning_rate),
+            _key(self._training.seed, step),
+        )  # fmt: skip
+        self._parameters = {**fixed, **trained}
+        return StepResult(loss=loss, gradient_norm=norm)
+
+    def _compute_step(
+        self, trained: Parameters, state: Any, fixed: Parameters, arrays: Arrays, denominator: jax.Array,
+        learning_rate: jax.Array, key: jax.Array,
+    ) -> tuple[Parameters, Any, jax.Array, jax.Array]:  # fmt: skip
+        assert self._optimizer is not None
+
+        def loss_of(parameters: Parameters, batch: Arrays, number: jax.Array) -> jax.Array:
+            return self._loss({**fixed, **parameters}, batch, Noise(jax.random.fold_in(key, number))) / denominator
+
+        def add(sums: tuple[jax.Array, Parameters], numbered: tuple[jax.Array, Arrays]) -> tuple[Any, None]:
+            loss, gradients = jax.value_and_grad(loss_of)(trained, numbered[1], numbered[0])
+            return (sums[0] + loss, jax.tree.map(jnp.add, sums[1], gradients)), None
+
+        count = next(iter(arrays.values())).shape[0]
+        if count == 1:  # nothing to add up
+            batch = {name: values[0] for name, values in arrays.items()}
+            loss, gradients = jax.value_and_grad(loss_of)(trained, batch, jnp.int32(0))
+        else:
+            zeros = (jnp.float32(0), jax.tree.map(jnp.zeros_like, trained))
+            (loss, gradients), _ = jax.lax.scan(add, zeros, (jnp.arange(count), arrays))
+        new, state, norm = self._optimizer.step(trained, state, gradients, learning_rate)
+        return new, state, loss, norm
+
+    def _loss(self, parameters: Parameters, arrays: Arrays, noise: Noise) -> jax.Array:
+        assert self._model is not None
+        assert self._training is not None
+        with computing(self._numbers), recomputing(self._training.gradient_checkpointing):
+            return self._head.loss(self._model.at(parameters), arrays, noise)
+
+    def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
+        """Fetch a group of results from the device at once."""
+        found = jax.device_get([(each.loss, each.gradient_norm) for each in results])
+        return [StepNumbers(float(loss), float(norm)) for loss, norm in found]
+
+    # Evaluation
+
+    def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
+        """The head's outputs for every row of the batch; filler rows get zeros."""
+        if self._model is None:
+            raise RunFailed("No model is loaded", "no_model")
+        found = self._outputs(self._parameters, self._head.arrays(batch))
+        return self._head.read({name: np.asarray(values) for name, values in found.items()}, batch)
+
+    def _compute_outputs(self, parameters: Parameters, arrays: Arrays) -> Arrays:
+        assert self._model is not None
+        with computing(self._numbers):
+            return self._head.outputs(self._model.at(parameters), arrays)
+
+    def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
+        """What the model writes for every row: new ids alone, without the end token."""
+        found = self._writer.write(self._parameters, batch, settings)
+        return [ids if valid else ids[:0] for ids, valid in zip(found, batch["row_valid"], strict=True)]
+
+    def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
+        """Continue one prompt; the new ids come at once."""
+        return self._writer.stream(self._parameters, input_ids, settings)
+
+    @cached_property
+    def _writer(self) -> Writer:
+        assert self._model is not None, "no model is loaded"
+        return Writer(self._model, self._config, self._numbers)
+
+    # Files
+
+    def save(self, folder: Path) -> None:
+        """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
+        trained = self._trained if self._optimizer is not None else list(self._parameters)
+        save_file({name: np.asarray(self._parameters[name]) for name in trained}, folder / WEIGHTS, {"format": "np"})
+        if self._optimizer is not None:
+            leaves = jax.tree.leaves(self._state)
+            save_file({f"{number:05}": np.asarray(leaf) for number, leaf in enumerate(leaves)}, folder / OPTIMIZER)
+
+    def restore(self, folder: Path) -> None:
+        """What `save` wrote, to the bit."""
+        weights = load_file(folder / WEIGHTS)
+        if wrong := [
+            name for name, value in weights.items() if self._parameters.get(name, value[:0]).shape != value.shape
+        ]:
+            raise RunFailed(
+                f"This checkpoint is of another model: {wrong[0]} does not fit; start a new run", "checkpoint_mismatch"
+            )
+        self._parameters |= jax.device_put(weights)
+        if self._optimizer is not None:
+            stored = load_file(folder / OPTIMIZER)
+            leaves = [jnp.asarray(stored[name]) for name in sorted(stored)]
+            self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
+
+    def export(self, folder: Path) -> None:
+        """Config and float32 weights in Hugging Face layout, safetensors."""
+        self._config.save_pretrained(folder)
+        tensors = {name: np.asarray(value) for name, value in self._parameters.items()}
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+
+    def device_memory_mb(self) -> float | None:
+        """Peak memory taken on the accelerator, or None on a processor."""
+        statistics = jax.devices()[0].memory_stats() if jax.default_backend() != "cpu" else None
+        return statistics["peak_bytes_in_use"] / 1e6 if statistics else None
+
+
+def _keep_compilations() -> None:
+    """What was compiled is found again by the next process; a first step then takes a fraction of the time."""
+    jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def _device(name: str) -> Any:
+    kind, _, number = name.partition(":")
+    platform = {"cuda": "gpu"}.get(kind, kind)
+    return jax.devices(platform)[int(number or 0)]
+
+
+def _key(seed: int, step: int) -> jax.Array:
+    digest = hashlib.blake2b(f"{seed}/{step}".encode(), digest_size=4).digest()
+    return jax.random.key(int.from_bytes(digest, "little"))
+
+
+_FILLERS = {"labels": IGNORE, "start_positions": IGNORE, "end_positions": IGNORE, "targets": IGNORE}
+"""What is no target, of arrays that hold targets; a target that is a number is then NaN."""
+
+
+def _alike(batches: Sequence[Batch]) -> list[Batch]:
+    """Micro-batches with filler rows and padding up to the largest of them: one scan wants one shape."""
+    return [{name: _grown(array, _largest(batches, name), name) for name, array in batch.items()} for batch in batches]
+
+
+def _stacked(batches: Sequence[Batch]) -> Batch:
+    """On one another, (number, …); language models may have other numbers of targets."""
+    return {
+        name: np.stack([_grown(each[name], _largest(batches, name), name) for each in batches]) for name in batches[0]
+    }
+
+
+def _largest(batches: Sequence[Batch], name: str) -> tuple[int, ...]:
+    return tuple(max(sizes) for sizes in zip(*(batch[name].shape for batch in batches), strict=True))
+
+
+def _grown(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    if array.shape == shape:
+        return array
+    filler = np.nan if array.dtype.kind == "f" else _FILLERS.get(name, 0)
+    more = [(0, size - own) for own, size in zip(array.shape, shape, strict=True)]
+    return np.pad(array, more, constant_values=filler)
+
+
+def _with_trainable(loaded: Loaded, trainable: int) -> Loaded:
+    return Loaded(
+        loaded.architecture, loaded.parameters, trainable, loaded.new_weights, loaded.unused_weights, loaded.resized
+    )

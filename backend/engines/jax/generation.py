@@ -1,0 +1,154 @@
+"""Owns what a JAX model writes: compiled passes with a memory of what was read, between choices made in numpy."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.contract.generation import GenerationSettings
+from backend.engines import decoding
+from backend.engines.engine import Batch
+from backend.engines.jax.layers import Memory, computing, remembering
+from backend.engines.jax.model import Model, Parameters
+from backend.models.positions import longest_sequence
+
+_ROUND = 32
+"""Lengths and rooms are rounded up to this, for another one is another compilation."""
+Kept = tuple[tuple[jax.Array, jax.Array], ...]
+
+
+class Writer:
+    """One model that writes. Its passes are compiled once for each number of rows, length and room."""
+
+    def __init__(self, model: Model, config: Any, numbers: Any) -> None:
+        self._model, self._config, self._numbers = model, config, numbers
+        self._answers = bool(config.is_encoder_decoder)
+        self._limit = longest_sequence(config.to_dict())
+        self._first = jax.jit(self._read_prompt, static_argnames="room")
+        self._next = jax.jit(self._read_token, donate_argnames="kept")
+        self._source = jax.jit(self._read_source)
+
+    def write(self, parameters: Parameters, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
+        """New ids of every row, without the end token; prompts are padded on the left, sources on the right."""
+        passes = _Passes(self, parameters, batch, settings.num_beams)
+        known = passes.prompt.shape[1]
+        room = settings.max_new_tokens if self._limit is None else min(settings.max_new_tokens, self._limit - known)
+        if room < 1:
+            return [np.zeros(0, np.int64) for _ in passes.prompt]
+        rules = decoding.Rules(settings, self._ends(settings), room, getattr(self._config, "forced_eos_token_id", None))
+        return decoding.write(passes.begin(room), passes.advance, passes.prompt, rules)
+
+    def stream(self, parameters: Parameters, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
+        """The new ids of one prompt. Raises InputError where the prompt fills all positions."""
+        if not self._answers and self._limit is not None and len(input_ids) >= self._limit:
+            raise InputError(
+                f"prompt: it has {len(input_ids)} tokens, and this model reads {self._limit} with what it writes; shorten it",
+                "prompt",
+            )
+        row = np.array([input_ids], dtype=np.int64)
+        yield from self.write(parameters, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)[0].tolist()
+
+    def _ends(self, settings: GenerationSettings) -> frozenset[int]:
+        found = settings.eos_token_id if settings.eos_token_id is not None else self._config.eos_token_id
+        return frozenset(found if isinstance(found, list) else () if found is None else [found])
+
+    def beginning(self, batch: Batch) -> np.ndarray:
+        """What an answer begins with, (rows, 1 + prompt)."""
+        rows = len(batch["input_ids"])
+        prompt = batch.get("decoder_prompt", np.zeros((rows, 0), np.int64))
+        return np.concatenate([np.full((rows, 1), self._config.decoder_start_token_id, np.int64), prompt], axis=1)
+
+    # Compiled
+
+    def _read_source(self, parameters: Parameters, ids: jax.Array, mask: jax.Array) -> jax.Array:
+        with computing(self._numbers):
+            return self._model.at(parameters).read({"input_ids": ids, "attention_mask": mask}, None)  # type: ignore[attr-defined]
+
+    def _read_prompt(
+        self, parameters: Parameters, ids: jax.Array, shown: jax.Array, source: Any, room: int
+    ) -> tuple[jax.Array, Kept]:
+        return self._passed(parameters, ids, shown, source, Memory(room, jnp.int32(0), _grown(shown, room), ()))
+
+    def _read_token(
+        self, parameters: Parameters, ids: jax.Array, shown: jax.Array, at: jax.Array, source: Any, kept: Kept
+    ) -> tuple[jax.Array, Kept]:
+        memory = Memory(shown.shape[1], at, shown, kept)
+        return self._passed(parameters, ids, jnp.ones_like(ids), source, memory)
+
+    def _passed(
+        self, parameters: Parameters, ids: jax.Array, mask: jax.Array, source: Any, memory: Memory
+    ) -> tuple[jax.Array, Kept]:
+        """Scores of the token after the last one, (rows, vocabulary) float32."""
+        with computing(self._numbers), remembering(memory):
+            model: Any = self._model.at(parameters)
+            if self._answers:
+                hidden = model.answered(ids, *source, None)
+            else:
+                before = jnp.cumsum(memory.shown, axis=1) - 1
+                position = jax.lax.dynamic_slice_in_dim(before, memory.at, ids.shape[1], axis=1)
+                arrays = {"input_ids": ids, "attention_mask": mask, "position": jnp.maximum(position, 0)}
+                hidden = model.hidden(arrays, None)
+            return model.vocabulary(hidden[:, -1]).astype(jnp.float32), tuple(memory.kept)
+
+
+class _Passes:
+    """One batch: its prompt, what is remembered of it, and where the next token stands."""
+
+    def __init__(self, writer: Writer, parameters: Parameters, batch: Batch, beams: int) -> None:
+        self._writer, self._parameters, self._beams = writer, parameters, beams
+        ids, mask = (batch[name].astype(np.int32) for name in ("input_ids", "attention_mask"))
+        self._source: Any = ()
+        if writer._answers:
+            length = _rounded(ids.shape[1])
+            ids, mask = (np.pad(array, ((0, 0), (0, length - array.shape[1]))) for array in (ids, mask))
+            self._source = writer._source(parameters, ids, mask), jnp.asarray(mask)
+            self.prompt = writer.beginning(batch)
+            self._shown = np.ones_like(self.prompt, np.int32)
+        else:
+            self.prompt, self._shown = ids.astype(np.int64), mask
+
+    def begin(self, room: int) -> np.ndarray:
+        """Reads the prompt, moved to the right so that few lengths are compiled; gives the scores after it."""
+        length = self.prompt.shape[1] if self._writer._answers else _rounded(self.prompt.shape[1])
+        before = ((0, 0), (length - self.prompt.shape[1], 0))
+        ids, shown = np.pad(self.prompt, before).astype(np.int32), np.pad(self._shown, before)
+        self._at, whole = length, _rounded(length + room)
+        scores, self._kept = self._writer._first(self._parameters, ids, shown, self._source, whole)
+        self._shown = np.pad(shown, ((0, 0), (0, whole - length)))
+        if self._beams > 1:
+            self._go_on_from(np.repeat(np.arange(len(ids)), self._beams))
+        return np.asarray(scores)
+
+    def advance(self, tokens: np.ndarray, origins: np.ndarray) -> np.ndarray:
+        """Reads one token of every row after the text of the row that it goes on from."""
+        if self._beams > 1:
+            self._go_on_from(origins)
+        self._shown[:, self._at] = 1
+        scores, self._kept = self._writer._next(
+            self._parameters,
+            tokens[:, None].astype(np.int32),
+            self._shown,
+            np.int32(self._at),
+            self._source,
+            self._kept,
+        )
+        self._at += 1
+        return np.asarray(scores)
+
+    def _go_on_from(self, origins: np.ndarray) -> None:
+        if len(origins) == len(self._shown) and (origins == np.arange(len(origins))).all():
+            return
+        self._shown = self._shown[origins]
+        self._kept, self._source = jax.tree.map(partial(jnp.take, indices=origins, axis=0), (self._kept, self._source))
+
+
+def _rounded(length: int) -> int:
+    return -(-length // _ROUND) * _ROUND
+
+
+def _grown(shown: jax.Array, room: int) -> jax.Array:
+    return jnp.pad(shown, ((0, 0), (0, room - shown.shape[1])))

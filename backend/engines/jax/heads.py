@@ -1,0 +1,224 @@
+"""Owns every head of the contract in JAX: what the device gets of a batch, the summed loss, and the outputs."""
+
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
+from backend.engines.engine import Batch
+from backend.engines.jax.layers import NEVER, Noise
+from backend.engines.jax.models.family import Arrays
+
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "segment", "position")
+_TARGETS_TOGETHER = 128
+"""Targets of language models are counted in multiples of this, for a new number of them is a new compilation."""
+
+
+class JaxHead(Protocol):
+    """One head of `backend.contract.heads`. A filler row has no label, so it takes part in nothing."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float) -> None: ...
+
+    def arrays(self, batch: Batch) -> Batch:
+        """What the device gets, int32 and float32, with the shapes of the batch."""
+        ...
+
+    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        """Summed over targets, float32."""
+        ...
+
+    def outputs(self, model: Any, arrays: Arrays) -> Arrays:
+        """What `read` turns into the outputs of the contract."""
+        ...
+
+    def read(self, outputs: Batch, batch: Batch) -> Batch:
+        """The outputs of the contract, numpy; filler rows hold zeros."""
+        ...
+
+
+class _Direct:
+    """A head whose module's answer is its output."""
+
+    targets: tuple[str, ...] = ("labels",)
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float) -> None:
+        self._smoothing = label_smoothing
+        self._weights = None if facts.class_weights is None else jnp.asarray(facts.class_weights, jnp.float32)
+
+    def arrays(self, batch: Batch) -> Batch:
+        return {name: _small(batch[name]) for name in (*_INPUTS, *self.targets) if name in batch}
+
+    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        logits = model(arrays, noise).astype(jnp.float32)
+        return cross_entropy(logits, arrays["labels"], self._smoothing, self._weights).sum()
+
+    def outputs(self, model: Any, arrays: Arrays) -> Arrays:
+        return {"logits": model(arrays, None).astype(jnp.float32)}
+
+    def read(self, outputs: Batch, batch: Batch) -> Batch:
+        return {name: _without_filler(values, batch) for name, values in outputs.items()}
+
+
+class SequenceClassification(_Direct):
+    """One of several classes for each row."""
+
+
+class TokenClassification(_Direct):
+    """One of several classes for each token."""
+
+
+class SequenceRegression(_Direct):
+    """One number for each row; a label that is NaN is unknown."""
+
+    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        found, wanted = model(arrays, noise).astype(jnp.float32)[:, 0], arrays["labels"]
+        known = ~jnp.isnan(wanted)
+        return jnp.where(known, jnp.square(found - jnp.where(known, wanted, 0.0)), 0.0).sum()
+
+    def outputs(self, model: Any, arrays: Arrays) -> Arrays:
+        return {"logits": model(arrays, None).astype(jnp.float32)[:, 0]}
+
+
+class QuestionAnswering(_Direct):
+    """Scores of every token as start and as end of an answer."""
+
+    targets = ("start_positions", "end_positions")
+
+    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        # Padding is no answer; as in the torch engine it does not compete.
+        hidden = jnp.where(arrays["attention_mask"] > 0, 0.0, NEVER)
+        scores = self.outputs(model, arrays, noise)
+        starts = cross_entropy(scores["start_logits"] + hidden, arrays["start_positions"], 0.0)
+        return (starts + cross_entropy(scores["end_logits"] + hidden, arrays["end_positions"], 0.0)).sum() / 2
+
+    def outputs(self, model: Any, arrays: Arrays, noise: Noise | None = None) -> Arrays:
+        scores = model(arrays, noise).astype(jnp.float32)
+        return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
+
+
+class MultipleChoice(_Direct):
+    """One of a row's choices: each is read as a row of its own."""
+
+    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return cross_entropy(self._scores(model, arrays, noise), arrays["labels"], self._smoothing).sum()
+
+    def outputs(self, model: Any, arrays: Arrays) -> Arrays:
+        return {"logits": self._scores(model, arrays, None)}
+
+    def _scores(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        rows, choices, length = arrays["input_ids"].shape
+        flat = {name: arrays[name].reshape(rows * choices, length) for name in _INPUTS if name in arrays}
+        return model(flat, noise).astype(jnp.float32).reshape(rows, choices)
+
+
+class _Language:
+    """Vocabulary logits are computed at targets alone, whose number is rounded up."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float) -> None:
+        self._smoothing = label_smoothing
+
+    def labels(self, batch: Batch) -> np.ndarray:
+        """(batch, length): what is to be predicted at each place, -100 for nothing."""
+        return batch["labels"]
+
+    def arrays(self, batch: Batch) -> Batch:
+        labels = self.labels(batch).reshape(-1)
+        places = np.flatnonzero(labels != IGNORE)
+        count = -(-max(len(places), 1) // _TARGETS_TOGETHER) * _TARGETS_TOGETHER
+        found = {name: _small(batch[name]) for name in _INPUTS if name in batch}
+        found["places"] = np.zeros(count, np.int32)
+        found["targets"] = np.full(count, IGNORE, np.int32)
+        found["places"][: len(places)], found["targets"][: len(places)] = places, labels[places]
+        return found
+
+    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return cross_entropy(self._logits(model, arrays, noise), arrays["targets"], self._smoothing).sum()
+
+    def outputs(self, model: Any, arrays: Arrays) -> Arrays:
+        logits = self._logits(model, arrays, None)
+        losses = cross_entropy(logits, arrays["targets"], 0.0)
+        best, tokens = jax.lax.top_k(logits, TOP_TOKENS)
+        chances = jnp.exp(best - jax.nn.logsumexp(logits, axis=-1, keepdims=True))
+        return {"token_loss": losses, "top_tokens": tokens, "top_probabilities": chances}
+
+    def _logits(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        hidden = model.hidden(arrays, noise)
+        return model.vocabulary(hidden.reshape(-1, hidden.shape[-1])[arrays["places"]]).astype(jnp.float32)
+
+    def _placed(self, values: np.ndarray, batch: Batch) -> np.ndarray:
+        """One value per target → one per token."""
+        labels = self.labels(batch)
+        shape, places = labels.shape, np.flatnonzero(labels.reshape(-1) != IGNORE)
+        spread = np.zeros((shape[0] * shape[1], *values.shape[1:]), values.dtype)
+        spread[places] = values[: len(places)]
+        return spread.reshape(*shape, *values.shape[1:])
+
+
+class MaskedLanguage(_Language):
+    """What stands behind a mask."""
+
+    def read(self, outputs: Batch, batch: Batch) -> Batch:
+        return {name: self._placed(values, batch) for name, values in outputs.items()}
+
+
+class CausalLanguage(_Language):
+    """The next token of each token."""
+
+    def labels(self, batch: Batch) -> np.ndarray:
+        known = batch["labels"] if "labels" in batch else np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
+        known = np.where(batch["row_valid"][:, None], known, IGNORE)
+        return np.concatenate([known[:, 1:], np.full_like(known[:, :1], IGNORE)], axis=1)
+
+    def read(self, outputs: Batch, batch: Batch) -> Batch:
+        found = {"token_loss": outputs["token_loss"], "token_prediction": outputs["top_tokens"][:, 0]}
+        placed = {name: self._placed(values, batch) for name, values in found.items()}
+        return {name: np.concatenate([values[:, :1] * 0, values[:, :-1]], axis=1) for name, values in placed.items()}
+
+
+class SequenceToSequence(_Language):
+    """The tokens of an answer; the model's own way of showing them to its decoder."""
+
+    def arrays(self, batch: Batch) -> Batch:
+        return {**super().arrays(batch), "labels": _small(batch["labels"])}
+
+    def read(self, outputs: Batch, batch: Batch) -> Batch:
+        found = {"token_loss": outputs["token_loss"], "token_prediction": outputs["top_tokens"][:, 0]}
+        return {name: self._placed(values, batch) for name, values in found.items()}
+
+
+HEADS: dict[Head, type[JaxHead]] = {
+    Head.CAUSAL_LM: CausalLanguage,
+    Head.MASKED_LM: MaskedLanguage,
+    Head.SEQUENCE_CLASSIFICATION: SequenceClassification,
+    Head.SEQUENCE_REGRESSION: SequenceRegression,
+    Head.TOKEN_CLASSIFICATION: TokenClassification,
+    Head.QUESTION_ANSWERING: QuestionAnswering,
+    Head.MULTIPLE_CHOICE: MultipleChoice,
+    Head.SEQ2SEQ_LM: SequenceToSequence,
+}
+
+
+def cross_entropy(
+    logits: jax.Array, labels: jax.Array, smoothing: float, weights: jax.Array | None = None
+) -> jax.Array:
+    """Of every label, 0 for -100 (or a label beyond the classes), as torch smooths and weights. (…, classes), (…) → (…)"""
+    known = (labels >= 0) & (labels < logits.shape[-1])
+    chosen = jnp.where(known, labels, 0)
+    log_probabilities = logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)
+    own = -jnp.take_along_axis(log_probabilities, chosen[..., None], axis=-1)[..., 0]
+    own = own if weights is None else own * weights[chosen]
+    if smoothing:
+        every = -log_probabilities if weights is None else -log_probabilities * weights
+        own = (1 - smoothing) * own + smoothing * every.mean(-1)
+    return jnp.where(known, own, 0.0)
+
+
+def _small(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32 if np.issubdtype(values.dtype, np.floating) else np.int32)
+
+
+def _without_filler(values: np.ndarray, batch: Batch) -> np.ndarray:
+    valid = batch["row_valid"].reshape(-1, *[1] * (values.ndim - 1))
+    return np.where(valid, values, np.zeros((), values.dtype))

@@ -1,0 +1,59 @@
+"""Owns a model as a function of its parameters, which are a dictionary under Hugging Face's names."""
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+
+import jax
+from flax import nnx
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.engines.jax.layers import LayerNorm, RMSNorm
+from backend.engines.jax.models.family import Config, Family
+
+Parameters = dict[str, jax.Array]
+_ROOM = "backend.engines.jax.models"
+
+
+class Model:
+    """One head of one family. `shapes` says what its parameters are; `at` gives it with values in place."""
+
+    def __init__(self, config: Config, head: Head, outputs: int) -> None:
+        family = find_family(config)
+        if head not in family.heads:
+            raise InputError(
+                f"hardware.engine: the JAX engine knows no {head.replace('_', ' ')} of {config['model_type']}; choose PyTorch",
+                "hardware.engine",
+            )
+        family.check(config)
+        self.architecture, build = family.heads[head]
+        self.body, self.fixed = family.body, family.fixed
+        abstract = nnx.eval_shape(lambda: build(config, outputs))
+        self._graph, state = nnx.split(abstract)
+        found = list(nnx.to_flat_state(state))
+        self._paths = {".".join(map(str, path)): path for path, _ in found}
+        self.shapes = {".".join(map(str, path)): tuple(value.shape) for path, value in found}
+        self.undecayed = _undecayed(abstract, self._paths)
+
+    def at(self, parameters: Mapping[str, jax.Array]) -> nnx.Module:
+        """The module with these values, inside or outside of a trace."""
+        state = nnx.from_flat_state([(path, nnx.Param(parameters[name])) for name, path in self._paths.items()])
+        return nnx.merge(self._graph, state)
+
+
+def find_family(config: Config) -> Family:
+    """Raises InputError for an architecture that the engine does not know."""
+    name = str(config["model_type"]).replace("-", "_")
+    if importlib.util.find_spec(f"{_ROOM}.{name}") is None or name == "family":
+        raise InputError(
+            f"hardware.engine: the JAX engine does not know the architecture {config['model_type']!r}; choose PyTorch",
+            "hardware.engine",
+        )
+    return importlib.import_module(f"{_ROOM}.{name}").FAMILY
+
+
+def _undecayed(module: nnx.Module, names: Mapping[str, tuple[object, ...]]) -> frozenset[str]:
+    """Biases and the parameters of norms."""
+    norms = {".".join(map(str, path)) for path, each in nnx.iter_graph(module) if isinstance(each, LayerNorm | RMSNorm)}
+    return frozenset(name for name in names if name.endswith("bias") or name.rpartition(".")[0] in norms)

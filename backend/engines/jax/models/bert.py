@@ -1,0 +1,224 @@
+"""Owns BERT (Devlin et al. 2019), whose architecture MiniLM and many sentence encoders share."""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.contract.heads import Head
+from backend.engines.jax.layers import (
+    Embedding,
+    LayerNorm,
+    Linear,
+    Noise,
+    activation,
+    attend,
+    dropout,
+    hidden_padding,
+    join_heads,
+    split_heads,
+    through,
+)
+from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+
+
+class _Embeddings(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width = config["hidden_size"]
+        self.word_embeddings = Embedding(config["vocab_size"], width)
+        self.position_embeddings = Embedding(config["max_position_embeddings"], width)
+        self.token_type_embeddings = Embedding(config["type_vocab_size"], width)
+        self.LayerNorm = LayerNorm(width, config["layer_norm_eps"])
+        self._rate = config["hidden_dropout_prob"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        ids = arrays["input_ids"]
+        kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
+        positions = jnp.arange(ids.shape[1])[None]
+        found = self.word_embeddings(ids) + self.token_type_embeddings(kinds) + self.position_embeddings(positions)
+        return dropout(self.LayerNorm(found), self._rate, noise)
+
+
+class _SelfAttention(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width = config["hidden_size"]
+        self.query, self.key, self.value = (Linear(width, width) for _ in range(3))
+        self._heads, self._rate = config["num_attention_heads"], config["attention_probs_dropout_prob"]
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        query, key, value = (split_heads(layer(x), self._heads) for layer in (self.query, self.key, self.value))
+        return join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise))
+
+
+class _Output(nnx.Module):
+    """What ends both halves of a layer: a linear map, dropout, and the norm of the sum with what came in."""
+
+    def __init__(self, config: Config, inputs: int) -> None:
+        self.dense = Linear(inputs, config["hidden_size"])
+        self.LayerNorm = LayerNorm(config["hidden_size"], config["layer_norm_eps"])
+        self._rate = config["hidden_dropout_prob"]
+
+    def __call__(self, x: jax.Array, before: jax.Array, noise: Noise | None) -> jax.Array:
+        return self.LayerNorm(dropout(self.dense(x), self._rate, noise) + before)
+
+
+class _Attention(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.self = _SelfAttention(config)
+        self.output = _Output(config, config["hidden_size"])
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        return self.output(self.self(x, bias, noise), x, noise)
+
+
+class _Intermediate(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.dense = Linear(config["hidden_size"], config["intermediate_size"])
+        self._activation = activation(config["hidden_act"])
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self._activation(self.dense(x))
+
+
+class _Layer(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.attention = _Attention(config)
+        self.intermediate = _Intermediate(config)
+        self.output = _Output(config, config["intermediate_size"])
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        x = self.attention(x, bias, noise)
+        return self.output(self.intermediate(x), x, noise)
+
+
+class Encoder(nnx.Module):
+    """The stack of layers, which RoBERTa shares."""
+
+    def __init__(self, config: Config) -> None:
+        self.layer = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
+
+    def __call__(self, x: jax.Array, attention_mask: jax.Array, noise: Noise | None) -> jax.Array:
+        bias = hidden_padding(attention_mask)
+        for layer in self.layer:
+            x = through(layer, x, bias, noise)
+        return x
+
+
+class _Pooler(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.dense = Linear(config["hidden_size"], config["hidden_size"])
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.tanh(self.dense(x[:, 0]))
+
+
+class Body(nnx.Module):
+    """Embeddings and layers; with a pooler where the head reads a whole text."""
+
+    def __init__(self, config: Config, *, pooler: bool) -> None:
+        self.embeddings = _Embeddings(config)
+        self.encoder = Encoder(config)
+        self.pooler = _Pooler(config) if pooler else None
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.encoder(self.embeddings(arrays, noise), arrays["attention_mask"], noise)
+
+
+def head_dropout(config: Config) -> float:
+    """Of what a classifier reads."""
+    own = config.get("classifier_dropout")
+    return config["hidden_dropout_prob"] if own is None else own
+
+
+class ForSequence(nnx.Module):
+    """Logits of a whole text."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.bert = Body(config, pooler=True)
+        self.classifier = Linear(config["hidden_size"], outputs)
+        self._rate = head_dropout(config)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        assert self.bert.pooler is not None
+        pooled = self.bert.pooler(self.bert(arrays, noise))
+        return self.classifier(dropout(pooled, self._rate, noise))
+
+
+class ForTokens(nnx.Module):
+    """Logits of every token."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.bert = Body(config, pooler=False)
+        self.classifier = Linear(config["hidden_size"], outputs)
+        self._rate = head_dropout(config)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.classifier(dropout(self.bert(arrays, noise), self._rate, noise))
+
+
+class ForSpans(nnx.Module):
+    """Scores of every token as start and as end."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.bert = Body(config, pooler=False)
+        self.qa_outputs = Linear(config["hidden_size"], outputs)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.qa_outputs(self.bert(arrays, noise))
+
+
+class _Transform(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.dense = Linear(config["hidden_size"], config["hidden_size"])
+        self.LayerNorm = LayerNorm(config["hidden_size"], config["layer_norm_eps"])
+        self._activation = activation(config["hidden_act"])
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.LayerNorm(self._activation(self.dense(x)))
+
+
+class _Predictions(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.transform = _Transform(config)
+        self.bias = nnx.Param(jnp.zeros((config["vocab_size"],)))
+
+
+class _Cls(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.predictions = _Predictions(config)
+
+
+class ForMaskedWords(nnx.Module):
+    """What stands behind a mask: `hidden` of every token, and `vocabulary` of those that are asked."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.bert = Body(config, pooler=False)
+        self.cls = _Cls(config)
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.bert(arrays, noise)
+
+    def vocabulary(self, x: jax.Array) -> jax.Array:
+        predictions = self.cls.predictions
+        x = self.bert.embeddings.word_embeddings.scores(predictions.transform(x))
+        return x + predictions.bias[...].astype(x.dtype)
+
+
+def check(config: Config) -> None:
+    """Raises InputError for what no class here computes."""
+    refuse_unless(config.get("position_embedding_type") in (None, "absolute"), config, "relative positions")
+    refuse_unless(not config.get("is_decoder"), config, "its use as a decoder")
+    refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
+
+
+FAMILY = Family(
+    body="bert",
+    check=check,
+    heads={
+        Head.SEQUENCE_CLASSIFICATION: ("BertForSequenceClassification", ForSequence),
+        Head.SEQUENCE_REGRESSION: ("BertForSequenceClassification", ForSequence),
+        Head.TOKEN_CLASSIFICATION: ("BertForTokenClassification", ForTokens),
+        Head.QUESTION_ANSWERING: ("BertForQuestionAnswering", ForSpans),
+        Head.MULTIPLE_CHOICE: ("BertForMultipleChoice", ForSequence),
+        Head.MASKED_LM: ("BertForMaskedLM", ForMaskedWords),
+    },
+)

@@ -1,0 +1,167 @@
+"""Owns DistilBERT (Sanh et al. 2019): BERT without token types and pooler."""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.contract.heads import Head
+from backend.engines.jax.layers import (
+    Embedding,
+    LayerNorm,
+    Linear,
+    Noise,
+    activation,
+    attend,
+    dropout,
+    hidden_padding,
+    join_heads,
+    split_heads,
+    through,
+)
+from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+
+_EPSILON = 1e-12
+
+
+class _Embeddings(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.word_embeddings = Embedding(config["vocab_size"], config["dim"])
+        self.position_embeddings = Embedding(config["max_position_embeddings"], config["dim"])
+        self.LayerNorm = LayerNorm(config["dim"], _EPSILON)
+        self._rate = config["dropout"]
+
+    def __call__(self, ids: jax.Array, noise: Noise | None) -> jax.Array:
+        found = self.word_embeddings(ids) + self.position_embeddings(jnp.arange(ids.shape[1])[None])
+        return dropout(self.LayerNorm(found), self._rate, noise)
+
+
+class _Attention(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.q_lin, self.k_lin, self.v_lin, self.out_lin = (Linear(config["dim"], config["dim"]) for _ in range(4))
+        self._heads, self._rate = config["n_heads"], config["attention_dropout"]
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        query, key, value = (split_heads(layer(x), self._heads) for layer in (self.q_lin, self.k_lin, self.v_lin))
+        return self.out_lin(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
+
+
+class _FeedForward(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.lin1 = Linear(config["dim"], config["hidden_dim"])
+        self.lin2 = Linear(config["hidden_dim"], config["dim"])
+        self._activation, self._rate = activation(config["activation"]), config["dropout"]
+
+    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+        return dropout(self.lin2(self._activation(self.lin1(x))), self._rate, noise)
+
+
+class _Layer(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.attention, self.ffn = _Attention(config), _FeedForward(config)
+        self.sa_layer_norm, self.output_layer_norm = (LayerNorm(config["dim"], _EPSILON) for _ in range(2))
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        x = self.sa_layer_norm(self.attention(x, bias, noise) + x)
+        return self.output_layer_norm(self.ffn(x, noise) + x)
+
+
+class _Layers(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.layer = nnx.List([_Layer(config) for _ in range(config["n_layers"])])
+
+
+class Body(nnx.Module):
+    """Embeddings and layers."""
+
+    def __init__(self, config: Config) -> None:
+        self.embeddings = _Embeddings(config)
+        self.transformer = _Layers(config)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        x, bias = self.embeddings(arrays["input_ids"], noise), hidden_padding(arrays["attention_mask"])
+        for layer in self.transformer.layer:
+            x = through(layer, x, bias, noise)
+        return x
+
+
+class ForSequence(nnx.Module):
+    """Logits of a whole text."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.distilbert = Body(config)
+        self.pre_classifier = Linear(config["dim"], config["dim"])
+        self.classifier = Linear(config["dim"], outputs)
+        self._rate = config["seq_classif_dropout"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        x = jax.nn.relu(self.pre_classifier(self.distilbert(arrays, noise)[:, 0]))
+        return self.classifier(dropout(x, self._rate, noise))
+
+
+class ForTokens(nnx.Module):
+    """Logits of every token."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.distilbert = Body(config)
+        self.classifier = Linear(config["dim"], outputs)
+        self._rate = config["dropout"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.classifier(dropout(self.distilbert(arrays, noise), self._rate, noise))
+
+
+class ForSpans(nnx.Module):
+    """Scores of every token as start and as end."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.distilbert = Body(config)
+        self.qa_outputs = Linear(config["dim"], outputs)
+        self._rate = config["qa_dropout"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.qa_outputs(dropout(self.distilbert(arrays, noise), self._rate, noise))
+
+
+class ForMaskedWords(nnx.Module):
+    """What stands behind a mask: `hidden` of every token, and `vocabulary` of those that are asked."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.distilbert = Body(config)
+        self.vocab_transform = Linear(config["dim"], config["dim"])
+        self.vocab_layer_norm = LayerNorm(config["dim"], _EPSILON)
+        self.vocab_projector = _Projector(config)
+        self._activation = activation(config["activation"])
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.distilbert(arrays, noise)
+
+    def vocabulary(self, x: jax.Array) -> jax.Array:
+        x = self.vocab_layer_norm(self._activation(self.vocab_transform(x)))
+        x = self.distilbert.embeddings.word_embeddings.scores(x)
+        return x + self.vocab_projector.bias[...].astype(x.dtype)
+
+
+class _Projector(nnx.Module):
+    """Its weight is the embedding's."""
+
+    def __init__(self, config: Config) -> None:
+        self.bias = nnx.Param(jnp.zeros((config["vocab_size"],)))
+
+
+def check(config: Config) -> None:
+    """Raises InputError for what no class here computes."""
+    refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
+
+
+FAMILY = Family(
+    body="distilbert",
+    check=check,
+    heads={
+        Head.SEQUENCE_CLASSIFICATION: ("DistilBertForSequenceClassification", ForSequence),
+        Head.SEQUENCE_REGRESSION: ("DistilBertForSequenceClassification", ForSequence),
+        Head.TOKEN_CLASSIFICATION: ("DistilBertForTokenClassification", ForTokens),
+        Head.QUESTION_ANSWERING: ("DistilBertForQuestionAnswering", ForSpans),
+        Head.MULTIPLE_CHOICE: ("DistilBertForMultipleChoice", ForSequence),
+        Head.MASKED_LM: ("DistilBertForMaskedLM", ForMaskedWords),
+    },
+)

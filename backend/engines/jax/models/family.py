@@ -1,0 +1,53 @@
+"""Owns what a family is: the classes of one `model_type`, by head, with the names that their files use."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.contract.errors import InputError
+from backend.contract.heads import IGNORE, Head
+
+Config = dict[str, Any]
+"""config.json with the defaults of its class filled in."""
+Arrays = dict[str, jax.Array]
+"""A batch on the device (`backend.contract.heads`)."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One file of `models`; the module's name is the `model_type`."""
+
+    body: str
+    """The attribute under which every head holds what the heads share; files of a bare body leave it out of names."""
+    heads: dict[Head, tuple[str, Callable[[Config, int], nnx.Module]]]
+    """Head → architecture as config.json names it, and what builds it from a configuration and a number of outputs."""
+    check: Callable[[Config], None] = field(default=lambda config: None)
+    """Raises InputError for a variant that the classes do not compute."""
+    fixed: frozenset[str] = frozenset()
+    """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
+
+
+def refuse_unless(holds: bool, config: Config, what: str) -> None:
+    """Raises InputError: an unknown variant is never computed as something similar."""
+    if not holds:
+        raise InputError(
+            f"hardware.engine: the JAX engine does not know {what} of {config['model_type']}; choose PyTorch for this model",
+            "hardware.engine",
+        )
+
+
+def moved(labels: jax.Array, start: int, padding: int) -> jax.Array:
+    """What a decoder sees of its answer: the start token, then all labels but the last. (batch, length)"""
+    known = jnp.where(labels == IGNORE, padding, labels)
+    return jnp.concatenate([jnp.full_like(known[:, :1], start), known[:, :-1]], axis=1)
+
+
+def last_token(x: jax.Array, arrays: Arrays) -> jax.Array:
+    """(batch, length, width) → (batch, width): what stands at the last token that is no padding."""
+    length = arrays["attention_mask"].shape[1]
+    last = jnp.max(arrays["attention_mask"] * jnp.arange(length), axis=1)
+    return jnp.take_along_axis(x, last[:, None, None], axis=1)[:, 0]

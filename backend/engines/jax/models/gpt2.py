@@ -1,0 +1,149 @@
+"""Owns GPT-2 (Radford et al. 2019)."""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.contract.heads import Head
+from backend.engines.jax.layers import (
+    Conv1D,
+    Embedding,
+    LayerNorm,
+    Linear,
+    Noise,
+    activation,
+    attend,
+    causal,
+    dropout,
+    join_heads,
+    positions_of,
+    remembered,
+    split_heads,
+    through,
+)
+from backend.engines.jax.models.family import Arrays, Config, Family, last_token, refuse_unless
+
+
+class _Attention(nnx.Module):
+    def __init__(self, config: Config, number: int) -> None:
+        width = config["n_embd"]
+        self.c_attn = Conv1D(width, 3 * width)
+        self.c_proj = Conv1D(width, width)
+        self._heads, self._rate, self._after = config["n_head"], config["attn_pdrop"], config["resid_pdrop"]
+        scale = (width // config["n_head"]) ** -0.5 if config["scale_attn_weights"] else 1.0
+        self._scale = scale / (number + 1) if config["scale_attn_by_inverse_layer_idx"] else scale
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        query, key, value = (split_heads(part, self._heads) for part in jnp.split(self.c_attn(x), 3, axis=-1))
+        key, value = remembered(key, value)
+        found = attend(query, key, value, bias, scale=self._scale, rate=self._rate, noise=noise)
+        return dropout(self.c_proj(join_heads(found)), self._after, noise)
+
+
+class _Mlp(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width = config["n_embd"]
+        inner = config["n_inner"] or 4 * width
+        self.c_fc, self.c_proj = Conv1D(width, inner), Conv1D(inner, width)
+        self._activation, self._rate = activation(config["activation_function"]), config["resid_pdrop"]
+
+    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+        return dropout(self.c_proj(self._activation(self.c_fc(x))), self._rate, noise)
+
+
+class _Block(nnx.Module):
+    def __init__(self, config: Config, number: int) -> None:
+        epsilon = config["layer_norm_epsilon"]
+        self.ln_1, self.ln_2 = (LayerNorm(config["n_embd"], epsilon) for _ in range(2))
+        self.attn, self.mlp = _Attention(config, number), _Mlp(config)
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        x = x + self.attn(self.ln_1(x), bias, noise)
+        return x + self.mlp(self.ln_2(x), noise)
+
+
+class Body(nnx.Module):
+    """Embeddings, blocks and the last norm."""
+
+    def __init__(self, config: Config) -> None:
+        self.wte = Embedding(config["vocab_size"], config["n_embd"])
+        self.wpe = Embedding(config["n_positions"], config["n_embd"])
+        self.h = nnx.List([_Block(config, number) for number in range(config["n_layer"])])
+        self.ln_f = LayerNorm(config["n_embd"], config["layer_norm_epsilon"])
+        self._rate = config["embd_pdrop"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        x = dropout(self.wte(arrays["input_ids"]) + self.wpe(positions_of(arrays)), self._rate, noise)
+        bias = causal(arrays)
+        for block in self.h:
+            x = through(block, x, bias, noise)
+        return self.ln_f(x)
+
+
+class ForSequence(nnx.Module):
+    """Logits of a whole text, read at its last token."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.transformer = Body(config)
+        self.score = Linear(config["n_embd"], outputs, bias=False)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.score(last_token(self.transformer(arrays, noise), arrays))
+
+
+class ForTokens(nnx.Module):
+    """Logits of every token."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.transformer = Body(config)
+        self.classifier = Linear(config["n_embd"], outputs)
+        own = config.get("classifier_dropout")
+        self._rate = own if own is not None else config.get("hidden_dropout", 0.1)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.classifier(dropout(self.transformer(arrays, noise), self._rate, noise))
+
+
+class ForSpans(nnx.Module):
+    """Scores of every token as start and as end."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.transformer = Body(config)
+        self.qa_outputs = Linear(config["n_embd"], outputs)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.qa_outputs(self.transformer(arrays, noise))
+
+
+class ForText(nnx.Module):
+    """The next token: `hidden` of every token, and `vocabulary` of those that are asked."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.transformer = Body(config)
+        self.lm_head = (
+            None if config["tie_word_embeddings"] else Linear(config["n_embd"], config["vocab_size"], bias=False)
+        )
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.transformer(arrays, noise)
+
+    def vocabulary(self, x: jax.Array) -> jax.Array:
+        return self.transformer.wte.scores(x) if self.lm_head is None else self.lm_head(x)
+
+
+def check(config: Config) -> None:
+    """Raises InputError for what no class here computes."""
+    refuse_unless(not config.get("add_cross_attention"), config, "cross-attention")
+
+
+FAMILY = Family(
+    body="transformer",
+    check=check,
+    heads={
+        Head.CAUSAL_LM: ("GPT2LMHeadModel", ForText),
+        Head.SEQUENCE_CLASSIFICATION: ("GPT2ForSequenceClassification", ForSequence),
+        Head.SEQUENCE_REGRESSION: ("GPT2ForSequenceClassification", ForSequence),
+        Head.TOKEN_CLASSIFICATION: ("GPT2ForTokenClassification", ForTokens),
+        Head.QUESTION_ANSWERING: ("GPT2ForQuestionAnswering", ForSpans),
+    },
+)

@@ -1,0 +1,177 @@
+"""Owns Llama (Touvron et al. 2023) and, by what a configuration switches, the decoders that follow it."""
+
+from dataclasses import dataclass
+
+import jax
+from flax import nnx
+
+from backend.contract.heads import Head
+from backend.engines.jax.layers import (
+    Embedding,
+    Linear,
+    Noise,
+    RMSNorm,
+    activation,
+    attend,
+    causal,
+    dropout,
+    join_heads,
+    positions_of,
+    remembered,
+    split_heads,
+    through,
+)
+from backend.engines.jax.models.family import Arrays, Config, Family, last_token, refuse_unless
+from backend.engines.jax.rotary import Rotary
+
+
+@dataclass(frozen=True)
+class Variant:
+    """In what a decoder differs from Llama."""
+
+    architecture: str
+    has_query_bias: bool | None = None
+    """Of query, key and value; None does as the configuration's `attention_bias` says, for the output too."""
+    norms_heads: bool = False
+    """Whether queries and keys are normalised, head by head."""
+    has_window: bool = False
+    """Whether every layer sees `sliding_window` tokens; else a list of `layer_types` says which do."""
+
+
+class _Attention(nnx.Module):
+    def __init__(self, config: Config, variant: Variant, number: int) -> None:
+        width, heads, shared = config["hidden_size"], config["num_attention_heads"], config["num_key_value_heads"]
+        size = config.get("head_dim") or width // heads
+        said = bool(config.get("attention_bias"))
+        bias = said if variant.has_query_bias is None else variant.has_query_bias
+        self.q_proj = Linear(width, heads * size, bias=bias)
+        self.k_proj = Linear(width, shared * size, bias=bias)
+        self.v_proj = Linear(width, shared * size, bias=bias)
+        self.o_proj = Linear(heads * size, width, bias=said and variant.has_query_bias is None)
+        if variant.norms_heads:
+            self.q_norm, self.k_norm = (RMSNorm(size, config["rms_norm_eps"]) for _ in range(2))
+        self._norms, self._heads, self._shared = variant.norms_heads, heads, shared
+        self._rate = config["attention_dropout"]
+
+    def __call__(
+        self, x: jax.Array, bias: jax.Array, rotary: Rotary, positions: jax.Array, noise: Noise | None
+    ) -> jax.Array:
+        query = split_heads(self.q_proj(x), self._heads)
+        key, value = (split_heads(layer(x), self._shared) for layer in (self.k_proj, self.v_proj))
+        if self._norms:
+            query, key = self.q_norm(query).astype(value.dtype), self.k_norm(key).astype(value.dtype)
+        query = rotary.turned(query, positions)
+        key, value = remembered(rotary.turned(key, positions), value)
+        return self.o_proj(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
+
+
+class _Mlp(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width, inner, bias = config["hidden_size"], config["intermediate_size"], bool(config.get("mlp_bias"))
+        self.gate_proj, self.up_proj = (Linear(width, inner, bias=bias) for _ in range(2))
+        self.down_proj = Linear(inner, width, bias=bias)
+        self._activation = activation(config["hidden_act"])
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.down_proj(self._activation(self.gate_proj(x)) * self.up_proj(x))
+
+
+class _Layer(nnx.Module):
+    def __init__(self, config: Config, variant: Variant, number: int) -> None:
+        self.self_attn, self.mlp = _Attention(config, variant, number), _Mlp(config)
+        self.input_layernorm, self.post_attention_layernorm = (
+            RMSNorm(config["hidden_size"], config["rms_norm_eps"]) for _ in range(2)
+        )
+
+    def __call__(
+        self, x: jax.Array, bias: jax.Array, rotary: Rotary, positions: jax.Array, noise: Noise | None
+    ) -> jax.Array:
+        x = x + self.self_attn(self.input_layernorm(x), bias, rotary, positions, noise)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Body(nnx.Module):
+    """Embedding, layers and the last norm."""
+
+    def __init__(self, config: Config, variant: Variant) -> None:
+        count = config["num_hidden_layers"]
+        self.embed_tokens = Embedding(config["vocab_size"], config["hidden_size"])
+        self.layers = nnx.List([_Layer(config, variant, number) for number in range(count)])
+        self.norm = RMSNorm(config["hidden_size"], config["rms_norm_eps"])
+        self._rotary = Rotary(config, config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+        self._windows = tuple(_window(config, variant, number) for number in range(count))
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        x, positions = self.embed_tokens(arrays["input_ids"]), positions_of(arrays)
+        biases = {window: causal(arrays, window) for window in sorted(set(self._windows), key=str)}
+        for layer, window in zip(self.layers, self._windows, strict=True):
+            x = through(layer, x, biases[window], self._rotary, positions, noise)
+        return self.norm(x)
+
+
+def _window(config: Config, variant: Variant, number: int) -> int | None:
+    if variant.has_window:
+        return config.get("sliding_window")
+    kinds = config.get("layer_types")
+    return config["sliding_window"] if kinds and kinds[number] == "sliding_attention" else None
+
+
+def family(variant: Variant) -> Family:
+    """The heads of a decoder of this kind."""
+
+    class ForText(nnx.Module):
+        """The next token: `hidden` of every token, and `vocabulary` of those that are asked."""
+
+        def __init__(self, config: Config, outputs: int) -> None:
+            self.model = Body(config, variant)
+            tied = config["tie_word_embeddings"]
+            self.lm_head = None if tied else Linear(config["hidden_size"], config["vocab_size"], bias=False)
+
+        def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+            return self.model(arrays, noise)
+
+        def vocabulary(self, x: jax.Array) -> jax.Array:
+            return self.model.embed_tokens.scores(x) if self.lm_head is None else self.lm_head(x)
+
+    class ForSequence(nnx.Module):
+        """Logits of a whole text, read at its last token."""
+
+        def __init__(self, config: Config, outputs: int) -> None:
+            self.model = Body(config, variant)
+            self.score = Linear(config["hidden_size"], outputs, bias=False)
+
+        def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+            return self.score(last_token(self.model(arrays, noise), arrays))
+
+    class ForTokens(nnx.Module):
+        """Logits of every token."""
+
+        def __init__(self, config: Config, outputs: int) -> None:
+            self.model = Body(config, variant)
+            self.score = Linear(config["hidden_size"], outputs)
+            own = config.get("classifier_dropout")
+            self._rate = own if own is not None else config.get("hidden_dropout") or 0.1
+
+        def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+            return self.score(dropout(self.model(arrays, noise), self._rate, noise))
+
+    name = variant.architecture
+    return Family(
+        body="model",
+        check=check,
+        heads={
+            Head.CAUSAL_LM: (f"{name}ForCausalLM", ForText),
+            Head.SEQUENCE_CLASSIFICATION: (f"{name}ForSequenceClassification", ForSequence),
+            Head.SEQUENCE_REGRESSION: (f"{name}ForSequenceClassification", ForSequence),
+            Head.TOKEN_CLASSIFICATION: (f"{name}ForTokenClassification", ForTokens),
+        },
+    )
+
+
+def check(config: Config) -> None:
+    """Raises InputError for what no class here computes."""
+    kinds = set(config.get("layer_types") or [])
+    refuse_unless(kinds <= {"full_attention", "sliding_attention"}, config, f"the layers {', '.join(sorted(kinds))}")
+
+
+FAMILY = family(Variant("Llama"))

@@ -1,0 +1,5 @@
+"""Owns Mistral (Jiang et al. 2023): Llama whose layers see a window."""
+
+from backend.engines.jax.models.llama import Variant, family
+
+FAMILY = family(Variant("Mistral", has_query_bias=False, has_window=True))

@@ -1,0 +1,144 @@
+"""Owns OPT (Zhang et al. 2022), with the 350m variant that normalises after its layers and has narrower embeddings."""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.contract.heads import Head
+from backend.engines.jax.layers import (
+    Embedding,
+    LayerNorm,
+    Linear,
+    Noise,
+    activation,
+    attend,
+    causal,
+    dropout,
+    join_heads,
+    positions_of,
+    remembered,
+    split_heads,
+    through,
+)
+from backend.engines.jax.models.family import Arrays, Config, Family, last_token, refuse_unless
+
+_EPSILON = 1e-5
+_OFFSET = 2
+"""The position table begins with two rows that no token uses, but for padding."""
+
+
+class _Attention(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width, bias = config["hidden_size"], config["enable_bias"]
+        self.k_proj, self.v_proj, self.q_proj, self.out_proj = (Linear(width, width, bias=bias) for _ in range(4))
+        self._heads, self._rate = config["num_attention_heads"], config["attention_dropout"]
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        query, key, value = (split_heads(layer(x), self._heads) for layer in (self.q_proj, self.k_proj, self.v_proj))
+        key, value = remembered(key, value)
+        return self.out_proj(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
+
+
+class _Layer(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width, bias = config["hidden_size"], config["enable_bias"]
+        self.self_attn = _Attention(config)
+        self.self_attn_layer_norm, self.final_layer_norm = (LayerNorm(width, _EPSILON) for _ in range(2))
+        self.fc1, self.fc2 = Linear(width, config["ffn_dim"], bias=bias), Linear(config["ffn_dim"], width, bias=bias)
+        self._activation, self._rate = activation(config["activation_function"]), config["dropout"]
+        self._norm_first = config["do_layer_norm_before"]
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        seen = self.self_attn_layer_norm(x) if self._norm_first else x
+        x = x + dropout(self.self_attn(seen, bias, noise), self._rate, noise)
+        x = x if self._norm_first else self.self_attn_layer_norm(x)
+        seen = self.final_layer_norm(x) if self._norm_first else x
+        x = x + dropout(self.fc2(self._activation(self.fc1(seen))), self._rate, noise)
+        return x if self._norm_first else self.final_layer_norm(x)
+
+
+class _Decoder(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width, narrow = config["hidden_size"], config["word_embed_proj_dim"]
+        self.embed_tokens = Embedding(config["vocab_size"], narrow)
+        self.embed_positions = Embedding(config["max_position_embeddings"] + _OFFSET, width)
+        self.project_in = Linear(narrow, width, bias=False) if narrow != width else None
+        self.project_out = Linear(width, narrow, bias=False) if narrow != width else None
+        has_norm = config["do_layer_norm_before"] and not config.get("_remove_final_layer_norm")
+        self.final_layer_norm = LayerNorm(width, _EPSILON) if has_norm else None
+        self.layers = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        x = self.embed_tokens(arrays["input_ids"])
+        x = x if self.project_in is None else self.project_in(x)
+        positions = jnp.where(arrays["attention_mask"] > 0, positions_of(arrays), -1)
+        x, bias = x + self.embed_positions(positions + _OFFSET), causal(arrays)
+        for layer in self.layers:
+            x = through(layer, x, bias, noise)
+        x = x if self.final_layer_norm is None else self.final_layer_norm(x)
+        return x if self.project_out is None else self.project_out(x)
+
+
+class Body(nnx.Module):
+    """The decoder alone."""
+
+    def __init__(self, config: Config) -> None:
+        self.decoder = _Decoder(config)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.decoder(arrays, noise)
+
+
+class ForText(nnx.Module):
+    """The next token: `hidden` of every token, and `vocabulary` of those that are asked."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.model = Body(config)
+        tied = config["tie_word_embeddings"]
+        self.lm_head = None if tied else Linear(config["word_embed_proj_dim"], config["vocab_size"], bias=False)
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.model(arrays, noise)
+
+    def vocabulary(self, x: jax.Array) -> jax.Array:
+        return self.model.decoder.embed_tokens.scores(x) if self.lm_head is None else self.lm_head(x)
+
+
+class ForSequence(nnx.Module):
+    """Logits of a whole text, read at its last token."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.model = Body(config)
+        self.score = Linear(config["word_embed_proj_dim"], outputs, bias=False)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.score(last_token(self.model(arrays, noise), arrays))
+
+
+class ForSpans(nnx.Module):
+    """Scores of every token as start and as end."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.model = Body(config)
+        self.qa_outputs = Linear(config["word_embed_proj_dim"], outputs)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.qa_outputs(self.model(arrays, noise))
+
+
+def check(config: Config) -> None:
+    """Raises InputError for what no class here computes."""
+    refuse_unless(config.get("layer_norm_elementwise_affine", True), config, "norms without weights")
+    refuse_unless(not config.get("layerdrop"), config, "the dropping of whole layers")
+
+
+FAMILY = Family(
+    body="model",
+    check=check,
+    heads={
+        Head.CAUSAL_LM: ("OPTForCausalLM", ForText),
+        Head.SEQUENCE_CLASSIFICATION: ("OPTForSequenceClassification", ForSequence),
+        Head.SEQUENCE_REGRESSION: ("OPTForSequenceClassification", ForSequence),
+        Head.QUESTION_ANSWERING: ("OPTForQuestionAnswering", ForSpans),
+    },
+)

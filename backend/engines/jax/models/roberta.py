@@ -1,0 +1,160 @@
+"""Owns RoBERTa (Liu et al. 2019): BERT's layers with positions that count from the padding row, and heads of its own."""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.contract.heads import Head
+from backend.engines.jax.layers import Embedding, LayerNorm, Linear, Noise, activation, dropout
+from backend.engines.jax.models.bert import Encoder, head_dropout
+from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+
+
+class _Embeddings(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width = config["hidden_size"]
+        self.word_embeddings = Embedding(config["vocab_size"], width)
+        self.position_embeddings = Embedding(config["max_position_embeddings"], width)
+        self.token_type_embeddings = Embedding(config["type_vocab_size"], width)
+        self.LayerNorm = LayerNorm(width, config["layer_norm_eps"])
+        self._rate, self._padding = config["hidden_dropout_prob"], config["pad_token_id"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        ids = arrays["input_ids"]
+        is_token = (ids != self._padding).astype(jnp.int32)
+        positions = jnp.cumsum(is_token, axis=1) * is_token + self._padding
+        kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
+        found = self.word_embeddings(ids) + self.token_type_embeddings(kinds) + self.position_embeddings(positions)
+        return dropout(self.LayerNorm(found), self._rate, noise)
+
+
+class Body(nnx.Module):
+    """Embeddings and layers."""
+
+    def __init__(self, config: Config) -> None:
+        self.embeddings = _Embeddings(config)
+        self.encoder = Encoder(config)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.encoder(self.embeddings(arrays, noise), arrays["attention_mask"], noise)
+
+
+class _Pooler(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.dense = Linear(config["hidden_size"], config["hidden_size"])
+
+
+class _PooledBody(Body):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.pooler = _Pooler(config)
+
+
+class _Classifier(nnx.Module):
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.dense = Linear(config["hidden_size"], config["hidden_size"])
+        self.out_proj = Linear(config["hidden_size"], outputs)
+        self._rate = head_dropout(config)
+
+    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+        x = jnp.tanh(self.dense(dropout(x[:, 0], self._rate, noise)))
+        return self.out_proj(dropout(x, self._rate, noise))
+
+
+class ForSequence(nnx.Module):
+    """Logits of a whole text."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.roberta = Body(config)
+        self.classifier = _Classifier(config, outputs)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.classifier(self.roberta(arrays, noise), noise)
+
+
+class ForChoices(nnx.Module):
+    """The score of one choice: the only head that reads a text through a pooler."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.roberta = _PooledBody(config)
+        self.classifier = Linear(config["hidden_size"], outputs)
+        self._rate = config["hidden_dropout_prob"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        pooled = jnp.tanh(self.roberta.pooler.dense(self.roberta(arrays, noise)[:, 0]))
+        return self.classifier(dropout(pooled, self._rate, noise))
+
+
+class ForTokens(nnx.Module):
+    """Logits of every token."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.roberta = Body(config)
+        self.classifier = Linear(config["hidden_size"], outputs)
+        self._rate = head_dropout(config)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.classifier(dropout(self.roberta(arrays, noise), self._rate, noise))
+
+
+class ForSpans(nnx.Module):
+    """Scores of every token as start and as end."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.roberta = Body(config)
+        self.qa_outputs = Linear(config["hidden_size"], outputs)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.qa_outputs(self.roberta(arrays, noise))
+
+
+class _LanguageHead(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.dense = Linear(config["hidden_size"], config["hidden_size"])
+        self.layer_norm = LayerNorm(config["hidden_size"], config["layer_norm_eps"])
+        self.bias = nnx.Param(jnp.zeros((config["vocab_size"],)))
+        self._activation = activation("gelu")
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.layer_norm(self._activation(self.dense(x)))
+
+
+class ForMaskedWords(nnx.Module):
+    """What stands behind a mask: `hidden` of every token, and `vocabulary` of those that are asked."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        self.roberta = Body(config)
+        self.lm_head = _LanguageHead(config)
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.roberta(arrays, noise)
+
+    def vocabulary(self, x: jax.Array) -> jax.Array:
+        x = self.roberta.embeddings.word_embeddings.scores(self.lm_head(x))
+        return x + self.lm_head.bias[...].astype(x.dtype)
+
+
+def check(config: Config) -> None:
+    """Raises InputError for what no class here computes."""
+    refuse_unless(config.get("position_embedding_type") in (None, "absolute"), config, "relative positions")
+    refuse_unless(not config.get("is_decoder"), config, "its use as a decoder")
+    refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
+
+
+def family(architecture: str) -> Family:
+    """Of RoBERTa and those that differ from it by name alone."""
+    return Family(
+        body="roberta",
+        check=check,
+        heads={
+            Head.SEQUENCE_CLASSIFICATION: (f"{architecture}ForSequenceClassification", ForSequence),
+            Head.SEQUENCE_REGRESSION: (f"{architecture}ForSequenceClassification", ForSequence),
+            Head.TOKEN_CLASSIFICATION: (f"{architecture}ForTokenClassification", ForTokens),
+            Head.QUESTION_ANSWERING: (f"{architecture}ForQuestionAnswering", ForSpans),
+            Head.MULTIPLE_CHOICE: (f"{architecture}ForMultipleChoice", ForChoices),
+            Head.MASKED_LM: (f"{architecture}ForMaskedLM", ForMaskedWords),
+        },
+    )
+
+
+FAMILY = family("Roberta")

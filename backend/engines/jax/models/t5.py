@@ -1,0 +1,199 @@
+"""Owns T5 (Raffel et al. 2020): an encoder-decoder with relative positions; mT5 differs by its output alone."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.contract.heads import Head
+from backend.engines.jax.layers import (
+    Embedding,
+    Linear,
+    Noise,
+    RMSNorm,
+    activation,
+    attend,
+    causal_answer,
+    dropout,
+    hidden_padding,
+    join_heads,
+    places,
+    remembered,
+    split_heads,
+    through,
+)
+from backend.engines.jax.models.family import Arrays, Config, Family, moved
+
+
+class _Attention(nnx.Module):
+    def __init__(self, config: Config, *, has_positions: bool, is_decoder: bool) -> None:
+        width, heads = config["d_model"], config["num_heads"]
+        inner = heads * config["d_kv"]
+        self.q, self.k, self.v = (Linear(width, inner, bias=False) for _ in range(3))
+        self.o = Linear(inner, width, bias=False)
+        self._buckets = config["relative_attention_num_buckets"]
+        self._farthest = config["relative_attention_max_distance"]
+        self.relative_attention_bias = Embedding(self._buckets, heads) if has_positions else None
+        self._heads, self._rate, self._is_decoder = heads, config["dropout_rate"], is_decoder
+
+    def positions(self, here: jax.Array, there: jax.Array) -> jax.Array:
+        """(1, heads, here, there): what the distance of two tokens adds to their score."""
+        assert self.relative_attention_bias is not None
+        found = self.relative_attention_bias(self._bucket(there[None, :] - here[:, None]))
+        return found.transpose(2, 0, 1)[None]
+
+    def _bucket(self, distance: jax.Array) -> jax.Array:
+        # Half of the buckets are for near tokens, one each; the other half grow with the logarithm of the distance.
+        buckets, first = self._buckets, jnp.zeros_like(distance)
+        if self._is_decoder:
+            distance = -jnp.minimum(distance, 0)
+        else:
+            buckets //= 2
+            first, distance = jnp.where(distance > 0, buckets, 0), jnp.abs(distance)
+        near = buckets // 2
+        steps = jnp.log(jnp.maximum(distance, 1).astype(jnp.float32) / near) / math.log(self._farthest / near)
+        far = jnp.minimum(near + (steps * (buckets - near)).astype(jnp.int32), buckets - 1)
+        return first + jnp.where(distance < near, distance, far)
+
+    def __call__(self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        query = split_heads(self.q(x), self._heads)
+        key, value = (split_heads(layer(seen), self._heads) for layer in (self.k, self.v))
+        if self._is_decoder and seen is x:
+            key, value = remembered(key, value)
+        return self.o(join_heads(attend(query, key, value, bias, scale=1.0, rate=self._rate, noise=noise)))
+
+
+class _SelfAttention(nnx.Module):
+    def __init__(self, config: Config, *, has_positions: bool, is_decoder: bool) -> None:
+        self.SelfAttention = _Attention(config, has_positions=has_positions, is_decoder=is_decoder)
+        self.layer_norm = RMSNorm(config["d_model"], config["layer_norm_epsilon"])
+        self._rate = config["dropout_rate"]
+
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        normed = self.layer_norm(x)
+        return x + dropout(self.SelfAttention(normed, normed, bias, noise), self._rate, noise)
+
+
+class _CrossAttention(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.EncDecAttention = _Attention(config, has_positions=False, is_decoder=True)
+        self.layer_norm = RMSNorm(config["d_model"], config["layer_norm_epsilon"])
+        self._rate = config["dropout_rate"]
+
+    def __call__(self, x: jax.Array, source: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+        return x + dropout(self.EncDecAttention(self.layer_norm(x), source, bias, noise), self._rate, noise)
+
+
+class _Dense(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        width, inner = config["d_model"], config["d_ff"]
+        self._is_gated, self._rate = config["is_gated_act"], config["dropout_rate"]
+        if self._is_gated:
+            self.wi_0, self.wi_1 = (Linear(width, inner, bias=False) for _ in range(2))
+        else:
+            self.wi = Linear(width, inner, bias=False)
+        self.wo = Linear(inner, width, bias=False)
+        self._activation = activation(config["dense_act_fn"])
+
+    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+        x = self._activation(self.wi_0(x)) * self.wi_1(x) if self._is_gated else self._activation(self.wi(x))
+        return self.wo(dropout(x, self._rate, noise))
+
+
+class _FeedForward(nnx.Module):
+    def __init__(self, config: Config) -> None:
+        self.DenseReluDense = _Dense(config)
+        self.layer_norm = RMSNorm(config["d_model"], config["layer_norm_epsilon"])
+        self._rate = config["dropout_rate"]
+
+    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+        return x + dropout(self.DenseReluDense(self.layer_norm(x), noise), self._rate, noise)
+
+
+class _Block(nnx.Module):
+    def __init__(self, config: Config, *, has_positions: bool, is_decoder: bool) -> None:
+        attention = _SelfAttention(config, has_positions=has_positions, is_decoder=is_decoder)
+        across = [_CrossAttention(config)] if is_decoder else []
+        self.layer: Any = nnx.List([attention, *across, _FeedForward(config)])
+
+    def __call__(
+        self,
+        x: jax.Array,
+        bias: jax.Array,
+        source: jax.Array | None,
+        source_hidden: jax.Array | None,
+        noise: Noise | None,
+    ) -> jax.Array:
+        x = self.layer[0](x, bias, noise)
+        if source is not None:
+            x = self.layer[1](x, source, source_hidden, noise)
+        return self.layer[-1](x, noise)
+
+
+class _Stack(nnx.Module):
+    def __init__(self, config: Config, *, is_decoder: bool) -> None:
+        count = config["num_decoder_layers"] if is_decoder else config["num_layers"]
+        self.block: Any = nnx.List(
+            [_Block(config, has_positions=number == 0, is_decoder=is_decoder) for number in range(count)]
+        )
+        self.final_layer_norm = RMSNorm(config["d_model"], config["layer_norm_epsilon"])
+        self._rate, self._is_decoder = config["dropout_rate"], is_decoder
+
+    def __call__(
+        self,
+        x: jax.Array,
+        hidden: jax.Array,
+        noise: Noise | None,
+        source: jax.Array | None = None,
+        source_hidden: jax.Array | None = None,
+    ) -> jax.Array:
+        """`hidden` and `source_hidden` are added to scores: `NEVER` where nothing may be seen."""
+        x = dropout(x, self._rate, noise)
+        here = jnp.arange(x.shape[1])
+        here, there = places(here[None])[:2] if self._is_decoder else (here, here)
+        bias = hidden + self.block[0].layer[0].SelfAttention.positions(here, there)
+        for block in self.block:
+            x = through(block, x, bias, source, source_hidden, noise)
+        return dropout(self.final_layer_norm(x), self._rate, noise)
+
+
+class ForAnswers(nnx.Module):
+    """The tokens of an answer: `hidden` of every one, and `vocabulary` of those that are asked."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        width = config["d_model"]
+        self.shared = Embedding(config["vocab_size"], width)
+        self.encoder = _Stack(config, is_decoder=False)
+        self.decoder = _Stack(config, is_decoder=True)
+        tied = config["tie_word_embeddings"]
+        self.lm_head = None if tied else Linear(width, config["vocab_size"], bias=False)
+        self._scale = width**-0.5 if config.get("scale_decoder_outputs") else 1.0
+        self._start, self._padding = config["decoder_start_token_id"], config["pad_token_id"]
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        given = moved(arrays["labels"], self._start, self._padding)
+        return self.answered(given, self.read(arrays, noise), arrays["attention_mask"], noise)
+
+    def read(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        """The source as the decoder sees it, (batch, length, width)."""
+        return self.encoder(self.shared(arrays["input_ids"]), hidden_padding(arrays["attention_mask"]), noise)
+
+    def answered(
+        self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: Noise | None
+    ) -> jax.Array:
+        """What stands after each of the answer's tokens, (batch, length of answers, width)."""
+        return self.decoder(self.shared(given), causal_answer(given), noise, source, hidden_padding(attention_mask))
+
+    def vocabulary(self, x: jax.Array) -> jax.Array:
+        x = x * self._scale
+        return self.shared.scores(x) if self.lm_head is None else self.lm_head(x)
+
+
+def family(architecture: str) -> Family:
+    """Of T5 and mT5."""
+    return Family(body="", heads={Head.SEQ2SEQ_LM: (f"{architecture}ForConditionalGeneration", ForAnswers)})
+
+
+FAMILY = family("T5")

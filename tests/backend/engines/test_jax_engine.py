@@ -1,0 +1,162 @@
+"""The JAX engine trains the same models to the same numbers as the torch engine, or refuses them by name."""
+
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.spec import TrainingSection
+from backend.engines.engine import Engine
+from backend.engines.jax import models
+from backend.engines.jax.engine import JaxEngine
+from backend.engines.jax.model import find_family
+from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.head_batches import facts, head_batch, part_of
+from tests.backend.engines.material import loading
+from tests.backend.engines.tiny_models import MODELS, PADDING
+
+RATE = 1e-2
+TRAINING = TrainingSection(weight_decay=0.1, max_gradient_norm=0.5, seed=7, adam_epsilon=1e-4, label_smoothing=0.1)
+NAMES = sorted(one.name.replace("_", "-") for one in pkgutil.iter_modules(models.__path__) if one.name != "family")
+KNOWN = [(name, head) for name in NAMES for head in find_family({"model_type": name}).heads]
+QUICK = {
+    *{name: (name, head) for name, head in reversed(KNOWN)}.values(),
+    *{head: (name, head) for name, head in KNOWN}.values(),
+}
+"""Every family once and every head once; all pairs are compiled by the slow tests."""
+UNKNOWN = [(name, head) for name in MODELS for head in Head if (name, head) not in KNOWN]
+
+
+def opened(
+    kind: Callable[[], Engine],
+    folder: Path,
+    head: HeadFacts,
+    training: TrainingSection | None = TRAINING,
+    **changes: Any,
+) -> Engine:
+    engine = kind()
+    engine.load(loading(folder, head, training, **{"model": {"dropout": 0.0}, **changes}))
+    return engine
+
+
+def both(tiny: Callable[[str], Path], name: str, head: Head, **changes: Any) -> tuple[Engine, Engine]:
+    """The same model with the same new head in either engine."""
+    padding = {"pad_token_id": PADDING.get(name, 0)}
+    jax, torch = (opened(kind, tiny(name), facts(head), **padding, **changes) for kind in (JaxEngine, TorchEngine))
+    return jax, torch
+
+
+def weights(engine: Engine, folder: Path) -> dict[str, np.ndarray]:
+    folder.mkdir()
+    engine.export(folder)
+    return load_file(folder / "model.safetensors")
+
+
+def assert_equal(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tolerance: float) -> None:
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [pytest.param(*pair, id="-".join(pair), marks=[] if pair in QUICK else [pytest.mark.slow]) for pair in KNOWN],
+)
+def test_a_step_in_ragged_parts_and_the_outputs_equal_those_of_torch(name, head, tiny, tmp_path: Path):
+    jax, torch = both(tiny, name, head)
+    batch = head_batch(head, 13, padding=PADDING.get(name, 0))
+    parts = [part_of(batch, slice(0, 8)), part_of(batch, slice(8, 13))]
+    found = [engine.read([engine.train_step(parts, 0, RATE)])[0] for engine in (jax, torch)]
+    np.testing.assert_allclose(
+        (found[0].loss, found[0].gradient_norm), (found[1].loss, found[1].gradient_norm), rtol=1e-5
+    )
+    assert_equal(weights(jax, tmp_path / "jax"), weights(torch, tmp_path / "torch"), 1e-5)
+    is_token = batch["attention_mask"] == 1
+    for key, value in torch.evaluate(batch).items():
+        own = jax.evaluate(batch)[key]
+        assert own.shape == value.shape
+        if value.shape[:2] == is_token.shape:  # what stands at padding means nothing
+            own, value = own[is_token], value[is_token]
+        if "top_tokens" not in key:  # of two that are equally likely either may come first
+            np.testing.assert_allclose(own, value, rtol=1e-4, atol=2e-5, err_msg=key)
+
+
+@pytest.mark.parametrize(("name", "head"), UNKNOWN, ids=[f"{name}-{head}" for name, head in UNKNOWN])
+def test_what_the_engine_does_not_know_is_refused_by_name(name, head, tiny):
+    with pytest.raises(InputError, match=r"^hardware\.engine: the JAX engine .* choose PyTorch"):
+        opened(JaxEngine, tiny(name), facts(head))
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd", "lion"])
+def test_five_steps_of_an_optimizer_equal_those_of_torch(optimizer, bert: Path, tmp_path: Path):
+    options = {"momentum": 0.9} if optimizer == "sgd" else {}
+    training = TRAINING.model_copy(update={"optimizer": optimizer, "optimizer_options": options})
+    head = facts(Head.SEQUENCE_CLASSIFICATION)
+    engines = [opened(kind, bert, head, training) for kind in (JaxEngine, TorchEngine)]
+    for engine in engines:
+        for step in range(5):
+            engine.train_step([head_batch(head.head, 6, seed=step)], step, 1e-3)
+    assert_equal(weights(engines[0], tmp_path / "jax"), weights(engines[1], tmp_path / "torch"), 2e-5)
+
+
+def test_filler_rows_change_nothing(bert: Path):
+    engine = opened(JaxEngine, bert, facts(Head.SEQUENCE_CLASSIFICATION))
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 5)
+    filled = {name: np.concatenate([array, np.zeros_like(array[:3])]) for name, array in batch.items()}
+    filled["labels"][5:] = -100
+    found = engine.evaluate(filled)["logits"]
+    np.testing.assert_allclose(found[:5], engine.evaluate(batch)["logits"], atol=1e-6)
+    assert not found[5:].any()
+
+
+def test_a_resumed_run_goes_on_to_the_bit(bert: Path, tmp_path: Path):
+    head = facts(Head.SEQUENCE_CLASSIFICATION)
+    steps = [head_batch(head.head, 6, seed=step) for step in range(4)]
+    whole, first, second = (opened(JaxEngine, bert, head, model={"dropout": 0.1}) for _ in range(3))
+    for number, batch in enumerate(steps):
+        whole.train_step([batch], number, RATE)
+    for number in (0, 1):
+        first.train_step([steps[number]], number, RATE)
+    first.save(tmp_path)
+    second.restore(tmp_path)
+    for number in (2, 3):
+        second.train_step([steps[number]], number, RATE)
+    assert_equal(weights(second, tmp_path / "second"), weights(whole, tmp_path / "whole"), 0)
+
+
+def test_dropout_differs_by_step_and_not_by_chance(bert: Path):
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 6)
+
+    def losses(step: int) -> float:
+        engine = opened(JaxEngine, bert, facts(Head.SEQUENCE_CLASSIFICATION), model={"dropout": 0.3})
+        return engine.read([engine.train_step([batch], step, RATE)])[0].loss
+
+    assert losses(0) == losses(0) != losses(1)
+
+
+def test_what_jax_trained_torch_loads(bert: Path, tmp_path: Path):
+    head = facts(Head.SEQUENCE_CLASSIFICATION)
+    trained = opened(JaxEngine, bert, head)
+    trained.train_step([head_batch(head.head, 6)], 0, RATE)
+    weights(trained, tmp_path / "model")
+    torch = opened(TorchEngine, tmp_path / "model", head, None)
+    batch = head_batch(head.head, 6, seed=1)
+    np.testing.assert_allclose(torch.evaluate(batch)["logits"], trained.evaluate(batch)["logits"], atol=1e-5)
+
+
+def test_frozen_parameters_stay(bert: Path, tmp_path: Path):
+    head = facts(Head.SEQUENCE_CLASSIFICATION)
+    engine = opened(JaxEngine, bert, head, model={"frozen": ["encoder"]})
+    before = weights(engine, tmp_path / "before")
+    engine.train_step([head_batch(head.head, 6)], 0, RATE)
+    after = weights(engine, tmp_path / "after")
+    assert {name for name in before if not np.array_equal(before[name], after[name])} == {
+        "classifier.bias",
+        "classifier.weight",
+    }

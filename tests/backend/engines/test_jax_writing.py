@@ -1,0 +1,77 @@
+"""What the JAX engine writes is, token for token, what the torch engine writes with transformers' own search."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import Head, HeadFacts
+from backend.engines.engine import Batch, Engine
+from backend.engines.jax.engine import JaxEngine
+from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.material import VOCABULARY, loading
+from tests.backend.engines.tiny_models import PADDING
+
+ANSWERING = {"t5", "mt5", "marian"}
+WAYS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "careful": {"repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "min_new_tokens": 5},
+    "beams": {"num_beams": 3},
+    "long-beams": {"num_beams": 4, "length_penalty": 2.0, "min_new_tokens": 3, "no_repeat_ngram_size": 3},
+    "early-beams": {"num_beams": 3, "early_stopping": True, "length_penalty": -1.0, "repetition_penalty": 1.2},
+}
+
+
+def prompts(name: str, rows: int = 5) -> Batch:
+    """Random tokens, padded on the left to be continued and on the right to be answered."""
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(3, 12, rows)
+    mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
+    mask = mask if name in ANSWERING else mask[:, ::-1].copy()
+    ids = np.where(mask, rng.integers(3, VOCABULARY - 1, mask.shape), PADDING.get(name, 0))
+    return {"input_ids": ids, "attention_mask": mask, "row_valid": np.ones(rows, dtype=bool)}
+
+
+def opened(kind: Callable[[], Engine], folder: Path, name: str) -> Engine:
+    engine = kind()
+    head = HeadFacts(Head.SEQ2SEQ_LM if name in ANSWERING else Head.CAUSAL_LM)
+    engine.load(loading(folder, head, pad_token_id=PADDING.get(name, 0)))
+    return engine
+
+
+PAIRS = [(name, way) for name in ("gpt2", "llama", "mistral", "qwen3", "opt", "t5", "mt5", "marian") for way in WAYS]
+QUICK = {(name, way) for name, way in PAIRS if name == "gpt2" or way == "greedy" or (name, way) == ("t5", "beams")}
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [pytest.param(*pair, id="-".join(pair), marks=[] if pair in QUICK else [pytest.mark.slow]) for pair in PAIRS],
+)
+def test_both_engines_write_the_same(name: str, way: str, tiny: Callable[[str], Path]) -> None:
+    settings = GenerationSettings(max_new_tokens=12, **WAYS[way])
+    ours, theirs = (
+        opened(kind, tiny(name), name).generate(prompts(name), settings) for kind in (JaxEngine, TorchEngine)
+    )
+    assert [row.tolist() for row in ours] == [row.tolist() for row in theirs]
+
+
+def test_sampling_is_repeatable_and_heeds_its_limits(tiny: Callable[[str], Path]) -> None:
+    engine = opened(JaxEngine, tiny("gpt2"), "gpt2")
+    batch = prompts("gpt2")
+
+    def texts(**changes: Any) -> list[list[int]]:
+        found = engine.generate(batch, GenerationSettings(max_new_tokens=8, sample=True, **changes))
+        return [row.tolist() for row in found]
+
+    assert texts(seed=1) == texts(seed=1) != texts(seed=2)
+    greedy = [row.tolist() for row in engine.generate(batch, GenerationSettings(max_new_tokens=8))]
+    assert texts(seed=1, top_k=1) == texts(seed=2, top_p=1e-6) == texts(seed=3, temperature=1e-4) == greedy
+
+
+def test_one_prompt_is_continued_until_the_positions_end(tiny: Callable[[str], Path]) -> None:
+    engine = opened(JaxEngine, tiny("gpt2"), "gpt2")
+    written = list(engine.continue_prompt([5] * 35, GenerationSettings(max_new_tokens=50, eos_token_id=59)))
+    assert len(written) <= 5  # of 40 positions

@@ -1,0 +1,68 @@
+"""The JAX engine in whole runs, where no torch can be imported: a machine with TPUs needs none."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from end_to_end.burnish_process import ROOT, Burnish, events_of
+
+from backend.contract.events import ModelLoaded, StepFinished
+
+NO_TORCH = """
+import importlib.machinery
+
+found = importlib.machinery.PathFinder.find_spec
+
+
+def find_spec(name, path=None, target=None):
+    return None if name.partition(".")[0] in ("torch", "accelerate", "peft") else found(name, path, target)
+
+
+importlib.machinery.PathFinder.find_spec = find_spec
+"""
+
+
+@pytest.fixture
+def torchless(burnish: Burnish) -> Burnish:
+    """A home on a machine without torch."""
+    (burnish.home / "sitecustomize.py").write_text(NO_TORCH, encoding="utf-8")
+    burnish.environment["PYTHONPATH"] = f"{burnish.home}:{ROOT}"
+    return burnish
+
+
+def with_jax(burnish: Burnish, **sections: object) -> Path:
+    path = burnish.spec(**sections)
+    path.write_text(path.read_text(encoding="utf-8").replace("threads: 1", "engine: jax"), encoding="utf-8")
+    return path
+
+
+def test_a_run_trains_is_resumed_measured_and_predicts(torchless: Burnish):
+    done = torchless("train", str(with_jax(torchless)))
+    assert done.returncode == 0, done.stderr
+    folder = torchless.run_folder()
+    loaded = next(event for event in events_of(folder) if isinstance(event, ModelLoaded))
+    assert (loaded.architecture, loaded.parameters) == ("BertForSequenceClassification", 4_386_178)
+    assert [event.step for event in events_of(folder) if isinstance(event, StepFinished)] == [1, 2, 3, 4, 5, 6]
+    validation = str(torchless.home / "validation.csv")
+    measured = torchless("evaluate", str(folder.path), "--data", validation, "--json")
+    assert json.loads(measured.stdout)["metrics"]["accuracy"] >= 0.3, measured.stderr
+    predicted = torchless("predict", str(folder.path), "--data", validation, "--output", "out.csv")
+    assert predicted.returncode == 0, predicted.stderr
+    with (torchless.home / "out.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 24
+
+
+def test_a_language_model_is_asked(torchless: Burnish):
+    model = str(ROOT / "resources" / "demo" / "austen-gpt2")
+    done = torchless(
+        "generate", model, "--prompt", "She had", "--max-new-tokens", "8", "--set", "hardware.engine=jax"
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) >= 4
+
+
+def test_what_the_engine_cannot_do_is_said_in_a_sentence(torchless: Burnish):
+    refused = torchless("train", str(with_jax(torchless, adapter={"type": "lora"})))
+    assert refused.returncode
+    assert "adapter: the JAX engine trains no adapters yet; choose PyTorch" in refused.stderr
