@@ -55,9 +55,7 @@ def test_a_run_trains_is_resumed_measured_and_predicts(torchless: Burnish):
 
 def test_a_language_model_is_asked(torchless: Burnish):
     model = str(ROOT / "resources" / "demo" / "austen-gpt2")
-    done = torchless(
-        "generate", model, "--prompt", "She had", "--max-new-tokens", "8", "--set", "hardware.engine=jax"
-    )
+    done = torchless("generate", model, "--prompt", "She had", "--max-new-tokens", "8", "--set", "hardware.engine=jax")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) >= 4
 
