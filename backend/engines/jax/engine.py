@@ -67,7 +67,7 @@ class JaxEngine:
         assert model is not None
         if training is None:
             return 0
-        kept = frozen(model.shapes, loading.model.frozen) | model.fixed
+        kept = _frozen(model, loading.model.frozen) | model.fixed
         self._trained = sorted(model.shapes.keys() - kept)
         if not self._trained:
             raise InputError(
@@ -196,6 +196,14 @@ class JaxEngine:
         """Peak memory taken on the accelerator, or None on a processor."""
         statistics = jax.devices()[0].memory_stats() if jax.default_backend() != "cpu" else None
         return statistics["peak_bytes_in_use"] / 1e6 if statistics else None
+
+
+def _frozen(model: Model, wishes: list[str | int]) -> set[str]:
+    """The names of what is not trained; of a model without decoder `encoder` is all below the head."""
+    body = {name for name in model.shapes if name.startswith(f"{model.body}.")}
+    is_whole = "encoder" in wishes and not any("decoder" in name.split(".") for name in model.shapes)
+    others = [wish for wish in wishes if wish != "encoder" or not is_whole]
+    return frozen(model.shapes, others) | (body if is_whole else set())
 
 
 def _keep_compilations() -> None:

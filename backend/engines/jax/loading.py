@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw
-from backend.engines.jax.model import Model
+from backend.engines.jax.model import Model, find_family
 from backend.engines.jax.models.family import Config
 from backend.models.decoder_start import decoder_start
 from backend.models.positions import longest_sequence
@@ -45,6 +45,7 @@ def open_model(loading: Loading) -> Opened:
     stored, config = (
         AutoConfig.from_pretrained(loading.folder, local_files_only=True, trust_remote_code=False) for _ in range(2)
     )
+    find_family(config.to_dict(), loading.head.head)
     _change(config, loading)
     rows = int(getattr(config, "vocab_size", loading.vocabulary))
     config.vocab_size = max(rows, loading.vocabulary)

@@ -20,12 +20,7 @@ class Model:
     """One head of one family. `shapes` says what its parameters are; `at` gives it with values in place."""
 
     def __init__(self, config: Config, head: Head, outputs: int) -> None:
-        family = find_family(config)
-        if head not in family.heads:
-            raise InputError(
-                f"hardware.engine: the JAX engine knows no {head.replace('_', ' ')} of {config['model_type']}; choose PyTorch",
-                "hardware.engine",
-            )
+        family = find_family(config, head)
         family.check(config)
         self.architecture, build = family.heads[head]
         self.body, self.fixed = family.body, family.fixed
@@ -42,15 +37,21 @@ class Model:
         return nnx.merge(self._graph, state)
 
 
-def find_family(config: Config) -> Family:
-    """Raises InputError for an architecture that the engine does not know."""
+def find_family(config: Config, head: Head | None = None) -> Family:
+    """Raises InputError for an architecture, or a head of it, that the engine does not know."""
     name = str(config["model_type"]).replace("-", "_")
     if importlib.util.find_spec(f"{_ROOM}.{name}") is None or name == "family":
         raise InputError(
             f"hardware.engine: the JAX engine does not know the architecture {config['model_type']!r}; choose PyTorch",
             "hardware.engine",
         )
-    return importlib.import_module(f"{_ROOM}.{name}").FAMILY
+    family: Family = importlib.import_module(f"{_ROOM}.{name}").FAMILY
+    if head is not None and head not in family.heads:
+        raise InputError(
+            f"hardware.engine: the JAX engine knows no {head.replace('_', ' ')} of {config['model_type']}; choose PyTorch",
+            "hardware.engine",
+        )
+    return family
 
 
 def _undecayed(module: nnx.Module, names: Mapping[str, tuple[object, ...]]) -> frozenset[str]:

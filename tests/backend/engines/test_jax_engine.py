@@ -102,7 +102,12 @@ def test_five_steps_of_an_optimizer_equal_those_of_torch(optimizer, bert: Path, 
     for engine in engines:
         for step in range(5):
             engine.train_step([head_batch(head.head, 6, seed=step)], step, 1e-3)
-    assert_equal(weights(engines[0], tmp_path / "jax"), weights(engines[1], tmp_path / "torch"), 2e-5)
+    jax, torch = (weights(engine, tmp_path / name) for engine, name in zip(engines, ("jax", "torch"), strict=True))
+    if optimizer == "lion":  # gradients of these are nothing but rounding, and Lion goes by their sign
+        jax, torch = (
+            {name: value for name, value in one.items() if not name.endswith("key.bias")} for one in (jax, torch)
+        )
+    assert_equal(jax, torch, 2e-5)
 
 
 def test_filler_rows_change_nothing(bert: Path):

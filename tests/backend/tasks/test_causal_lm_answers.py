@@ -59,7 +59,7 @@ def prepared(table: dict[str, Any], *, to_predict: bool = False, **settings: Any
     task: Any = CausalLm(Settings(**{"rows": "instructions", **settings}))
     rows = rows_of(table)
     columns = choose_columns(task, {}, rows, to_predict=to_predict)
-    assert task.unusable(rows, columns, not to_predict) == []
+    assert task.unusable(rows, columns, "predicting" if to_predict else "training") == []
     return task, rows, columns
 
 
