@@ -127,7 +127,7 @@ class _Beams:
     def _finish(self, values: np.ndarray, texts: np.ndarray, ended: np.ndarray) -> None:
         settings, length = self._rules.settings, texts.shape[2]
         scores = values / np.float32(length**settings.length_penalty)
-        full = self._finished.all(axis=1) & settings.early_stopping
+        full = np.logical_and(self._finished.all(axis=1), settings.early_stopping)
         ended = ended & (np.arange(ended.shape[1]) < self._count) & ~full[:, None] & self._may_improve[:, None]
         merged = np.concatenate([self._best, np.where(ended, scores, scores + np.float32(_WORST))], axis=1)
         best = _largest(merged, self._count)
