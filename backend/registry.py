@@ -20,6 +20,7 @@ _ROOMS = {
     "engine": ("backend.engines", "ENGINE"),
     "optimizer": ("backend.engines.torch.optimizers", "OPTIMIZER"),
     "adapter": ("backend.adapters", "ADAPTER"),
+    "family": ("backend.engines.jax.models", "FAMILY"),
     "launcher": ("backend.hardware.launchers", "LAUNCHER"),
 }
 """Kind → (package, the name that each module of it exports)."""

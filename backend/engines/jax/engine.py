@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,13 +55,13 @@ class JaxEngine:
         self._numbers, self._training = _NUMBERS[loading.precision], loading.training
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
-        device = jax.devices()[0] if loading.device == "auto" else _device(loading.device)
-        self._parameters: Parameters = jax.device_put(opened.parameters, device)
+        self._device = _device(loading.device)
+        self._parameters: Parameters = jax.device_put(opened.parameters, self._device)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing)
         self._outputs = jax.jit(self._compute_outputs)
         trainable = self._prepare_training(loading)
-        return _with_trainable(opened.loaded, trainable)
+        return replace(opened.loaded, trainable=trainable)
 
     def _prepare_training(self, loading: Loading) -> int:
         training, model = loading.training, self._model
@@ -78,7 +79,7 @@ class JaxEngine:
                 "training.layer_decay: the JAX engine has one rate for all layers yet; leave it out, or choose PyTorch",
                 "training.layer_decay",
             )
-        self._optimizer = Optimizer(training, model.undecayed, dict.fromkeys(self._trained, 1.0))
+        self._optimizer = Optimizer(training, model.undecayed)
         self._state = self._optimizer.init({name: self._parameters[name] for name in self._trained})
         self._step = jax.jit(self._compute_step, donate_argnums=(0, 1))
         return sum(int(np.prod(model.shapes[name])) for name in self._trained)
@@ -180,10 +181,10 @@ class JaxEngine:
             raise RunFailed(
                 f"This checkpoint is of another model: {wrong[0]} does not fit; start a new run", "checkpoint_mismatch"
             )
-        self._parameters |= jax.device_put(weights)
+        self._parameters |= jax.device_put(weights, self._device)
         if self._optimizer is not None:
             stored = load_file(folder / OPTIMIZER)
-            leaves = [jnp.asarray(stored[name]) for name in sorted(stored)]
+            leaves = jax.device_put([stored[name] for name in sorted(stored)], self._device)
             self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
 
     def export(self, folder: Path) -> None:
@@ -194,7 +195,7 @@ class JaxEngine:
 
     def device_memory_mb(self) -> float | None:
         """Peak memory taken on the accelerator, or None on a processor."""
-        statistics = jax.devices()[0].memory_stats() if jax.default_backend() != "cpu" else None
+        statistics = self._device.memory_stats()  # a processor has none
         return statistics["peak_bytes_in_use"] / 1e6 if statistics else None
 
 
@@ -249,9 +250,3 @@ def _grown(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
     filler = np.nan if array.dtype.kind == "f" else _FILLERS.get(name, 0)
     more = [(0, size - own) for own, size in zip(array.shape, shape, strict=True)]
     return np.pad(array, more, constant_values=filler)
-
-
-def _with_trainable(loaded: Loaded, trainable: int) -> Loaded:
-    return Loaded(
-        loaded.architecture, loaded.parameters, trainable, loaded.new_weights, loaded.unused_weights, loaded.resized
-    )

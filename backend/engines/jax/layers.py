@@ -50,7 +50,7 @@ def through(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.A
 class Memory:
     """Keys and values of what was read before, for every attention in the order of asking.
 
-    There is `room` for tokens; those that come now stand at `at`. `hidden` (rows, room) says which are no padding. After
+    There is `room` for tokens; those that come now stand at `at`. `shown` (rows, room) says which are no padding. After
     the pass `kept` is what the next one remembers.
     """
 
@@ -162,16 +162,16 @@ class Embedding(nnx.Module):
 class LayerNorm(nnx.Module):
     """Normalisation to mean 0 and variance 1, float32 whatever comes in."""
 
-    def __init__(self, width: int, epsilon: float, *, bias: bool = True) -> None:
+    def __init__(self, width: int, epsilon: float) -> None:
         self.weight = nnx.Param(jnp.ones((width,)))
-        self.bias = nnx.Param(jnp.zeros((width,))) if bias else None
+        self.bias = nnx.Param(jnp.zeros((width,)))
         self._epsilon = epsilon
 
     def __call__(self, x: jax.Array) -> jax.Array:
         wide = x.astype(jnp.float32)
         centred = wide - wide.mean(-1, keepdims=True)
-        y = centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + self._epsilon) * self.weight[...]
-        return y if self.bias is None else y + self.bias[...]
+        y = centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + self._epsilon)
+        return y * self.weight[...] + self.bias[...]
 
 
 class RMSNorm(nnx.Module):

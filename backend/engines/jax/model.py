@@ -1,19 +1,17 @@
 """Owns a model as a function of its parameters, which are a dictionary under Hugging Face's names."""
 
-import importlib
-import importlib.util
 from collections.abc import Mapping
 
 import jax
 from flax import nnx
 
+from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.jax.layers import LayerNorm, RMSNorm
 from backend.engines.jax.models.family import Config, Family
 
 Parameters = dict[str, jax.Array]
-_ROOM = "backend.engines.jax.models"
 
 
 class Model:
@@ -40,12 +38,12 @@ class Model:
 def find_family(config: Config, head: Head | None = None) -> Family:
     """Raises InputError for an architecture, or a head of it, that the engine does not know."""
     name = str(config["model_type"]).replace("-", "_")
-    if importlib.util.find_spec(f"{_ROOM}.{name}") is None or name == "family":
+    if name not in registry.names("family"):
         raise InputError(
             f"hardware.engine: the JAX engine does not know the architecture {config['model_type']!r}; choose PyTorch",
             "hardware.engine",
         )
-    family: Family = importlib.import_module(f"{_ROOM}.{name}").FAMILY
+    family: Family = registry.find("family", name, "hardware.engine")
     if head is not None and head not in family.heads:
         raise InputError(
             f"hardware.engine: the JAX engine knows no {head.replace('_', ' ')} of {config['model_type']}; choose PyTorch",

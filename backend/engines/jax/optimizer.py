@@ -1,14 +1,15 @@
 """Owns one optimizer step in Optax with torch's numbers: what decays, at which rate, clipped by the global norm."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.spec import TrainingSection
+from backend.contract.spec import TrainingSection, validated
 from backend.engines.jax.model import Parameters
 
 State = Any
@@ -18,16 +19,17 @@ _CLIPPING_EPSILON = 1e-6  # torch adds it to the norm
 class Optimizer:
     """The spec's optimizer. Learning rates come from the loop, a step each; nothing here inherits a default."""
 
-    def __init__(self, training: TrainingSection, undecayed: frozenset[str], rates: Mapping[str, float]) -> None:
+    def __init__(self, training: TrainingSection, undecayed: frozenset[str]) -> None:
         if training.optimizer not in _MAKERS:
             raise InputError(
                 f"training.optimizer: the JAX engine has no {training.optimizer!r}; it has {', '.join(sorted(_MAKERS))}",
                 "training.optimizer",
             )
-        self._training, self._rates = training, rates
-        self._coupled, self._make = _MAKERS[training.optimizer]
-        self._decay = {name: 0.0 if name in undecayed else training.weight_decay for name in rates}
-        self._inner = self._make(training)
+        self._training, self._undecayed = training, undecayed
+        settings = registry.find("optimizer", training.optimizer, "training.optimizer").Settings
+        options = validated(settings, training.optimizer_options, "training.optimizer_options")
+        self._coupled, make = _MAKERS[training.optimizer]
+        self._inner = make(training, options)
 
     def init(self, parameters: Parameters) -> State:
         """The state of parameters that have seen no gradient."""
@@ -43,7 +45,7 @@ class Optimizer:
             scale = 1.0 / jnp.maximum((norm + _CLIPPING_EPSILON) / limit, 1.0)
             gradients = {name: value * scale for name, value in gradients.items()}
         if self._coupled:
-            gradients = {name: value + self._decay[name] * parameters[name] for name, value in gradients.items()}
+            gradients = {name: value + self._decay(name) * parameters[name] for name, value in gradients.items()}
         found: tuple[Any, State] = self._inner.update(gradients, state, parameters)
         updates, state = found
         return (
@@ -53,27 +55,26 @@ class Optimizer:
         )
 
     def _moved(self, name: str, value: jax.Array, update: jax.Array, learning_rate: jax.Array) -> jax.Array:
-        rate = learning_rate * self._rates[name]
-        decayed = value if self._coupled or not self._decay[name] else value * (1.0 - rate * self._decay[name])
-        return decayed - rate * update
+        decay = 0.0 if self._coupled else self._decay(name)
+        return value * (1.0 - learning_rate * decay) - learning_rate * update
+
+    def _decay(self, name: str) -> float:
+        return 0.0 if name in self._undecayed else self._training.weight_decay
 
 
-def _adam(training: TrainingSection) -> optax.GradientTransformation:
+def _adam(training: TrainingSection, options: Any) -> optax.GradientTransformation:
     return optax.scale_by_adam(training.adam_beta1, training.adam_beta2, training.adam_epsilon)
 
 
-def _sgd(training: TrainingSection) -> optax.GradientTransformation:
-    momentum = float(training.optimizer_options.get("momentum", 0.0))
-    nesterov = bool(training.optimizer_options.get("nesterov", False))
-    return optax.trace(momentum, nesterov) if momentum else optax.identity()
+def _sgd(training: TrainingSection, options: Any) -> optax.GradientTransformation:
+    return optax.trace(options.momentum, options.nesterov) if options.momentum else optax.identity()
 
 
-def _lion(training: TrainingSection) -> optax.GradientTransformation:
-    options = training.optimizer_options
-    return optax.scale_by_lion(float(options.get("beta1", 0.9)), float(options.get("beta2", 0.99)))
+def _lion(training: TrainingSection, options: Any) -> optax.GradientTransformation:
+    return optax.scale_by_lion(options.beta1, options.beta2)
 
 
-_MAKERS: dict[str, tuple[bool, Callable[[TrainingSection], optax.GradientTransformation]]] = {
+_MAKERS: dict[str, tuple[bool, Callable[[TrainingSection, Any], optax.GradientTransformation]]] = {
     "adamw": (False, _adam),
     "adam": (True, _adam),
     "sgd": (True, _sgd),

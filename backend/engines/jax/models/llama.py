@@ -39,7 +39,7 @@ class Variant:
 
 
 class _Attention(nnx.Module):
-    def __init__(self, config: Config, variant: Variant, number: int) -> None:
+    def __init__(self, config: Config, variant: Variant) -> None:
         width, heads, shared = config["hidden_size"], config["num_attention_heads"], config["num_key_value_heads"]
         size = config.get("head_dim") or width // heads
         said = bool(config.get("attention_bias"))
@@ -77,8 +77,8 @@ class _Mlp(nnx.Module):
 
 
 class _Layer(nnx.Module):
-    def __init__(self, config: Config, variant: Variant, number: int) -> None:
-        self.self_attn, self.mlp = _Attention(config, variant, number), _Mlp(config)
+    def __init__(self, config: Config, variant: Variant) -> None:
+        self.self_attn, self.mlp = _Attention(config, variant), _Mlp(config)
         self.input_layernorm, self.post_attention_layernorm = (
             RMSNorm(config["hidden_size"], config["rms_norm_eps"]) for _ in range(2)
         )
@@ -96,7 +96,7 @@ class Body(nnx.Module):
     def __init__(self, config: Config, variant: Variant) -> None:
         count = config["num_hidden_layers"]
         self.embed_tokens = Embedding(config["vocab_size"], config["hidden_size"])
-        self.layers = nnx.List([_Layer(config, variant, number) for number in range(count)])
+        self.layers = nnx.List([_Layer(config, variant) for _ in range(count)])
         self.norm = RMSNorm(config["hidden_size"], config["rms_norm_eps"])
         self._rotary = Rotary(config, config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
         self._windows = tuple(_window(config, variant, number) for number in range(count))
