@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.generation import GenerationSettings
-from backend.contract.heads import IGNORE
+from backend.contract.heads import IGNORE, Head
 from backend.contract.places import cache_folder
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
@@ -52,6 +52,7 @@ class JaxEngine:
         _keep_compilations()
         opened = open_model(loading)
         self._model, self._config, self._facts = opened.model, opened.config, loading.head
+        self._generation = opened.generation
         self._numbers, self._training = _NUMBERS[loading.precision], loading.training
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
@@ -160,7 +161,7 @@ class JaxEngine:
     @cached_property
     def _writer(self) -> Writer:
         assert self._model is not None, "no model is loaded"
-        return Writer(self._model, self._config, self._numbers)
+        return Writer(self._model, self._config, self._generation, self._numbers)
 
     # Files
 
@@ -190,6 +191,8 @@ class JaxEngine:
     def export(self, folder: Path) -> None:
         """Config and float32 weights in Hugging Face layout, safetensors."""
         self._config.save_pretrained(folder)
+        if self._facts.head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM):
+            self._generation.save_pretrained(folder)
         tensors = {name: np.asarray(value) for name, value in self._parameters.items()}
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 

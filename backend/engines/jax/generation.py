@@ -8,13 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
 from backend.engines import decoding
 from backend.engines.engine import Batch
 from backend.engines.jax.layers import Memory, computing, remembering
 from backend.engines.jax.model import Model, Parameters
-from backend.models.positions import longest_sequence
+from backend.engines.writing import answer_beginning, check_prompt, end_tokens, room_for
 
 _ROUND = 32
 """Lengths and rooms are rounded up to this, for another one is another compilation."""
@@ -24,10 +23,9 @@ Kept = tuple[tuple[jax.Array, jax.Array], ...]
 class Writer:
     """One model that writes. Its passes are compiled once for each number of rows, length and room."""
 
-    def __init__(self, model: Model, config: Any, numbers: Any) -> None:
+    def __init__(self, model: Model, config: Any, defaults: Any, numbers: Any) -> None:
         self._model, self._config, self._numbers = model, config, numbers
-        self._answers = bool(config.is_encoder_decoder)
-        self._limit = longest_sequence(config.to_dict())
+        self.defaults, self.answers = defaults, bool(config.is_encoder_decoder)
         self._first = jax.jit(self._read_prompt, static_argnames="room")
         self._next = jax.jit(self._read_token, donate_argnames="kept")
         self._source = jax.jit(self._read_source)
@@ -35,32 +33,19 @@ class Writer:
     def write(self, parameters: Parameters, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """New ids of every row, without the end token; prompts are padded on the left, sources on the right."""
         passes = _Passes(self, parameters, batch, settings.num_beams)
-        known = passes.prompt.shape[1]
-        room = settings.max_new_tokens if self._limit is None else min(settings.max_new_tokens, self._limit - known)
+        room = room_for(settings, self._config, passes.prompt.shape[1])
         if room < 1:
             return [np.zeros(0, np.int64) for _ in passes.prompt]
-        rules = decoding.Rules(settings, self._ends(settings), room, getattr(self._config, "forced_eos_token_id", None))
+        ends = end_tokens(settings, self.defaults, self._config)
+        rules = decoding.Rules(settings, ends, room, self.defaults.forced_eos_token_id)
         return decoding.write(passes.begin(room), passes.advance, passes.prompt, rules)
 
     def stream(self, parameters: Parameters, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
         """The new ids of one prompt. Raises InputError where the prompt fills all positions."""
-        if not self._answers and self._limit is not None and len(input_ids) >= self._limit:
-            raise InputError(
-                f"prompt: it has {len(input_ids)} tokens, and this model reads {self._limit} with what it writes; shorten it",
-                "prompt",
-            )
+        if not self.answers:
+            check_prompt(len(input_ids), self._config)
         row = np.array([input_ids], dtype=np.int64)
         yield from self.write(parameters, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)[0].tolist()
-
-    def _ends(self, settings: GenerationSettings) -> frozenset[int]:
-        found = settings.eos_token_id if settings.eos_token_id is not None else self._config.eos_token_id
-        return frozenset(found if isinstance(found, list) else () if found is None else [found])
-
-    def beginning(self, batch: Batch) -> np.ndarray:
-        """What an answer begins with, (rows, 1 + prompt)."""
-        rows = len(batch["input_ids"])
-        prompt = batch.get("decoder_prompt", np.zeros((rows, 0), np.int64))
-        return np.concatenate([np.full((rows, 1), self._config.decoder_start_token_id, np.int64), prompt], axis=1)
 
     # Compiled
 
@@ -85,7 +70,7 @@ class Writer:
         """Scores of the token after the last one, (rows, vocabulary) float32."""
         with computing(self._numbers), remembering(memory):
             model: Any = self._model.at(parameters)
-            if self._answers:
+            if self.answers:
                 hidden = model.answered(ids, *source, None)
             else:
                 before = jnp.cumsum(memory.shown, axis=1) - 1
@@ -102,18 +87,18 @@ class _Passes:
         self._writer, self._parameters, self._beams = writer, parameters, beams
         ids, mask = (batch[name].astype(np.int32) for name in ("input_ids", "attention_mask"))
         self._source: Any = ()
-        if writer._answers:
+        if writer.answers:
             length = _rounded(ids.shape[1])
             ids, mask = (np.pad(array, ((0, 0), (0, length - array.shape[1]))) for array in (ids, mask))
             self._source = writer._source(parameters, ids, mask), jnp.asarray(mask)
-            self.prompt = writer.beginning(batch)
+            self.prompt = answer_beginning(batch, writer.defaults)
             self._shown = np.ones_like(self.prompt, np.int32)
         else:
             self.prompt, self._shown = ids.astype(np.int64), mask
 
     def begin(self, room: int) -> np.ndarray:
         """Reads the prompt, moved to the right so that few lengths are compiled; gives the scores after it."""
-        length = self.prompt.shape[1] if self._writer._answers else _rounded(self.prompt.shape[1])
+        length = self.prompt.shape[1] if self._writer.answers else _rounded(self.prompt.shape[1])
         before = ((0, 0), (length - self.prompt.shape[1], 0))
         ids, shown = np.pad(self.prompt, before).astype(np.int32), np.pad(self._shown, before)
         self._at, whole = length, _rounded(length + room)

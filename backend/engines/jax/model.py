@@ -1,6 +1,7 @@
 """Owns a model as a function of its parameters, which are a dictionary under Hugging Face's names."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import jax
 from flax import nnx
@@ -20,14 +21,25 @@ class Model:
     def __init__(self, config: Config, head: Head, outputs: int) -> None:
         family = find_family(config, head)
         family.check(config)
-        self.architecture, build = family.heads[head]
+        self.architecture, self._build = family.heads[head]
         self.body, self.fixed = family.body, family.fixed
-        abstract = nnx.eval_shape(lambda: build(config, outputs))
+        self._config, self._outputs = config, outputs
+        abstract = nnx.eval_shape(lambda: self._build(config, outputs))
         self._graph, state = nnx.split(abstract)
         found = list(nnx.to_flat_state(state))
         self._paths = {".".join(map(str, path)): path for path, _ in found}
         self.shapes = {".".join(map(str, path)): tuple(value.shape) for path, value in found}
         self.undecayed = _undecayed(abstract, self._paths)
+
+    @cached_property
+    def output_names(self) -> frozenset[str]:
+        """The parameters that have a row for each output of the head: those that grow with one more."""
+        larger = nnx.state(nnx.eval_shape(lambda: self._build(self._config, self._outputs + 1)))
+        return frozenset(
+            name
+            for path, value in nnx.to_flat_state(larger)
+            if tuple(value.shape) != self.shapes[name := ".".join(map(str, path))]
+        )
 
     def at(self, parameters: Mapping[str, jax.Array]) -> nnx.Module:
         """The module with these values, inside or outside of a trace."""

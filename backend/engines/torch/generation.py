@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 from transformers import (
     GenerationConfig,
     LogitsProcessorList,
@@ -17,12 +16,11 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import tensor
 from backend.engines.torch.precision import Precision
-from backend.models.positions import longest_sequence
+from backend.engines.writing import answer_beginning, check_prompt, end_tokens, room_for
 
 _COLDEST = 1e-5  # a temperature of nothing would divide by it
 
@@ -32,41 +30,22 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
     ids, mask = (tensor(batch[name], model.device) for name in ("input_ids", "attention_mask"))
     given, known, start = {}, ids.shape[1], None
     if model.config.is_encoder_decoder:
-        given["decoder_input_ids"] = beginning = _beginning(model, batch)
+        beginning = answer_beginning(batch, model.generation_config)
+        given["decoder_input_ids"] = tensor(beginning, model.device)
         known, start = beginning.shape[1], int(beginning[0, 0])  # of which transformers would else put another in front
-    limit = longest_sequence(model.config.to_dict())
-    room = settings.max_new_tokens if limit is None else min(settings.max_new_tokens, limit - known)
+    room = room_for(settings, model.config, known)
     if room < 1:
         return [np.zeros(0, dtype=np.int64) for _ in ids]
     torch.manual_seed(settings.seed)  # whatever was written, trained or evaluated before
     wanted = _configuration(model, settings, room, start)
     found = model.generate(ids, attention_mask=mask, generation_config=wanted, **given)
-    ends = list(end_tokens(model, settings))
+    ends = list(end_tokens(settings, model.generation_config, model.config))
     return [_before_end(row, ends) for row in found[:, known:].cpu().numpy()]
-
-
-def _beginning(model: Any, batch: Batch) -> torch.Tensor:
-    """What the decoder sees before it writes: the start token and the batch's prompt. (rows, 1 + prompt)
-
-    A prompt that has the start token already, or whose model has none (mBART starts with a language), stands alone.
-    """
-    start, rows = model.generation_config.decoder_start_token_id, len(batch["input_ids"])
-    prompt = batch.get("decoder_prompt", np.zeros((rows, 0), dtype=np.int64))
-    if prompt.shape[1] and (start is None or (prompt[:, 0] == start).all()):
-        return tensor(prompt, model.device)
-    start = model.generation_config.bos_token_id if start is None else start
-    if start is None:
-        raise InputError(
-            "model.name_or_path: this model does not say with which token its answers start; "
-            "set model.config.decoder_start_token_id",
-            "model.config.decoder_start_token_id",
-        )
-    return tensor(np.concatenate([np.full((rows, 1), start), prompt], axis=1), model.device)
 
 
 def _configuration(model: Any, settings: GenerationSettings, room: int, start: int | None) -> GenerationConfig:
     """The settings; what they do not name (suppressed and forced tokens, the decoder's start) is the model's own."""
-    ends = sorted(end_tokens(model, settings))
+    ends = sorted(end_tokens(settings, model.generation_config, model.config))
     padding = next((token for token in (model.config.pad_token_id, *ends) if token is not None), 0)
     return GenerationConfig(
         max_new_tokens=room,
@@ -114,16 +93,12 @@ def continue_prompt(
 
 
 def _streamed(model: Any, seen: list[int], settings: GenerationSettings, precision: Precision) -> Iterator[int]:
-    limit, ends = longest_sequence(model.config.to_dict()), end_tokens(model, settings)
-    if limit is not None and len(seen) >= limit:
-        raise InputError(
-            f"prompt: it has {len(seen)} tokens, and this model reads {limit} with what it writes; shorten it", "prompt"
-        )
-    room = settings.max_new_tokens if limit is None else min(settings.max_new_tokens, limit - len(seen))
+    check_prompt(len(seen), model.config)
+    ends = end_tokens(settings, model.generation_config, model.config)
     rules = logits_rules(settings, len(seen), ends)
     source = torch.Generator(device="cpu").manual_seed(settings.seed)
     cache, pending = None, seen
-    for _ in range(room):
+    for _ in range(room_for(settings, model.config, len(seen))):
         with torch.inference_mode(), precision.computing():
             ids = torch.tensor([pending], device=model.device)
             output = model(input_ids=ids, past_key_values=cache, use_cache=True)
@@ -136,7 +111,7 @@ def _streamed(model: Any, seen: list[int], settings: GenerationSettings, precisi
         seen.append(token)
 
 
-def logits_rules(settings: GenerationSettings, prompt_length: int, ends: set[int]) -> LogitsProcessorList:
+def logits_rules(settings: GenerationSettings, prompt_length: int, ends: frozenset[int]) -> LogitsProcessorList:
     """What changes the scores of the next token, in transformers' order."""
     rules: list[Any] = []
     if settings.repetition_penalty != 1.0:
@@ -159,14 +134,3 @@ def chosen(scores: torch.Tensor, source: torch.Generator | None) -> int:
     if source is None:
         return int(scores.argmax())
     return int(torch.multinomial(scores.softmax(dim=0), 1, generator=source))
-
-
-def end_tokens(model: nn.Module, settings: GenerationSettings) -> set[int]:
-    """The ids that end a text: the settings', else those of the model's generation settings or configuration."""
-    if settings.eos_token_id is not None:
-        return {settings.eos_token_id}
-    for owner in (getattr(model, "generation_config", None), getattr(model, "config", None)):
-        found = getattr(owner, "eos_token_id", None)
-        if found is not None:
-            return set(found) if isinstance(found, list) else {found}
-    return set()

@@ -1,25 +1,20 @@
-"""Owns how a model is put in place: configuration, weights of a file, new weights, and what was done to it."""
+"""Owns how a model is put in place: weights of a file, new weights, and what was done to it."""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw, is_known
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.layers import freeze
 from backend.models.adapter_folder import is_alone, weights_folder
-from backend.models.decoder_start import decoder_start
-from backend.models.positions import longest_sequence
-
-_LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
-_DROPOUT = re.compile(r"dropout|pdrop")
 
 
 @dataclass
@@ -36,7 +31,7 @@ def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     account, seed = _Account(), loading.training.seed if loading.training else 0
-    stored, config = _configuration(loading)
+    stored, config = open_configuration(loading)
     if loading.model.initialise == "from_config":
         model = _from_config(loading, config, seed, account)
     else:
@@ -50,47 +45,8 @@ def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
     return model, _loaded(model, account)
 
 
-def _configuration(loading: Loading) -> tuple[PreTrainedConfig, PreTrainedConfig]:
-    stored, config = (
-        AutoConfig.from_pretrained(loading.folder, local_files_only=True, trust_remote_code=False) for _ in range(2)
-    )
-    padding = config.pad_token_id if loading.pad_token_id is None else loading.pad_token_id
-    start = decoder_start(config.model_type, getattr(config, "decoder_start_token_id", None), padding)
-    if start is not None:
-        config.decoder_start_token_id = start
-    for key, value in loading.model.config.items():
-        if not hasattr(config, key):
-            raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")
-        setattr(config, key, value)
-    if loading.model.dropout is not None:
-        _set_dropout(config, loading.model.dropout)
-    HEADS[loading.head.head].configure(config, loading.head)
-    _check_positions(config, loading)
-    return stored, config
-
-
-def _set_dropout(config: PreTrainedConfig, probability: float) -> None:
-    for key, value in config.to_dict().items():
-        if _DROPOUT.search(key) and isinstance(value, (int, float)) and not isinstance(value, bool):
-            setattr(config, key, probability)
-
-
-def _check_positions(config: PreTrainedConfig, loading: Loading) -> None:
-    longest = longest_sequence(config.to_dict())
-    if longest is not None and loading.max_length > longest:
-        of_targets = " and task.max_target_length" if loading.head.head is Head.SEQ2SEQ_LM else ""
-        raise InputError(
-            f"task.max_length: {loading.max_length} tokens are more than the {longest} positions of this model; "
-            f"set task.max_length{of_targets} to {longest} or less",
-            "task.max_length",
-        )
-
-
 def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account: _Account) -> PreTrainedModel:
     config.dtype = torch.float32
-    if loading.head.head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM):
-        # The configuration's are those of the tokenizer that it was made for.
-        config.bos_token_id, config.eos_token_id = loading.bos_token_id, loading.eos_token_id
     rows = getattr(config, "vocab_size", loading.vocabulary)
     if loading.vocabulary > rows:
         account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}"
@@ -159,7 +115,7 @@ def _model_class(loading: Loading, config: PreTrainedConfig) -> Any:
 
 
 def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:
-    expected = set() if head in _LANGUAGE_HEADS else set(_head_parameters(model))
+    expected = set() if head in LANGUAGE_HEADS else set(_head_parameters(model))
     if body := sorted(mismatched - expected):
         raise InputError(
             f"model.config: with these changes {body[0]} has another shape than in the file; "
@@ -181,19 +137,12 @@ def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
 
 def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: Loading, new: set[str]) -> set[str]:
     """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
-    if loading.head.head in _LANGUAGE_HEADS:
+    if loading.head.head in LANGUAGE_HEADS:
         return set()
     output = _output_layer(model, new)
-    if _kind(*(stored.architectures or [])) not in {"", _kind(type(model).__name__)}:
+    order = order_of_outputs(stored, type(model).__name__, loading.head.labels)
+    if order is None:
         return set(output)
-    labels = [label.casefold() for label in loading.head.labels]
-    if not labels or not output:
-        return set()
-    stored_labels: dict[int, str] = stored.id2label or {}  # type: ignore[assignment]
-    names = [str(stored_labels.get(index, "")).casefold().removeprefix("label_") for index in range(len(labels))]
-    if sorted(names) != sorted(labels) or len(set(names)) != len(names):
-        return set(output)
-    order = torch.tensor([names.index(label) for label in labels])
     with torch.no_grad():
         for parameter in output.values():
             parameter.copy_(parameter[order])
@@ -205,11 +154,6 @@ def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.P
     head = _head_parameters(model)
     last = list(head)[-1].rpartition(".")[0] if head else ""
     return {name: each for name, each in head.items() if name.rpartition(".")[0] == last and name not in new}
-
-
-def _kind(architecture: str = "", *others: str) -> str:
-    """What a checkpoint's model was made for, such as ForMultipleChoice: heads of two kinds may bear one name."""
-    return architecture[architecture.find("For") :] if "For" in architecture else ""
 
 
 def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: _Account) -> None:

@@ -19,6 +19,7 @@ from backend.engines.jax.layers import (
     through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+from backend.engines.jax.tops import Tops
 
 
 class _Embeddings(nnx.Module):
@@ -143,29 +144,6 @@ class ForSequence(nnx.Module):
         return self.classifier(dropout(pooled, self._rate, noise))
 
 
-class ForTokens(nnx.Module):
-    """Logits of every token."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.bert = Body(config, pooler=False)
-        self.classifier = Linear(config["hidden_size"], outputs)
-        self._rate = head_dropout(config)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.classifier(dropout(self.bert(arrays, noise), self._rate, noise))
-
-
-class ForSpans(nnx.Module):
-    """Scores of every token as start and as end."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.bert = Body(config, pooler=False)
-        self.qa_outputs = Linear(config["hidden_size"], outputs)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.qa_outputs(self.bert(arrays, noise))
-
-
 class _Transform(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.dense = Linear(config["hidden_size"], config["hidden_size"])
@@ -210,14 +188,15 @@ def check(config: Config) -> None:
     refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
 
 
+_TOPS = Tops("bert", lambda config: Body(config, pooler=False), "hidden_size")
 FAMILY = Family(
     body="bert",
     check=check,
     heads={
         Head.SEQUENCE_CLASSIFICATION: ("BertForSequenceClassification", ForSequence),
         Head.SEQUENCE_REGRESSION: ("BertForSequenceClassification", ForSequence),
-        Head.TOKEN_CLASSIFICATION: ("BertForTokenClassification", ForTokens),
-        Head.QUESTION_ANSWERING: ("BertForQuestionAnswering", ForSpans),
+        Head.TOKEN_CLASSIFICATION: ("BertForTokenClassification", _TOPS.logits_of_tokens("classifier", head_dropout)),
+        Head.QUESTION_ANSWERING: ("BertForQuestionAnswering", _TOPS.logits_of_tokens("qa_outputs")),
         Head.MULTIPLE_CHOICE: ("BertForMultipleChoice", ForSequence),
         Head.MASKED_LM: ("BertForMaskedLM", ForMaskedWords),
     },

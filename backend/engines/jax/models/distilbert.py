@@ -19,6 +19,7 @@ from backend.engines.jax.layers import (
     through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+from backend.engines.jax.tops import Tops
 
 _EPSILON = 1e-12
 
@@ -98,30 +99,6 @@ class ForSequence(nnx.Module):
         return self.classifier(dropout(x, self._rate, noise))
 
 
-class ForTokens(nnx.Module):
-    """Logits of every token."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.distilbert = Body(config)
-        self.classifier = Linear(config["dim"], outputs)
-        self._rate = config["dropout"]
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.classifier(dropout(self.distilbert(arrays, noise), self._rate, noise))
-
-
-class ForSpans(nnx.Module):
-    """Scores of every token as start and as end."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.distilbert = Body(config)
-        self.qa_outputs = Linear(config["dim"], outputs)
-        self._rate = config["qa_dropout"]
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.qa_outputs(dropout(self.distilbert(arrays, noise), self._rate, noise))
-
-
 class ForMaskedWords(nnx.Module):
     """What stands behind a mask: `hidden` of every token, and `vocabulary` of those that are asked."""
 
@@ -153,14 +130,21 @@ def check(config: Config) -> None:
     refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
 
 
+_TOPS = Tops("distilbert", Body, "dim")
 FAMILY = Family(
     body="distilbert",
     check=check,
     heads={
         Head.SEQUENCE_CLASSIFICATION: ("DistilBertForSequenceClassification", ForSequence),
         Head.SEQUENCE_REGRESSION: ("DistilBertForSequenceClassification", ForSequence),
-        Head.TOKEN_CLASSIFICATION: ("DistilBertForTokenClassification", ForTokens),
-        Head.QUESTION_ANSWERING: ("DistilBertForQuestionAnswering", ForSpans),
+        Head.TOKEN_CLASSIFICATION: (
+            "DistilBertForTokenClassification",
+            _TOPS.logits_of_tokens("classifier", lambda config: config["dropout"]),
+        ),
+        Head.QUESTION_ANSWERING: (
+            "DistilBertForQuestionAnswering",
+            _TOPS.logits_of_tokens("qa_outputs", lambda config: config["qa_dropout"]),
+        ),
         Head.MULTIPLE_CHOICE: ("DistilBertForMultipleChoice", ForSequence),
         Head.MASKED_LM: ("DistilBertForMaskedLM", ForMaskedWords),
     },

@@ -16,6 +16,9 @@ Config = dict[str, Any]
 Arrays = dict[str, jax.Array]
 """A batch on the device (`backend.contract.heads`)."""
 
+Build = Callable[[Config, int], nnx.Module]
+"""A head from a configuration and a number of outputs."""
+
 
 @dataclass(frozen=True)
 class Family:
@@ -23,8 +26,8 @@ class Family:
 
     body: str
     """The attribute under which every head holds what the heads share; files of a bare body leave it out of names."""
-    heads: dict[Head, tuple[str, Callable[[Config, int], nnx.Module]]]
-    """Head → architecture as config.json names it, and what builds it from a configuration and a number of outputs."""
+    heads: dict[Head, tuple[str, Build]]
+    """Head → architecture as config.json names it, and what builds it."""
     check: Callable[[Config], None] = field(default=lambda config: None)
     """Raises InputError for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
@@ -44,6 +47,13 @@ def moved(labels: jax.Array, start: int, padding: int) -> jax.Array:
     """What a decoder sees of its answer: the start token, then all labels but the last. (batch, length)"""
     known = jnp.where(labels == IGNORE, padding, labels)
     return jnp.concatenate([jnp.full_like(known[:, :1], start), known[:, :-1]], axis=1)
+
+
+def classifier_dropout(config: Config) -> float:
+    """Of the decoders' heads over tokens; 0.1 where a configuration says nothing."""
+    return next(
+        rate for rate in (config.get("classifier_dropout"), config.get("hidden_dropout"), 0.1) if rate is not None
+    )
 
 
 def last_token(x: jax.Array, arrays: Arrays) -> jax.Array:

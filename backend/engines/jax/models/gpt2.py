@@ -9,7 +9,6 @@ from backend.engines.jax.layers import (
     Conv1D,
     Embedding,
     LayerNorm,
-    Linear,
     Noise,
     activation,
     attend,
@@ -21,7 +20,8 @@ from backend.engines.jax.layers import (
     split_heads,
     through,
 )
-from backend.engines.jax.models.family import Arrays, Config, Family, last_token, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, classifier_dropout, refuse_unless
+from backend.engines.jax.tops import Tops
 
 
 class _Attention(nnx.Module):
@@ -80,70 +80,23 @@ class Body(nnx.Module):
         return self.ln_f(x)
 
 
-class ForSequence(nnx.Module):
-    """Logits of a whole text, read at its last token."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.transformer = Body(config)
-        self.score = Linear(config["n_embd"], outputs, bias=False)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.score(last_token(self.transformer(arrays, noise), arrays))
-
-
-class ForTokens(nnx.Module):
-    """Logits of every token."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.transformer = Body(config)
-        self.classifier = Linear(config["n_embd"], outputs)
-        own = config.get("classifier_dropout")
-        self._rate = own if own is not None else config.get("hidden_dropout", 0.1)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.classifier(dropout(self.transformer(arrays, noise), self._rate, noise))
-
-
-class ForSpans(nnx.Module):
-    """Scores of every token as start and as end."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.transformer = Body(config)
-        self.qa_outputs = Linear(config["n_embd"], outputs)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.qa_outputs(self.transformer(arrays, noise))
-
-
-class ForText(nnx.Module):
-    """The next token: `hidden` of every token, and `vocabulary` of those that are asked."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.transformer = Body(config)
-        self.lm_head = (
-            None if config["tie_word_embeddings"] else Linear(config["n_embd"], config["vocab_size"], bias=False)
-        )
-
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.transformer(arrays, noise)
-
-    def vocabulary(self, x: jax.Array) -> jax.Array:
-        return self.transformer.wte.scores(x) if self.lm_head is None else self.lm_head(x)
-
-
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
     refuse_unless(not config.get("add_cross_attention"), config, "cross-attention")
 
 
+_TOPS = Tops("transformer", Body, "n_embd")
 FAMILY = Family(
     body="transformer",
     check=check,
     heads={
-        Head.CAUSAL_LM: ("GPT2LMHeadModel", ForText),
-        Head.SEQUENCE_CLASSIFICATION: ("GPT2ForSequenceClassification", ForSequence),
-        Head.SEQUENCE_REGRESSION: ("GPT2ForSequenceClassification", ForSequence),
-        Head.TOKEN_CLASSIFICATION: ("GPT2ForTokenClassification", ForTokens),
-        Head.QUESTION_ANSWERING: ("GPT2ForQuestionAnswering", ForSpans),
+        Head.CAUSAL_LM: ("GPT2LMHeadModel", _TOPS.next_token(lambda body: body.wte)),
+        Head.SEQUENCE_CLASSIFICATION: ("GPT2ForSequenceClassification", _TOPS.logits_of_last_token("score")),
+        Head.SEQUENCE_REGRESSION: ("GPT2ForSequenceClassification", _TOPS.logits_of_last_token("score")),
+        Head.TOKEN_CLASSIFICATION: (
+            "GPT2ForTokenClassification",
+            _TOPS.logits_of_tokens("classifier", classifier_dropout),
+        ),
+        Head.QUESTION_ANSWERING: ("GPT2ForQuestionAnswering", _TOPS.logits_of_tokens("qa_outputs")),
     },
 )

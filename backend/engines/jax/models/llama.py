@@ -14,15 +14,15 @@ from backend.engines.jax.layers import (
     activation,
     attend,
     causal,
-    dropout,
     join_heads,
     positions_of,
     remembered,
     split_heads,
     through,
 )
-from backend.engines.jax.models.family import Arrays, Config, Family, last_token, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, classifier_dropout, refuse_unless
 from backend.engines.jax.rotary import Rotary
+from backend.engines.jax.tops import Tops
 
 
 @dataclass(frozen=True)
@@ -118,52 +118,19 @@ def _window(config: Config, variant: Variant, number: int) -> int | None:
 
 def family(variant: Variant) -> Family:
     """The heads of a decoder of this kind."""
-
-    class ForText(nnx.Module):
-        """The next token: `hidden` of every token, and `vocabulary` of those that are asked."""
-
-        def __init__(self, config: Config, outputs: int) -> None:
-            self.model = Body(config, variant)
-            tied = config["tie_word_embeddings"]
-            self.lm_head = None if tied else Linear(config["hidden_size"], config["vocab_size"], bias=False)
-
-        def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-            return self.model(arrays, noise)
-
-        def vocabulary(self, x: jax.Array) -> jax.Array:
-            return self.model.embed_tokens.scores(x) if self.lm_head is None else self.lm_head(x)
-
-    class ForSequence(nnx.Module):
-        """Logits of a whole text, read at its last token."""
-
-        def __init__(self, config: Config, outputs: int) -> None:
-            self.model = Body(config, variant)
-            self.score = Linear(config["hidden_size"], outputs, bias=False)
-
-        def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-            return self.score(last_token(self.model(arrays, noise), arrays))
-
-    class ForTokens(nnx.Module):
-        """Logits of every token."""
-
-        def __init__(self, config: Config, outputs: int) -> None:
-            self.model = Body(config, variant)
-            self.score = Linear(config["hidden_size"], outputs)
-            own = config.get("classifier_dropout")
-            self._rate = own if own is not None else config.get("hidden_dropout") or 0.1
-
-        def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-            return self.score(dropout(self.model(arrays, noise), self._rate, noise))
-
+    tops = Tops("model", lambda config: Body(config, variant), "hidden_size")
     name = variant.architecture
     return Family(
         body="model",
         check=check,
         heads={
-            Head.CAUSAL_LM: (f"{name}ForCausalLM", ForText),
-            Head.SEQUENCE_CLASSIFICATION: (f"{name}ForSequenceClassification", ForSequence),
-            Head.SEQUENCE_REGRESSION: (f"{name}ForSequenceClassification", ForSequence),
-            Head.TOKEN_CLASSIFICATION: (f"{name}ForTokenClassification", ForTokens),
+            Head.CAUSAL_LM: (f"{name}ForCausalLM", tops.next_token(lambda body: body.embed_tokens)),
+            Head.SEQUENCE_CLASSIFICATION: (f"{name}ForSequenceClassification", tops.logits_of_last_token("score")),
+            Head.SEQUENCE_REGRESSION: (f"{name}ForSequenceClassification", tops.logits_of_last_token("score")),
+            Head.TOKEN_CLASSIFICATION: (
+                f"{name}ForTokenClassification",
+                tops.logits_of_tokens("score", classifier_dropout),
+            ),
         },
     )
 

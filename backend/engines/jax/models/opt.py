@@ -20,7 +20,8 @@ from backend.engines.jax.layers import (
     split_heads,
     through,
 )
-from backend.engines.jax.models.family import Arrays, Config, Family, last_token, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+from backend.engines.jax.tops import Tops
 
 _EPSILON = 1e-5
 _OFFSET = 2
@@ -89,56 +90,20 @@ class Body(nnx.Module):
         return self.decoder(arrays, noise)
 
 
-class ForText(nnx.Module):
-    """The next token: `hidden` of every token, and `vocabulary` of those that are asked."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.model = Body(config)
-        tied = config["tie_word_embeddings"]
-        self.lm_head = None if tied else Linear(config["word_embed_proj_dim"], config["vocab_size"], bias=False)
-
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.model(arrays, noise)
-
-    def vocabulary(self, x: jax.Array) -> jax.Array:
-        return self.model.decoder.embed_tokens.scores(x) if self.lm_head is None else self.lm_head(x)
-
-
-class ForSequence(nnx.Module):
-    """Logits of a whole text, read at its last token."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.model = Body(config)
-        self.score = Linear(config["word_embed_proj_dim"], outputs, bias=False)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.score(last_token(self.model(arrays, noise), arrays))
-
-
-class ForSpans(nnx.Module):
-    """Scores of every token as start and as end."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.model = Body(config)
-        self.qa_outputs = Linear(config["word_embed_proj_dim"], outputs)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.qa_outputs(self.model(arrays, noise))
-
-
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
     refuse_unless(config.get("layer_norm_elementwise_affine", True), config, "norms without weights")
     refuse_unless(not config.get("layerdrop"), config, "the dropping of whole layers")
 
 
+_TOPS = Tops("model", Body, "word_embed_proj_dim")
 FAMILY = Family(
     body="model",
     check=check,
     heads={
-        Head.CAUSAL_LM: ("OPTForCausalLM", ForText),
-        Head.SEQUENCE_CLASSIFICATION: ("OPTForSequenceClassification", ForSequence),
-        Head.SEQUENCE_REGRESSION: ("OPTForSequenceClassification", ForSequence),
-        Head.QUESTION_ANSWERING: ("OPTForQuestionAnswering", ForSpans),
+        Head.CAUSAL_LM: ("OPTForCausalLM", _TOPS.next_token(lambda body: body.decoder.embed_tokens)),
+        Head.SEQUENCE_CLASSIFICATION: ("OPTForSequenceClassification", _TOPS.logits_of_last_token("score")),
+        Head.SEQUENCE_REGRESSION: ("OPTForSequenceClassification", _TOPS.logits_of_last_token("score")),
+        Head.QUESTION_ANSWERING: ("OPTForQuestionAnswering", _TOPS.logits_of_tokens("qa_outputs")),
     },
 )

@@ -8,6 +8,7 @@ from backend.contract.heads import Head
 from backend.engines.jax.layers import Embedding, LayerNorm, Linear, Noise, activation, dropout
 from backend.engines.jax.models.bert import Encoder, head_dropout
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
+from backend.engines.jax.tops import Tops
 
 
 class _Embeddings(nnx.Module):
@@ -85,29 +86,6 @@ class ForChoices(nnx.Module):
         return self.classifier(dropout(pooled, self._rate, noise))
 
 
-class ForTokens(nnx.Module):
-    """Logits of every token."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.roberta = Body(config)
-        self.classifier = Linear(config["hidden_size"], outputs)
-        self._rate = head_dropout(config)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.classifier(dropout(self.roberta(arrays, noise), self._rate, noise))
-
-
-class ForSpans(nnx.Module):
-    """Scores of every token as start and as end."""
-
-    def __init__(self, config: Config, outputs: int) -> None:
-        self.roberta = Body(config)
-        self.qa_outputs = Linear(config["hidden_size"], outputs)
-
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.qa_outputs(self.roberta(arrays, noise))
-
-
 class _LanguageHead(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.dense = Linear(config["hidden_size"], config["hidden_size"])
@@ -141,6 +119,9 @@ def check(config: Config) -> None:
     refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
 
 
+_TOPS = Tops("roberta", Body, "hidden_size")
+
+
 def family(architecture: str) -> Family:
     """Of RoBERTa and those that differ from it by name alone."""
     return Family(
@@ -149,8 +130,11 @@ def family(architecture: str) -> Family:
         heads={
             Head.SEQUENCE_CLASSIFICATION: (f"{architecture}ForSequenceClassification", ForSequence),
             Head.SEQUENCE_REGRESSION: (f"{architecture}ForSequenceClassification", ForSequence),
-            Head.TOKEN_CLASSIFICATION: (f"{architecture}ForTokenClassification", ForTokens),
-            Head.QUESTION_ANSWERING: (f"{architecture}ForQuestionAnswering", ForSpans),
+            Head.TOKEN_CLASSIFICATION: (
+                f"{architecture}ForTokenClassification",
+                _TOPS.logits_of_tokens("classifier", head_dropout),
+            ),
+            Head.QUESTION_ANSWERING: (f"{architecture}ForQuestionAnswering", _TOPS.logits_of_tokens("qa_outputs")),
             Head.MULTIPLE_CHOICE: (f"{architecture}ForMultipleChoice", ForChoices),
             Head.MASKED_LM: (f"{architecture}ForMaskedLM", ForMaskedWords),
         },

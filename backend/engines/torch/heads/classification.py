@@ -14,7 +14,6 @@ from transformers import (
 
 from backend.contract.heads import IGNORE, HeadFacts
 from backend.engines.engine import Batch
-from backend.engines.torch.heads.head import name_labels, nameless
 from backend.engines.torch.inputs import arguments, ends_aligned, tensor
 
 
@@ -30,12 +29,6 @@ class SequenceClassification:
     def model_class(config: PreTrainedConfig) -> Any:
         """Any architecture with such a head."""
         return AutoModelForSequenceClassification
-
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """The labels' names."""
-        name_labels(config, facts.labels)
-        config.problem_type = "single_label_classification"
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Logits (batch, labels)."""
@@ -69,12 +62,6 @@ class SequenceRegression:
         """Any architecture that can classify rows: the number is its single output."""
         return AutoModelForSequenceClassification
 
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """A single output."""
-        name_labels(config, nameless(1))
-        config.problem_type = "regression"
-
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Numbers (batch,), also of a single row: against labels (batch,) a column would broadcast to a square."""
         return model(**arguments(model, ends_aligned(model, batch), self._device)).logits.squeeze(-1)
@@ -100,11 +87,6 @@ class TokenClassification:
     def model_class(config: PreTrainedConfig) -> Any:
         """Any architecture with such a head."""
         return AutoModelForTokenClassification
-
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """The labels' names."""
-        name_labels(config, facts.labels)
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Logits (batch, length, labels)."""
@@ -136,11 +118,6 @@ class MultipleChoice:
     def model_class(config: PreTrainedConfig) -> Any:
         """Any architecture with such a head."""
         return AutoModelForMultipleChoice
-
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """No labels: XLM's head would have an output for each."""
-        name_labels(config, nameless(2))
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Logits (batch, choices)."""

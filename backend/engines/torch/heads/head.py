@@ -20,11 +20,6 @@ class TorchHead(Protocol):
         """What has `from_pretrained` and `from_config` for this head. Raises InputError where there is none."""
         ...
 
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """Sets what the configuration must say of the head: its labels, its kind of problem."""
-        ...
-
     def answer(self, model: Any, batch: Batch) -> Any:
         """The forward pass; the caller decides about autocast, gradients and dropout (`model.training`)."""
         ...
@@ -36,14 +31,3 @@ class TorchHead(Protocol):
     def outputs(self, answer: Any, batch: Batch) -> dict[str, np.ndarray]:
         """What `Engine.evaluate` returns of an answer that was not given in training."""
         ...
-
-
-def name_labels(config: PreTrainedConfig, labels: tuple[str, ...]) -> None:
-    """Lets the configuration name these labels, in id order; they also decide how many outputs a head has."""
-    config.id2label = dict(enumerate(labels))
-    config.label2id = {label: index for index, label in enumerate(labels)}
-
-
-def nameless(count: int) -> tuple[str, ...]:
-    """The names that transformers gives to outputs which have none."""
-    return tuple(f"LABEL_{index}" for index in range(count))

@@ -26,10 +26,6 @@ class CausalLanguage:
         """Any decoder."""
         return AutoModelForCausalLM
 
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """Nothing."""
-
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
         """Logits of the places that have a target behind them."""
         if "segment" in batch:
@@ -65,10 +61,6 @@ class MaskedLanguage:
         """Any encoder that was made for it."""
         return AutoModelForMaskedLM
 
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """Nothing."""
-
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
         """Logits of the targets."""
         given = arguments(model, batch, self._device)
@@ -103,10 +95,6 @@ class SequenceToSequence:
     def model_class(config: PreTrainedConfig) -> Any:
         """Any encoder-decoder."""
         return AutoModelForSeq2SeqLM
-
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """Nothing."""
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
         """Logits of the answer's tokens; the decoder sees them one place later."""

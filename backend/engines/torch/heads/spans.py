@@ -11,7 +11,6 @@ from transformers import AutoModelForQuestionAnswering, PreTrainedConfig
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.engines.engine import Batch
-from backend.engines.torch.heads.head import name_labels, nameless
 from backend.engines.torch.inputs import arguments, tensor
 from backend.models.architectures import BEAM_CLASSES, why_not
 
@@ -29,11 +28,6 @@ class QuestionAnswering:
     def model_class(config: PreTrainedConfig) -> Any:
         """Any architecture with such a head; of XLNet, XLM and FlauBERT that is the one without beams."""
         return AutoModelForQuestionAnswering
-
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """Two outputs, whatever labels the checkpoint named: a start and an end."""
-        name_labels(config, nameless(2))
 
     def answer(self, model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits of starts and of ends, (batch, length) each."""
@@ -62,10 +56,6 @@ class BeamQuestionAnswering:
         if reason := why_not({"model_type": config.model_type}, Head.QUESTION_ANSWERING_BEAM):
             raise InputError(f"model.name_or_path: {reason}", "model.name_or_path")
         return getattr(transformers, BEAM_CLASSES[config.model_type])
-
-    @staticmethod
-    def configure(config: PreTrainedConfig, facts: HeadFacts) -> None:
-        """Nothing: `start_n_top` and `end_n_top` are the configuration's own."""
 
     def answer(self, model: Any, batch: Batch) -> Any:
         """In training logits with the true start given, (start, end, unanswerable or None); else transformers' beams."""

@@ -1,0 +1,100 @@
+"""Owns the configuration of a model that is put in place: what the spec, the head and the data change in it, for any engine."""
+
+import re
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head, HeadFacts
+from backend.engines.engine import Loading
+from backend.models.decoder_start import decoder_start
+from backend.models.positions import longest_sequence
+
+LANGUAGE_HEADS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM})
+"""Heads over the vocabulary; the others have outputs of their own, which labels may name."""
+_NAMELESS = {Head.SEQUENCE_REGRESSION: 1, Head.QUESTION_ANSWERING: 2, Head.MULTIPLE_CHOICE: 2}
+"""How many names a configuration has for outputs that no label decides (XLM's choices would have an output for each)."""
+_PROBLEMS = {
+    Head.SEQUENCE_CLASSIFICATION: "single_label_classification",
+    Head.SEQUENCE_REGRESSION: "regression",
+}
+_DROPOUT = re.compile(r"dropout|pdrop")
+
+
+def open_configuration(loading: Loading) -> tuple[Any, Any]:
+    """The folder's `PreTrainedConfig` as it is stored, and as the model is built from it.
+
+    Raises InputError for a key that the model does not have, and for texts that its positions do not reach.
+    """
+    from transformers import AutoConfig  # takes a second, and no torch
+
+    stored, config = (
+        AutoConfig.from_pretrained(loading.folder, local_files_only=True, trust_remote_code=False) for _ in range(2)
+    )
+    padding = config.pad_token_id if loading.pad_token_id is None else loading.pad_token_id
+    start = decoder_start(config.model_type, getattr(config, "decoder_start_token_id", None), padding)
+    if start is not None:
+        config.decoder_start_token_id = start
+    _apply_changes(config, loading)
+    _name_outputs(config, loading.head)
+    if loading.model.initialise == "from_config" and loading.head.head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM):
+        # The configuration's are those of the tokenizer that it was made for.
+        config.bos_token_id, config.eos_token_id = loading.bos_token_id, loading.eos_token_id
+    _check_positions(config.to_dict(), loading)
+    return stored, config
+
+
+def order_of_outputs(stored: Any, architecture: str, labels: tuple[str, ...]) -> list[int] | slice | None:
+    """Which output of a stored head stands for each label, as an index of its rows; None where it was made for others.
+
+    `architecture` is the one that is built: heads of two kinds may bear one name, so a checkpoint of another kind has
+    none that fits.
+    """
+    kinds = {_kind(name) for name in stored.architectures or []} - {""}
+    if kinds and _kind(architecture) not in kinds:
+        return None
+    if not labels:
+        return slice(None)
+    named: dict[int, str] = stored.id2label or {}
+    names = [str(named.get(index, "")).casefold().removeprefix("label_") for index in range(len(labels))]
+    wanted = [label.casefold() for label in labels]
+    if sorted(names) != sorted(wanted) or len(set(names)) != len(names):
+        return None
+    return [names.index(label) for label in wanted]
+
+
+def _apply_changes(config: Any, loading: Loading) -> None:
+    for key, value in loading.model.config.items():
+        if not hasattr(config, key):
+            raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")
+        setattr(config, key, value)
+    if loading.model.dropout is None:
+        return
+    for key, value in config.to_dict().items():
+        if _DROPOUT.search(key) and isinstance(value, int | float) and not isinstance(value, bool):
+            setattr(config, key, loading.model.dropout)
+
+
+def _name_outputs(config: Any, facts: HeadFacts) -> None:
+    """The labels in id order, or the names that transformers gives to outputs which have none."""
+    if facts.head in _PROBLEMS:
+        config.problem_type = _PROBLEMS[facts.head]
+    names = tuple(f"LABEL_{index}" for index in range(_NAMELESS.get(facts.head, 0))) or facts.labels
+    if names:
+        config.id2label = dict(enumerate(names))
+        config.label2id = {name: index for index, name in enumerate(names)}
+
+
+def _check_positions(config: dict[str, Any], loading: Loading) -> None:
+    longest = longest_sequence(config)
+    if longest is not None and loading.max_length > longest:
+        of_targets = " and task.max_target_length" if loading.head.head is Head.SEQ2SEQ_LM else ""
+        raise InputError(
+            f"task.max_length: {loading.max_length} tokens are more than the {longest} positions of this model; "
+            f"set task.max_length{of_targets} to {longest} or less",
+            "task.max_length",
+        )
+
+
+def _kind(architecture: str) -> str:
+    """What a checkpoint's model was made for, such as ForMultipleChoice."""
+    return architecture[architecture.find("For") :] if "For" in architecture else ""

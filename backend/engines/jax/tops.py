@@ -1,0 +1,75 @@
+"""Owns the heads that differ from family to family by name alone: a linear layer on the body, and the next token's logits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from flax import nnx
+
+from backend.engines.jax.layers import Embedding, Linear, Noise, dropout
+from backend.engines.jax.models.family import Arrays, Build, Config, last_token
+
+
+@dataclass(frozen=True)
+class Tops:
+    """Builds the heads of one family."""
+
+    attribute: str
+    """Under which a head holds its body, as files name it."""
+    body: Callable[[Config], Any]
+    width: str
+    """Key of the configuration: how wide is what the body gives."""
+
+    def logits_of_last_token(self, layer: str) -> Build:
+        """Logits of a whole text, (batch, outputs), read at its last token by a layer without bias."""
+        return lambda config, outputs: _Linear(
+            self, config, layer, Linear(config[self.width], outputs, bias=False), last_token
+        )
+
+    def logits_of_tokens(self, layer: str, rate: Callable[[Config], float] = lambda config: 0.0) -> Build:
+        """Logits of every token, (batch, length, outputs); `rate` is the dropout before the layer."""
+        return lambda config, outputs: _Linear(
+            self, config, layer, Linear(config[self.width], outputs), _every_token, rate(config)
+        )
+
+    def next_token(self, embedding: Callable[[Any], Embedding]) -> Build:
+        """`hidden` of every token, and `vocabulary` of those that are asked; `embedding` of the body may be the last layer."""
+        return lambda config, outputs: _NextToken(self, config, embedding)
+
+
+class _Linear(nnx.Module):
+    def __init__(
+        self,
+        tops: Tops,
+        config: Config,
+        name: str,
+        layer: Linear,
+        read: Callable[[jax.Array, Arrays], jax.Array],
+        rate: float = 0.0,
+    ) -> None:
+        setattr(self, tops.attribute, tops.body(config))
+        setattr(self, name, layer)
+        self._body, self._layer, self._read, self._rate = tops.attribute, name, read, rate
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        x = self._read(getattr(self, self._body)(arrays, noise), arrays)
+        return getattr(self, self._layer)(dropout(x, self._rate, noise))
+
+
+class _NextToken(nnx.Module):
+    def __init__(self, tops: Tops, config: Config, embedding: Callable[[Any], Embedding]) -> None:
+        setattr(self, tops.attribute, tops.body(config))
+        tied = config["tie_word_embeddings"]
+        self.lm_head = None if tied else Linear(config[tops.width], config["vocab_size"], bias=False)
+        self._body, self._embedding = tops.attribute, embedding
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return getattr(self, self._body)(arrays, noise)
+
+    def vocabulary(self, x: jax.Array) -> jax.Array:
+        return self._embedding(getattr(self, self._body)).scores(x) if self.lm_head is None else self.lm_head(x)
+
+
+def _every_token(x: jax.Array, arrays: Arrays) -> jax.Array:
+    return x
