@@ -25,6 +25,7 @@ os.environ.update(
     TOKENIZERS_PARALLELISM="false",
     QT_QPA_PLATFORM="offscreen",
     JAX_PLATFORMS="cpu",
+    XLA_FLAGS="--xla_backend_optimization_level=0",  # models this small are compiled for longer than they run
 )
 for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT"):
     os.environ.pop(_variable, None)

@@ -81,7 +81,9 @@ class JaxEngine:
                 "training.layer_decay",
             )
         self._optimizer = Optimizer(training, model.undecayed)
-        self._state = self._optimizer.init({name: self._parameters[name] for name in self._trained})
+        # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
+        state = self._optimizer.init({name: self._parameters[name] for name in self._trained})
+        self._state = jax.device_put(state, self._device)
         self._step = jax.jit(self._compute_step, donate_argnums=(0, 1))
         return sum(int(np.prod(model.shapes[name])) for name in self._trained)
 

@@ -1,10 +1,11 @@
 """The JAX engine trains the same models to the same numbers as the torch engine, or refuses them by name."""
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -58,6 +59,20 @@ def weights(engine: Engine, folder: Path) -> dict[str, np.ndarray]:
     return load_file(folder / "model.safetensors")
 
 
+@pytest.fixture
+def compilations() -> Iterator[list[str]]:
+    """What XLA compiles meanwhile."""
+    found: list[str] = []
+
+    def listen(event: str, seconds: float, **facts: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            found.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
 def assert_equal(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tolerance: float) -> None:
     assert ours.keys() == theirs.keys()
     for name in ours:
@@ -91,6 +106,17 @@ def test_a_step_in_ragged_parts_and_the_outputs_equal_those_of_torch(name, head,
 def test_what_the_engine_does_not_know_is_refused_by_name(name, head, tiny):
     with pytest.raises(InputError, match=r"^hardware\.engine: the JAX engine .* choose PyTorch"):
         opened(JaxEngine, tiny(name), facts(head))
+
+
+def test_a_second_step_of_the_same_shape_compiles_nothing(bert: Path, compilations: list[str]):
+    head = facts(Head.SEQUENCE_CLASSIFICATION)
+    engine = opened(JaxEngine, bert, head)
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 13)
+    engine.train_step([batch], 0, RATE)
+    assert compilations
+    compilations.clear()
+    engine.train_step([batch], 1, RATE)
+    assert not compilations
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd", "lion"])
