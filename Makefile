@@ -17,7 +17,7 @@ demo: $(STAMP) ## the embedded demo: in the window, or in the terminal where the
 	@.venv/bin/burnish demo
 
 test: $(STAMP) ## every test that is not slow; ARGS="-k name" or ARGS="-m slow" for others
-	@$(PYTHON) -m pytest -n auto --maxprocesses 4 $(ARGS)
+	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check: $(STAMP) ## format, lint, import contracts, types and the quick tests
 	@$(RUFF) format --check .

@@ -149,7 +149,7 @@ class Training:
         return None
 
     def _one_step(self) -> None:
-        started = time.perf_counter()
+        started, compiling = time.perf_counter(), self._attempt.stages.compiling_seconds
         step = self._attempt.step + 1
         features = self._opened.features["train"]
         rate = learning_rate(step, self._total, self._spec.training)
@@ -159,6 +159,8 @@ class Training:
         )
         result = self._session.engine.train_step(micro_batches, step, rate)
         self._attempt.step = step
+        compiling = self._attempt.stages.compiling_seconds - compiling
+        self._waiting.leave_out(compiling)
         event = StepFinished(
             time=time.time(),
             step=step,
@@ -168,7 +170,7 @@ class Training:
             gradient_norm=None,
             rows=len(indices),
             tokens=int(features.lengths[indices].sum()),
-            seconds=time.perf_counter() - started,
+            seconds=time.perf_counter() - started - compiling,
         )
         self._waiting.add(event, result)
 

@@ -13,6 +13,8 @@ from backend.contract.events import AnyEvent
 
 STEP_LINE_SECONDS = 2.0
 """At most one journal line about steps in this time of the run."""
+COMPILING_LINE_SECONDS = 1.0
+"""A program that was compiled in less gets no journal line."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class RunState:
     answered: list[events.RequestAnswered] = field(default_factory=list)
     resumes: list[Resume] = field(default_factory=list)
     journal: list[JournalLine] = field(default_factory=list)
+    compilations: int = 0
+    """Programs that the engine has compiled in all attempts."""
+    compiling_seconds: float = 0.0
     pace: Pace = field(default_factory=Pace)
     _idle_seconds: float = 0.0
     _step_line_time: float = 0.0
@@ -78,6 +83,7 @@ class RunState:
             events.RunResumed: self._run_resumed,
             events.StageStarted: self._stage_started,
             events.StageProgress: self._stage_progress,
+            events.ProgramCompiled: self._program_compiled,
             events.DataLoaded: self._data_loaded,
             events.RowsSkipped: self._rows_skipped,
             events.ModelLoaded: self._model_loaded,
@@ -205,6 +211,12 @@ class RunState:
     def _stage_progress(self, event: events.StageProgress) -> None:
         self.stage, self.stage_done = event.stage, event.done
         self.stage_total = event.total or self.stage_total
+
+    def _program_compiled(self, event: events.ProgramCompiled) -> None:
+        self.compilations += 1
+        self.compiling_seconds += event.seconds
+        if event.seconds >= COMPILING_LINE_SECONDS:
+            self._note(event, f"Compiled in {wording.duration(event.seconds)}")
 
     def _data_loaded(self, event: events.DataLoaded) -> None:
         self.data[event.split] = event

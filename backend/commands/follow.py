@@ -107,8 +107,8 @@ class Follower:
 
     def _tell_evaluation(self, event: events.AnyEvent) -> None:
         """Before anything else is shown than that another split is measured after the same step."""
-        goes_on = isinstance(event, events.StageProgress | events.EvaluationFinished)
-        if goes_on or (isinstance(event, events.StageStarted) and event.stage == "evaluating"):
+        goes_on = isinstance(event, events.StageProgress | events.EvaluationFinished | events.ProgramCompiled)
+        if goes_on or (isinstance(event, events.StageStarted) and event.stage in ("evaluating", "compiling")):
             return
         if self._evaluated:
             self._screen.line(evaluation_line(self._evaluated))

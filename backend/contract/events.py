@@ -45,7 +45,8 @@ class StageStarted(Event, frozen=True, tag=True):
     """The run entered a stage; `total` is 0 where the amount of work is unknown."""
 
     stage: str
-    """One of: finding model, loading data, tokenising, loading model, training, evaluating, predicting, saving."""
+    """One of: finding model, loading data, tokenising, loading model, compiling, training, evaluating, predicting,
+    saving. Compiling comes in the midst of another stage, which then starts again."""
     total: int = 0
     unit: str = ""
 
@@ -56,6 +57,14 @@ class StageProgress(Event, frozen=True, tag=True):
     stage: str
     done: int
     total: int = 0
+
+
+class ProgramCompiled(Event, frozen=True, tag=True):
+    """An engine compiled one more program, because a shape came that it had not seen."""
+
+    count: int
+    """Programs of this attempt so far."""
+    seconds: float
 
 
 class DataLoaded(Event, frozen=True, tag=True):
@@ -204,6 +213,7 @@ AnyEvent = (
     | RunResumed
     | StageStarted
     | StageProgress
+    | ProgramCompiled
     | DataLoaded
     | RowsSkipped
     | ModelLoaded

@@ -67,11 +67,15 @@ def _apply_changes(config: Any, loading: Loading) -> None:
         if not hasattr(config, key):
             raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")
         setattr(config, key, value)
-    if loading.model.dropout is None:
-        return
+    if loading.model.dropout is not None:
+        set_dropout(config, loading.model.dropout)
+
+
+def set_dropout(config: Any, probability: float) -> None:
+    """Lets every dropout that the configuration names be this one."""
     for key, value in config.to_dict().items():
         if _DROPOUT.search(key) and isinstance(value, int | float) and not isinstance(value, bool):
-            setattr(config, key, loading.model.dropout)
+            setattr(config, key, probability)
 
 
 def _name_outputs(config: Any, facts: HeadFacts) -> None:

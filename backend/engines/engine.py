@@ -1,6 +1,6 @@
 """Owns what an engine is: numpy batches in, numbers out; it knows heads, never labels or tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -14,6 +14,14 @@ from backend.contract.spec import ModelSection, Section, TrainingSection
 
 Batch = dict[str, np.ndarray]
 """Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""
+
+Compiling = Callable[[Callable[[], Any]], Any]
+"""Runs what compiles a program, which may take minutes, and gives the program; may raise what ends the run meanwhile."""
+
+
+def compile_here(build: Callable[[], Any]) -> Any:
+    """The `Compiling` of whoever shows nothing of it."""
+    return build()
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class Loading:
     adapter: Section | None = None
     """Settings of a module of `backend.adapters`; None trains every weight."""
     threads: int | None = None
+    compiling: Compiling = compile_here
+    """For engines that compile (`Engine.constant_rows`)."""
 
 
 @dataclass(frozen=True)

@@ -249,6 +249,7 @@ def _load(
             eos_token_id=session.tokenizer.eos_token_id,
             adapter=options.adapter_settings(spec),
             threads=getattr(spec.hardware, "threads", None),
+            compiling=stages.compile,
         )
     )
     if loaded.resized:

@@ -1,12 +1,18 @@
 """Owns what a run says about its progress: stages, and how far each is, a few times a second."""
 
+import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
-from backend.contract.events import DataLoaded, RowsSkipped, StageProgress, StageStarted, Warned
+from backend.contract.events import DataLoaded, ProgramCompiled, RowsSkipped, StageProgress, StageStarted, Warned
 from backend.data.features import Features
 from backend.data.rows import Rows
 from backend.run.event_log import EventLog
+
+SHOWN_SECONDS = 1.0
+"""Compiling is a stage of its own if it takes longer."""
+LOOK_SECONDS = 0.1
 
 
 class Stages:
@@ -15,13 +21,16 @@ class Stages:
     def __init__(self, log: EventLog, on_report: Callable[[], None], interval: float = 0.2) -> None:
         self._on_report = on_report
         self._log = log
-        self._stage = ""
+        self._stage: tuple[str, int, str] = ("", 0, "")
         self._interval = interval
         self._reported = 0.0
+        self._compilations = 0
+        self.compiling_seconds = 0.0
+        """What compiling has taken so far, for those who measure how long something else takes."""
 
     def start(self, stage: str, total: int = 0, unit: str = "") -> None:
         """Enter a stage."""
-        self._stage = stage
+        self._stage = (stage, total, unit)
         self._reported = time.monotonic()
         self._log.write(StageStarted(time=time.time(), stage=stage, total=total, unit=unit))
 
@@ -31,7 +40,39 @@ class Stages:
         now = time.monotonic()
         if now - self._reported >= self._interval or (total and done >= total):
             self._reported = now
-            self._log.write(StageProgress(time=time.time(), stage=self._stage, done=done, total=total))
+            self._log.write(StageProgress(time=time.time(), stage=self._stage[0], done=done, total=total))
+
+    def compile(self, build: Callable[[], Any]) -> Any:
+        """What `build` gives. It runs on a thread of its own, so that a wish to end the run is heard meanwhile."""
+        started = time.perf_counter()
+        given: list[tuple[Any, Exception | None]] = []
+
+        def work() -> None:
+            try:
+                given.append((build(), None))
+            except Exception as error:
+                given.append((None, error))
+
+        thread, before = threading.Thread(target=work, name="compiling", daemon=True), self._stage
+        thread.start()
+        thread.join(LOOK_SECONDS)
+        while thread.is_alive():
+            self._on_report()
+            if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
+                self.start("compiling")
+            thread.join(LOOK_SECONDS)
+        if self._stage is not before:
+            self.start(*before)
+        program, error = given[0]
+        if error is not None:
+            raise error
+        self._tell_compiled(time.perf_counter() - started)
+        return program
+
+    def _tell_compiled(self, seconds: float) -> None:
+        self._compilations += 1
+        self.compiling_seconds += seconds
+        self._log.write(ProgramCompiled(time=time.time(), count=self._compilations, seconds=seconds))
 
     def quiet(self) -> None:
         """From here on nothing interrupts: the run is ending."""

@@ -38,6 +38,10 @@ class WaitingSteps:
         """Training goes on from now: evaluation and checkpoints are in no step's time."""
         self._since = time.perf_counter()
 
+    def leave_out(self, seconds: float) -> None:
+        """What passed and was no training."""
+        self._since += seconds
+
     def add(self, event: StepFinished, result: StepResult) -> None:
         """A step whose `loss` and `gradient_norm` are still to come; reads the group when it has waited long enough."""
         self._steps.append(_Step(event, result))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import ROOT, Burnish, events_of
 
-from backend.contract.events import ModelLoaded, StepFinished
+from backend.contract.events import ModelLoaded, ProgramCompiled, StepFinished
 
 NO_TORCH = """
 import importlib.machinery
@@ -43,7 +43,11 @@ def test_a_run_trains_is_resumed_measured_and_predicts(torchless: Burnish):
     folder = torchless.run_folder()
     loaded = next(event for event in events_of(folder) if isinstance(event, ModelLoaded))
     assert (loaded.architecture, loaded.parameters) == ("BertForSequenceClassification", 4_386_178)
-    assert [event.step for event in events_of(folder) if isinstance(event, StepFinished)] == [1, 2, 3, 4, 5, 6]
+    steps = [event for event in events_of(folder) if isinstance(event, StepFinished)]
+    assert [event.step for event in steps] == [1, 2, 3, 4, 5, 6]
+    compiled = [event for event in events_of(folder) if isinstance(event, ProgramCompiled)]
+    assert [event.count for event in compiled] == list(range(1, len(compiled) + 1))
+    assert max(event.seconds for event in compiled) > 3 * steps[0].seconds  # which is warm: compiling is told apart
     validation = str(torchless.home / "validation.csv")
     measured = torchless("evaluate", str(folder.path), "--data", validation, "--json")
     assert json.loads(measured.stdout)["metrics"]["accuracy"] >= 0.3, measured.stderr

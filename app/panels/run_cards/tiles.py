@@ -49,6 +49,7 @@ class Tiles(QWidget):
         self.tiles["step"].set_value(wording.grouped(state.step), total + epochs)
         tokens = f"{wording.rate(state.pace.tokens_per_second)} tokens / s"
         self.tiles["speed"].set_value(wording.rate(state.pace.rows_per_second), tokens)
+        self.tiles["speed"].setToolTip(_left_out(state))
         rate = state.series.get("learning_rate")
         norm = state.series.get("gradient_norm")
         steepness = f"gradient norm {wording.number(norm.last, 2)}" if norm else "\u00a0"
@@ -108,6 +109,14 @@ class Tiles(QWidget):
             self._grid.addWidget(tile, number // columns, number % columns)
         for column in range(8):
             self._grid.setColumnStretch(column, 1 if column < columns else 0)
+
+
+def _left_out(state: RunState) -> str:
+    """What the speed does not count, of an engine that compiles."""
+    if not state.compilations:
+        return ""
+    programs, seconds = wording.count(state.compilations, "program"), wording.duration(state.compiling_seconds)
+    return f"Without the time in which the engine compiled: {programs}, {seconds}"
 
 
 def _recent_mean(series: Series, points: int = 20) -> float:

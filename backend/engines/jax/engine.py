@@ -25,7 +25,7 @@ from backend.engines.jax.loading import open_model
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
-from backend.models.parameter_names import frozen
+from backend.engines.jax.programs import Programs, shapes
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
@@ -60,6 +60,7 @@ class JaxEngine:
         self._parameters: Parameters = jax.device_put(opened.parameters, self._device)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing)
+        self._programs = Programs(loading.compiling)
         self._outputs = jax.jit(self._compute_outputs)
         trainable = self._prepare_training(loading)
         return replace(opened.loaded, trainable=trainable)
@@ -69,18 +70,9 @@ class JaxEngine:
         assert model is not None
         if training is None:
             return 0
-        kept = _frozen(model, loading.model.frozen) | model.fixed
+        kept = model.standing.frozen(loading.model.frozen) | model.fixed
         self._trained = sorted(model.shapes.keys() - kept)
-        if not self._trained:
-            raise InputError(
-                "model.frozen: this freezes every weight and leaves nothing to train; freeze less", "model.frozen"
-            )
-        if training.layer_decay is not None:
-            raise InputError(
-                "training.layer_decay: the JAX engine has one rate for all layers yet; leave it out, or choose PyTorch",
-                "training.layer_decay",
-            )
-        self._optimizer = Optimizer(training, model.undecayed)
+        self._optimizer = Optimizer(training, model.undecayed, model.standing.rates(training.layer_decay))
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         state = self._optimizer.init({name: self._parameters[name] for name in self._trained})
         self._state = jax.device_put(state, self._device)
@@ -96,8 +88,8 @@ class JaxEngine:
         arrays = _stacked([self._head.arrays(batch) for batch in _alike(micro_batches)])
         trained = {name: self._parameters[name] for name in self._trained}
         fixed = {name: value for name, value in self._parameters.items() if name not in trained}
-        trained, self._state, loss, norm = self._step(
-            trained, self._state, fixed, arrays, np.float32(denominator), np.float32(learning_rate),
+        trained, self._state, loss, norm = self._programs.call(
+            self._step, ("step", shapes(arrays)), trained, self._state, fixed, arrays, np.float32(denominator), np.float32(learning_rate),
             _key(self._training.seed, step),
         )  # fmt: skip
         self._parameters = {**fixed, **trained}
@@ -143,7 +135,8 @@ class JaxEngine:
         """The head's outputs for every row of the batch; filler rows get zeros."""
         if self._model is None:
             raise RunFailed("No model is loaded", "no_model")
-        found = self._outputs(self._parameters, self._head.arrays(batch))
+        arrays = self._head.arrays(batch)
+        found = self._programs.call(self._outputs, ("outputs", shapes(arrays)), self._parameters, arrays)
         return self._head.read({name: np.asarray(values) for name, values in found.items()}, batch)
 
     def _compute_outputs(self, parameters: Parameters, arrays: Arrays) -> Arrays:
@@ -163,7 +156,7 @@ class JaxEngine:
     @cached_property
     def _writer(self) -> Writer:
         assert self._model is not None, "no model is loaded"
-        return Writer(self._model, self._config, self._generation, self._numbers)
+        return Writer(self._model, self._config, self._generation, self._numbers, self._programs)
 
     # Files
 
@@ -202,14 +195,6 @@ class JaxEngine:
         """Peak memory taken on the accelerator, or None on a processor."""
         statistics = self._device.memory_stats()  # a processor has none
         return statistics["peak_bytes_in_use"] / 1e6 if statistics else None
-
-
-def _frozen(model: Model, wishes: list[str | int]) -> set[str]:
-    """The names of what is not trained; of a model without decoder `encoder` is all below the head."""
-    body = {name for name in model.shapes if name.startswith(f"{model.body}.")}
-    is_whole = "encoder" in wishes and not any("decoder" in name.split(".") for name in model.shapes)
-    others = [wish for wish in wishes if wish != "encoder" or not is_whole]
-    return frozen(model.shapes, others) | (body if is_whole else set())
 
 
 def _keep_compilations() -> None:

@@ -13,6 +13,7 @@ from backend.engines import decoding
 from backend.engines.engine import Batch
 from backend.engines.jax.layers import Memory, computing, remembering
 from backend.engines.jax.model import Model, Parameters
+from backend.engines.jax.programs import Programs
 from backend.engines.writing import answer_beginning, check_prompt, end_tokens, room_for
 
 _ROUND = 32
@@ -23,9 +24,10 @@ Kept = tuple[tuple[jax.Array, jax.Array], ...]
 class Writer:
     """One model that writes. Its passes are compiled once for each number of rows, length and room."""
 
-    def __init__(self, model: Model, config: Any, defaults: Any, numbers: Any) -> None:
+    def __init__(self, model: Model, config: Any, defaults: Any, numbers: Any, programs: Programs) -> None:
         self._model, self._config, self._numbers = model, config, numbers
         self.defaults, self.answers = defaults, bool(config.is_encoder_decoder)
+        self._programs = programs
         self._first = jax.jit(self._read_prompt, static_argnames="room")
         self._next = jax.jit(self._read_token, donate_argnames="kept")
         self._source = jax.jit(self._read_source)
@@ -46,6 +48,24 @@ class Writer:
             check_prompt(len(input_ids), self._config)
         row = np.array([input_ids], dtype=np.int64)
         yield from self.write(parameters, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)[0].tolist()
+
+    def read_source(self, parameters: Parameters, ids: np.ndarray, mask: np.ndarray) -> jax.Array:
+        """What the decoder sees of sources, (rows, length, width)."""
+        return self._programs.call(self._source, ("source", ids.shape), parameters, ids, mask)
+
+    def read_prompt(
+        self, parameters: Parameters, ids: np.ndarray, shown: np.ndarray, source: Any, room: int
+    ) -> tuple[jax.Array, Kept]:
+        """Scores after the prompt, (rows, vocabulary), and what is remembered of it."""
+        key = ("prompt", ids.shape, room, _shapes(source))
+        return self._programs.call(self._first, key, parameters, ids, shown, source, room=room)
+
+    def read_token(
+        self, parameters: Parameters, ids: np.ndarray, shown: np.ndarray, at: np.int32, source: Any, kept: Kept
+    ) -> tuple[jax.Array, Kept]:
+        """Scores after one more token, and what is remembered now."""
+        key = ("token", shown.shape, _shapes(source))
+        return self._programs.call(self._next, key, parameters, ids, shown, at, source, kept)
 
     # Compiled
 
@@ -90,7 +110,7 @@ class _Passes:
         if writer.answers:
             length = _rounded(ids.shape[1])
             ids, mask = (np.pad(array, ((0, 0), (0, length - array.shape[1]))) for array in (ids, mask))
-            self._source = writer._source(parameters, ids, mask), jnp.asarray(mask)
+            self._source = writer.read_source(parameters, ids, mask), jnp.asarray(mask)
             self.prompt = answer_beginning(batch, writer.defaults)
             self._shown = np.ones_like(self.prompt, np.int32)
         else:
@@ -102,7 +122,7 @@ class _Passes:
         before = ((0, 0), (length - self.prompt.shape[1], 0))
         ids, shown = np.pad(self.prompt, before).astype(np.int32), np.pad(self._shown, before)
         self._at, whole = length, _rounded(length + room)
-        scores, self._kept = self._writer._first(self._parameters, ids, shown, self._source, whole)
+        scores, self._kept = self._writer.read_prompt(self._parameters, ids, shown, self._source, whole)
         self._shown = np.pad(shown, ((0, 0), (0, whole - length)))
         if self._beams > 1:
             self._go_on_from(np.repeat(np.arange(len(ids)), self._beams))
@@ -113,7 +133,7 @@ class _Passes:
         if self._beams > 1:
             self._go_on_from(origins)
         self._shown[:, self._at] = 1
-        scores, self._kept = self._writer._next(
+        scores, self._kept = self._writer.read_token(
             self._parameters,
             tokens[:, None].astype(np.int32),
             self._shown,
@@ -129,6 +149,10 @@ class _Passes:
             return
         self._shown = self._shown[origins]
         self._kept, self._source = jax.tree.map(partial(jnp.take, indices=origins, axis=0), (self._kept, self._source))
+
+
+def _shapes(source: Any) -> tuple[tuple[int, ...], ...]:
+    return tuple(array.shape for array in source)
 
 
 def _rounded(length: int) -> int:

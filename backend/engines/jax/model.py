@@ -9,8 +9,9 @@ from flax import nnx
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.jax.layers import LayerNorm, RMSNorm
+from backend.engines.jax.layers import Embedding, LayerNorm, RMSNorm
 from backend.engines.jax.models.family import Config, Family
+from backend.engines.standing import Standing
 
 Parameters = dict[str, jax.Array]
 
@@ -30,6 +31,11 @@ class Model:
         self._paths = {".".join(map(str, path)): path for path, _ in found}
         self.shapes = {".".join(map(str, path)): tuple(value.shape) for path, value in found}
         self.undecayed = _undecayed(abstract, self._paths)
+        self.standing = Standing(
+            names=tuple(name for name in self.shapes if name not in self.fixed),
+            body=frozenset(name for name in self.shapes if not self.body or name.startswith(f"{self.body}.")),
+            tables=frozenset(_modules(abstract, Embedding)),
+        )
 
     @cached_property
     def output_names(self) -> frozenset[str]:
@@ -64,7 +70,12 @@ def find_family(config: Config, head: Head | None = None) -> Family:
     return family
 
 
+def _modules(module: nnx.Module, *kinds: type) -> set[str]:
+    """The names of the modules of some kinds."""
+    return {".".join(map(str, path)) for path, each in nnx.iter_graph(module) if isinstance(each, kinds)}
+
+
 def _undecayed(module: nnx.Module, names: Mapping[str, tuple[object, ...]]) -> frozenset[str]:
     """Biases and the parameters of norms."""
-    norms = {".".join(map(str, path)) for path, each in nnx.iter_graph(module) if isinstance(each, LayerNorm | RMSNorm)}
+    norms = _modules(module, LayerNorm, RMSNorm)
     return frozenset(name for name in names if name.endswith("bias") or name.rpartition(".")[0] in norms)

@@ -1,7 +1,7 @@
-"""Owns one optimizer step in Optax with torch's numbers: what decays, at which rate, clipped by the global norm."""
+"""Owns one optimizer step with torch's numbers: what decays, at which rate, clipped by the global norm."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -10,74 +10,89 @@ import optax
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.spec import TrainingSection, validated
+from backend.engines.jax.adafactor import Adafactor
 from backend.engines.jax.model import Parameters
 
 State = Any
 _CLIPPING_EPSILON = 1e-6  # torch adds it to the norm
 
 
-class Optimizer:
-    """The spec's optimizer. Learning rates come from the loop, a step each; nothing here inherits a default."""
+class Rule(Protocol):
+    """How parameters move by their gradients. `rates` are this step's learning rates, one for each parameter."""
 
-    def __init__(self, training: TrainingSection, undecayed: frozenset[str]) -> None:
-        if training.optimizer not in _MAKERS:
-            raise InputError(
-                f"training.optimizer: the JAX engine has no {training.optimizer!r}; it has {', '.join(sorted(_MAKERS))}",
-                "training.optimizer",
-            )
-        self._training, self._undecayed = training, undecayed
-        settings = registry.find("optimizer", training.optimizer, "training.optimizer").Settings
-        options = validated(settings, training.optimizer_options, "training.optimizer_options")
-        self._coupled, make = _MAKERS[training.optimizer]
-        self._inner = make(training, options)
+    def init(self, parameters: Parameters) -> State: ...
+
+    def step(
+        self, parameters: Parameters, state: State, gradients: Parameters, rates: Mapping[str, jax.Array]
+    ) -> tuple[Parameters, State]: ...
+
+
+class Optimizer:
+    """The spec's optimizer. Learning rates come from the loop, a step each; nothing here inherits a default.
+
+    `undecayed` are the names without weight decay, `rates` what each name's learning rate is multiplied by.
+    """
+
+    def __init__(self, training: TrainingSection, undecayed: frozenset[str], rates: Mapping[str, float]) -> None:
+        self._limit, self._rates = training.max_gradient_norm, rates
+        kind = registry.find("optimizer", training.optimizer, "training.optimizer")
+        options = validated(kind.Settings, training.optimizer_options, "training.optimizer_options")
+        decays = {name: 0.0 if name in undecayed else training.weight_decay for name in rates}
+        self._rule = _rule(training, options, decays)
 
     def init(self, parameters: Parameters) -> State:
         """The state of parameters that have seen no gradient."""
-        return self._inner.init(parameters)
+        return self._rule.init(parameters)
 
     def step(
         self, parameters: Parameters, state: State, gradients: Parameters, learning_rate: jax.Array
     ) -> tuple[Parameters, State, jax.Array]:
         """New parameters and state, and the gradients' norm before clipping."""
         norm = optax.tree.norm(gradients)
-        limit = self._training.max_gradient_norm
-        if limit is not None:
-            scale = 1.0 / jnp.maximum((norm + _CLIPPING_EPSILON) / limit, 1.0)
+        if self._limit is not None:
+            scale = 1.0 / jnp.maximum((norm + _CLIPPING_EPSILON) / self._limit, 1.0)
             gradients = {name: value * scale for name, value in gradients.items()}
+        rates = {name: learning_rate * self._rates[name] for name in parameters}
+        return *self._rule.step(parameters, state, gradients, rates), norm
+
+
+class _ByOptax:
+    """A direction that Optax knows; weight decay is part of the gradient (`coupled`) or stands beside it."""
+
+    def __init__(self, direction: optax.GradientTransformation, decays: Mapping[str, float], *, coupled: bool) -> None:
+        self._direction, self._decays, self._coupled = direction, decays, coupled
+
+    def init(self, parameters: Parameters) -> State:
+        return self._direction.init(parameters)
+
+    def step(
+        self, parameters: Parameters, state: State, gradients: Parameters, rates: Mapping[str, jax.Array]
+    ) -> tuple[Parameters, State]:
         if self._coupled:
-            gradients = {name: value + self._decay(name) * parameters[name] for name, value in gradients.items()}
-        found: tuple[Any, State] = self._inner.update(gradients, state, parameters)
+            gradients = {name: value + self._decays[name] * parameters[name] for name, value in gradients.items()}
+        found: tuple[Any, State] = self._direction.update(gradients, state, parameters)
         updates, state = found
-        return (
-            {name: self._moved(name, parameters[name], updates[name], learning_rate) for name in parameters},
-            state,
-            norm,
-        )
+        return {name: self._moved(name, value, updates[name], rates[name]) for name, value in parameters.items()}, state
 
-    def _moved(self, name: str, value: jax.Array, update: jax.Array, learning_rate: jax.Array) -> jax.Array:
-        decay = 0.0 if self._coupled else self._decay(name)
-        return value * (1.0 - learning_rate * decay) - learning_rate * update
-
-    def _decay(self, name: str) -> float:
-        return 0.0 if name in self._undecayed else self._training.weight_decay
+    def _moved(self, name: str, value: jax.Array, update: jax.Array, rate: jax.Array) -> jax.Array:
+        decay = 0.0 if self._coupled else self._decays[name]
+        return value * (1.0 - rate * decay) - rate * update
 
 
-def _adam(training: TrainingSection, options: Any) -> optax.GradientTransformation:
-    return optax.scale_by_adam(training.adam_beta1, training.adam_beta2, training.adam_epsilon)
-
-
-def _sgd(training: TrainingSection, options: Any) -> optax.GradientTransformation:
-    return optax.trace(options.momentum, options.nesterov) if options.momentum else optax.identity()
-
-
-def _lion(training: TrainingSection, options: Any) -> optax.GradientTransformation:
-    return optax.scale_by_lion(options.beta1, options.beta2)
-
-
-_MAKERS: dict[str, tuple[bool, Callable[[TrainingSection, Any], optax.GradientTransformation]]] = {
-    "adamw": (False, _adam),
-    "adam": (True, _adam),
-    "sgd": (True, _sgd),
-    "lion": (False, _lion),
-}
-"""Name → whether weight decay is part of the gradient, and what makes the direction of a step."""
+def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) -> Rule:
+    match training.optimizer:
+        case "adamw" | "adam" as name:
+            direction = optax.scale_by_adam(training.adam_beta1, training.adam_beta2, training.adam_epsilon)
+            return _ByOptax(direction, decays, coupled=name == "adam")
+        case "sgd":
+            direction = optax.trace(options.momentum, options.nesterov) if options.momentum else optax.identity()
+            return _ByOptax(direction, decays, coupled=True)
+        case "lion":
+            return _ByOptax(optax.scale_by_lion(options.beta1, options.beta2), decays, coupled=False)
+        case "adafactor":
+            return Adafactor(options, decays)
+    raise InputError(
+        f"training.optimizer: the JAX engine does not know {training.optimizer!r}; choose adamw, adam, adafactor, sgd, "
+        "lion, or PyTorch",
+        "training.optimizer",
+    )

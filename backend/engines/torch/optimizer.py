@@ -8,7 +8,7 @@ from torch import nn
 
 from backend import registry
 from backend.contract.spec import TrainingSection, validated
-from backend.engines.torch.layers import rates
+from backend.engines.torch.layers import standing
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.word_rows import WordRows
@@ -23,7 +23,7 @@ class Optimizer:
         self._words, self._training, self._precision = words, training, precision
         self._named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
         self._parameters = [parameter for _, parameter in self._named]
-        by_name = rates(model, training.layer_decay)
+        by_name = standing(model).rates(training.layer_decay)
         self._word_rate = by_name[words.name] if words is not None else 1.0
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
         options = validated(kind.Settings, training.optimizer_options, OPTIONS)

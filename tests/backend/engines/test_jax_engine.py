@@ -119,10 +119,20 @@ def test_a_second_step_of_the_same_shape_compiles_nothing(bert: Path, compilatio
     assert not compilations
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd", "lion"])
-def test_five_steps_of_an_optimizer_equal_those_of_torch(optimizer, bert: Path, tmp_path: Path):
-    options = {"momentum": 0.9} if optimizer == "sgd" else {}
-    training = TRAINING.model_copy(update={"optimizer": optimizer, "optimizer_options": options})
+@pytest.mark.parametrize(
+    ("optimizer", "options", "layer_decay"),
+    [
+        ("adamw", {}, 0.5),
+        ("adam", {}, None),
+        ("sgd", {"momentum": 0.9}, None),
+        ("lion", {}, None),
+        ("adafactor", {"scale_parameter": True, "beta1": 0.9, "clip_threshold": 0.5}, None),
+        ("adafactor", {"relative_step": True, "warmup_init": True}, None),
+    ],
+)
+def test_five_steps_of_an_optimizer_equal_those_of_torch(optimizer, options, layer_decay, bert: Path, tmp_path: Path):
+    changes = {"optimizer": optimizer, "optimizer_options": options, "layer_decay": layer_decay}
+    training = TRAINING.model_copy(update=changes)
     head = facts(Head.SEQUENCE_CLASSIFICATION)
     engines = [opened(kind, bert, head, training) for kind in (JaxEngine, TorchEngine)]
     for engine in engines:
@@ -179,6 +189,31 @@ def test_what_jax_trained_torch_loads(bert: Path, tmp_path: Path):
     torch = opened(TorchEngine, tmp_path / "model", head, None)
     batch = head_batch(head.head, 6, seed=1)
     np.testing.assert_allclose(torch.evaluate(batch)["logits"], trained.evaluate(batch)["logits"], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "pattern"),
+    [
+        ("bert", Head.TOKEN_CLASSIFICATION, "query"),
+        ("gpt2", Head.SEQUENCE_CLASSIFICATION, "c_attn"),
+        ("t5", Head.SEQ2SEQ_LM, "q"),
+    ],
+)
+@pytest.mark.parametrize("wish", ["embeddings", 1, "encoder", "pattern"])
+def test_the_same_parameters_are_frozen_as_in_torch(name, head, pattern, wish, tiny):
+    wishes = [pattern if wish == "pattern" else wish]
+    trainable = []
+    for kind in (JaxEngine, TorchEngine):
+        engine = kind()
+        loaded = engine.load(loading(tiny(name), facts(head), TRAINING, model={"frozen": wishes}, pad_token_id=0))
+        trainable.append((loaded.parameters, loaded.trainable))
+    assert trainable[0] == trainable[1]
+    assert trainable[0][1] < trainable[0][0]
+
+
+def test_a_wish_to_freeze_that_meets_nothing_is_refused(bert: Path):
+    with pytest.raises(InputError, match=r"^model\.frozen: 'decoder' matches no parameter; there are for example"):
+        opened(JaxEngine, bert, facts(Head.SEQUENCE_CLASSIFICATION), model={"frozen": ["decoder"]})
 
 
 def test_frozen_parameters_stay(bert: Path, tmp_path: Path):

@@ -23,7 +23,8 @@ print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
 def test_memory_that_a_tensor_gave_back_is_taken_again_without_the_kernel():
-    assert 100 * page_faults("kept") < page_faults("given back")
+    # Of several processes, for in some the kernel lays a library where the heap would have to grow.
+    assert 100 * min(page_faults("kept") for _ in range(3)) < page_faults("given back")
 
 
 def page_faults(how: str) -> int:

@@ -1,0 +1,102 @@
+"""Owns where a parameter stands in a model: embeddings, layers from below, what is above; for freezing and for rates."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from backend.contract.errors import InputError
+from backend.models.parameter_names import meets
+
+_LAYER = re.compile(r"^(.*?)\.(\d+)\.")
+_EMBEDDING_NAMES = ("wte", "wpe", "shared")
+_FIELD = "model.frozen"
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The parameters of one model by name, in its order."""
+
+    names: tuple[str, ...]
+    body: frozenset[str]
+    """Those of what every head of the architecture shares."""
+    tables: frozenset[str]
+    """The modules that are embeddings."""
+
+    def rates(self, decay: float | None) -> dict[str, float]:
+        """Parameter → what the learning rate is multiplied by: 1 above the layers, `decay` to the distance below.
+
+        The embeddings lie under the lowest layer. Of an encoder-decoder the decoder's layers follow the encoder's.
+        """
+        if decay is None:
+            return dict.fromkeys(self.names, 1.0)
+        depths, top = self._depths
+        return {name: decay ** (top - depths[name]) for name in self.names}
+
+    def frozen(self, wishes: list[str | int]) -> set[str]:
+        """The parameters that are taken out of training.
+
+        A wish is `embeddings`, `encoder` (all below the head; of an encoder-decoder its encoder), a number of lower
+        layers (with the embeddings under them), or a pattern of parameter names. Raises InputError where one matches
+        nothing, or where nothing would be left to train.
+        """
+        found = {name for wish in wishes for name in self._wished(wish)}
+        if len(found) == len(self.names):
+            raise InputError(f"{_FIELD}: this freezes every weight and leaves nothing to train; freeze less", _FIELD)
+        return found
+
+    @cached_property
+    def _depths(self) -> tuple[dict[str, int], int]:
+        """Parameter → 0 for embeddings, 1 for the lowest layer …; and the depth of what lies above all layers."""
+        places = {name: _place(name) for name in self.body - self._embeddings}
+        counts: dict[str, int] = {}
+        for stack, number in filter(None, places.values()):
+            counts[stack] = max(counts.get(stack, 0), number + 1)
+        below = max((count for stack, count in counts.items() if "decoder" not in stack), default=0)
+        starts = {stack: below if "decoder" in stack else 0 for stack in counts}
+        top = 1 + max((starts[stack] + count for stack, count in counts.items()), default=0)
+        depths = dict.fromkeys(self.names, top) | dict.fromkeys(self._embeddings, 0)
+        for name, place in places.items():
+            if place is not None:
+                depths[name] = 1 + starts[place[0]] + place[1]
+        return depths, top
+
+    @cached_property
+    def _embeddings(self) -> frozenset[str]:
+        """Embeddings and their norms and projections, which lie in no layer."""
+        return frozenset(name for name in self.body if _place(name) is None and self._is_embedding(name))
+
+    def _is_embedding(self, name: str) -> bool:
+        parts = name.split(".")[:-1]
+        return ".".join(parts) in self.tables or any("emb" in part or part in _EMBEDDING_NAMES for part in parts)
+
+    def _wished(self, wish: str | int) -> frozenset[str]:
+        if wish == "embeddings":
+            return self._embeddings
+        if wish == "encoder":
+            return self._encoder()
+        if isinstance(wish, int):
+            return self._lower_layers(wish)
+        found = frozenset(name for name in self.names if meets(name, wish))
+        if not found:
+            some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
+            raise InputError(
+                f"{_FIELD}: {wish!r} matches no parameter; there are for example {', '.join(some)}", _FIELD
+            )
+        return found
+
+    def _encoder(self) -> frozenset[str]:
+        of_encoder = frozenset(name for name in self.body if "encoder" in name.split("."))
+        has_decoder = any("decoder" in name.split(".") for name in self.body)
+        return of_encoder if has_decoder else self.body
+
+    def _lower_layers(self, count: int) -> frozenset[str]:
+        depths, top = self._depths
+        if count > top - 1:
+            raise InputError(f"{_FIELD}: {count} lower layers are more than the {top - 1} of this model", _FIELD)
+        return frozenset(name for name, depth in depths.items() if depth <= count)
+
+
+def _place(name: str) -> tuple[str, int] | None:
+    found = _LAYER.match(name)
+    return (found.group(1), int(found.group(2))) if found else None
