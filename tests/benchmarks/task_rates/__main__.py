@@ -1,5 +1,8 @@
 """Measures every task's rows per second, trained and predicted, beside plain transformers: `python tests/benchmarks/task_rates`.
 
+With `--engine jax` training alone, by the JAX engine, beside the torch engine and plain transformers; what was compiled
+is told apart, of the first run (nothing compiled before) and of later ones (all in the cache).
+
 Alternated pairs, each side in a process of its own, with the same model, rows, batch size, learning rate, dtype and
 threads. Training: rows between the first and the last step over their seconds. Prediction: the test rows from text to
 answer, tokenising included, against the pipeline (or, where transformers 5 has none, the loop of its examples) at its
@@ -25,6 +28,7 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", metavar="TASK")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--engine", choices=["torch", "jax"], default="torch")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -33,14 +37,37 @@ def main() -> None:
         return
     for task in arguments.tasks or tasks():
         with tempfile.TemporaryDirectory(prefix="burnish-rates-") as folder:
-            _measure(task, Path(folder), arguments.pairs, arguments.threads)
+            measure = _measure_engines if arguments.engine == "jax" else _measure
+            measure(task, Path(folder), arguments.pairs, arguments.threads)
 
 
-def _measure(task: str, folder: Path, pairs: int, threads: int) -> None:
+def _kept(task: str, folder: Path) -> None:
     material = made(task, folder)
     kept = {"spec": material.spec, "train": str(material.train), "test": str(material.test)}
     (folder / "material.json").write_text(json.dumps(kept), encoding="utf-8")
-    found: dict[str, list[dict]] = {side: [] for side in SIDES}
+
+
+def _measure_engines(task: str, folder: Path, pairs: int, threads: int) -> None:
+    _kept(task, folder)
+    sides = ("jax", "burnish", "trainer")
+    found: dict[str, list[dict]] = {side: [] for side in sides}
+    for number in range(pairs):
+        for side in sides if number % 2 == 0 else reversed(sides):
+            found[side].append(_run(side, task, folder, threads))
+    for other, name in (("burnish", "the torch engine"), ("trainer", "Trainer")):
+        _tell(task, f"training by JAX beside {name}", found["jax"], found[other])
+    cold, *warm = found["jax"]
+    for one, state in ((cold, "nothing compiled before"), *((one, "in the cache") for one in warm[-1:])):
+        print(
+            f"{task}, {state}: first step after {one['first']:.1f} s, "
+            f"{one['programs']} programs compiled in {one['compiling']:.1f} s",
+            flush=True,
+        )
+
+
+def _measure(task: str, folder: Path, pairs: int, threads: int) -> None:
+    _kept(task, folder)
+    found: dict[str, list[dict]] = {side: [] for side in SIDES if side != "jax"}
     for number in range(pairs):
         for pair in (("burnish", "trainer"), ("predict", "pipeline")):  # the first run leaves the model that is asked
             for side in pair if number % 2 == 0 else reversed(pair):
@@ -89,13 +116,21 @@ def _again(folder: Path) -> Material:
 
 
 def _burnish(task: str, folder: Path, threads: int) -> dict:
+    return _trained(folder, {"threads": threads})
+
+
+def _jax(task: str, folder: Path, threads: int) -> dict:
+    return _trained(folder, {"engine": "jax"})
+
+
+def _trained(folder: Path, hardware: dict) -> dict:
     from backend.contract.run_folder import RunFolder
     from backend.contract.spec import file as spec_file
     from backend.run.resolving import resolve
     from backend.train import run
 
     material, number = _again(folder), len(list(folder.glob("run-*")))
-    spec = {**material.spec, "hardware": {**material.spec["hardware"], "threads": threads}}
+    spec = {**material.spec, "hardware": {**material.spec["hardware"], **hardware}}
     path = folder / f"run-{number}"
     path.mkdir()
     target = RunFolder(path)
@@ -103,8 +138,15 @@ def _burnish(task: str, folder: Path, threads: int) -> dict:
     if run(target):
         raise SystemExit(target.events.read_text()[-2000:])
     events = [json.loads(line) for line in target.events.read_text(encoding="utf-8").splitlines()]
-    steps = [event for event in events if event["event"] == "StepFinished"][1:]
-    return {"rate": sum(step["rows"] for step in steps) / sum(step["seconds"] for step in steps)}
+    first, *steps = [event for event in events if event["event"] == "StepFinished"]
+    began = next(event for event in events if event.get("stage") == "training")
+    programs = [event for event in events if event["event"] == "ProgramCompiled"]
+    return {
+        "rate": sum(step["rows"] for step in steps) / sum(step["seconds"] for step in steps),
+        "first": first["time"] - began["time"],
+        "programs": len(programs),
+        "compiling": sum(event["seconds"] for event in programs),
+    }
 
 
 def _trainer(task: str, folder: Path, threads: int) -> dict:
@@ -147,7 +189,7 @@ def _pipeline(task: str, folder: Path, threads: int) -> dict:
     return {"rate": rate, "batch": batch}
 
 
-SIDES = {"burnish": _burnish, "trainer": _trainer, "predict": _predict, "pipeline": _pipeline}
+SIDES = {"burnish": _burnish, "jax": _jax, "trainer": _trainer, "predict": _predict, "pipeline": _pipeline}
 
 if __name__ == "__main__":
     main()
