@@ -36,13 +36,13 @@ class Adapter:
         if not isinstance(loading.adapter, Settings):
             raise InputError("adapter.type: the JAX engine knows LoRA alone; choose PyTorch", "adapter.type")
         self._loading, self._settings = loading, loading.adapter
-        self._base, self._parameters = opened.model, opened.parameters
+        self._base = opened.model
         self._targets = _targets(opened.model, loading.adapter.targets, loading.head.head)
         self._in_full = _trained_in_full(opened, loading.head.head) - self._own(opened.model)
         if self.is_alone:
             self._check_alone(opened.loaded)
         model = opened.model.changed(self._put_in_place)
-        drawn = self._drawn(model, loading.training.seed)
+        drawn = self._drawn(model, opened.parameters, loading.training.seed)
         self.trained = drawn.keys() | self._in_full | self._biases(opened.model)
         self.opened = replace(opened, model=model, parameters=opened.parameters | drawn, loaded=_counted(opened, model))
 
@@ -83,7 +83,7 @@ class Adapter:
             owner: Any = reduce(_part, above, module)
             setattr(owner, last, AdaptedLinear(getattr(owner, last), self._settings))
 
-    def _drawn(self, model: Model, seed: int) -> Values:
+    def _drawn(self, model: Model, parameters: Values, seed: int) -> Values:
         """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero."""
         found: Values = {}
         for name in sorted(model.shapes.keys() - self._base.shapes.keys()):
@@ -95,8 +95,7 @@ class Adapter:
                 found[name] = np.zeros(shape, np.float32)
             else:  # DoRA begins with the sizes that the model has
                 layer = name.removesuffix(peft_files.MAGNITUDE)
-                weight = self._parameters[f"{layer}.weight"]
-                found[name] = np.linalg.norm(weight, axis=0 if self._base.linear[layer] else 1)
+                found[name] = np.linalg.norm(parameters[f"{layer}.weight"], axis=0 if self._base.linear[layer] else 1)
         return found
 
     def _own(self, model: Model) -> set[str]:

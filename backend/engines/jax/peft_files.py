@@ -12,13 +12,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from backend.adapters.lora import Settings
-from backend.contract.errors import RunFailed
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
 from backend.engines.engine import Loading
 from backend.engines.jax.lora import scaling
 from backend.models.adapter_folder import CONFIG, WEIGHTS
 
 Values = dict[str, np.ndarray]
+_FIELD = "model.name_or_path"
 PREFIX = "base_model.model."
 """What PEFT puts before the names of a model's parameters."""
 FIRST, SECOND, MAGNITUDE = ".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"
@@ -91,7 +92,7 @@ def write(
 
 
 class Stored:
-    """An adapter that lies alone in a folder, whoever wrote it. Raises RunFailed where it cannot be read or is none we know."""
+    """An adapter that lies alone in a folder, whoever wrote it. Raises InputError where it cannot be read or is none we know."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -99,8 +100,8 @@ class Stored:
             self._configuration: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
             self._tensors = _read(folder / WEIGHTS)
         except (OSError, ValueError, SafetensorError) as error:
-            raise RunFailed(
-                f"{folder}: its adapter cannot be read ({error}); save it again as {WEIGHTS}", "adapter_unreadable"
+            raise InputError(
+                f"{_FIELD}: the adapter in {folder} cannot be read ({error}); save it again as {WEIGHTS}", _FIELD
             ) from error
         self._refuse_unknown()
 
@@ -154,10 +155,11 @@ class Stored:
         if beyond := next((key for key in _BEYOND if self._configuration.get(key)), None):
             raise self._unknown(beyond)
 
-    def _unknown(self, what: str) -> RunFailed:
-        return RunFailed(
-            f"{self._folder}: the JAX engine does not know {what} of this adapter; choose PyTorch, or merge it with PEFT",
-            "adapter_unknown",
+    def _unknown(self, what: str) -> InputError:
+        return InputError(
+            f"{_FIELD}: the JAX engine does not know {what} of the adapter in {self._folder}; choose PyTorch, or merge "
+            "it with PEFT",
+            _FIELD,
         )
 
     def _misfit(self, reason: str) -> RunFailed:

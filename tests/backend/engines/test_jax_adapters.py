@@ -14,11 +14,17 @@ import torch
 from flax import nnx
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.numpy import load_file
-from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+)
 
 from backend.adapters.lora import Settings
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.heads import Head
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import IGNORE, Head
 from backend.contract.spec import Section, TrainingSection
 from backend.engines.engine import Engine, Loaded
 from backend.engines.jax import models
@@ -27,7 +33,7 @@ from backend.engines.jax.layers import Linear, Noise
 from backend.engines.jax.lora import AdaptedLinear, dropping
 from backend.engines.jax.model import find_family
 from backend.engines.torch.engine import TorchEngine
-from tests.backend.engines.head_batches import facts, head_batch
+from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
 
@@ -43,7 +49,17 @@ CASES = {
 FAMILIES = sorted(one.name.replace("_", "-") for one in pkgutil.iter_modules(models.__path__) if one.name != "family")
 KINDS = {"jax": JaxEngine, "torch": TorchEngine}
 EVERYTHING: dict[str, Any] = {"rslora": True, "targets": "all-linear", "bias": "all"}
+SETTINGS = {"plain": {}, "everything": EVERYTHING, "dora": {"dora": True, "bias": "lora_only"}}
+QUICK = {"bert-everything", "gpt2-dora", "llama-plain", "t5-plain"}
+"""Every case once, and every kind of settings; the slow tests compile all pairs."""
 Tiny = Callable[[str], Path]
+
+
+def pairs(*cases: str) -> list[Any]:
+    """Cases with settings."""
+    names = {f"{case}-{kind}": (case, settings) for case in cases for kind, settings in SETTINGS.items()}
+    slow = {name: [] if name in QUICK else [pytest.mark.slow] for name in names}
+    return [pytest.param(*pair, id=name, marks=slow[name]) for name, pair in names.items()]
 
 
 def opened(kind: str, folder: Path, head: Head, training: TrainingSection | None = TRAINING, **changes: Any):
@@ -59,8 +75,8 @@ def adapted(
 
 
 def train(engine: Engine, case: str, steps: range = range(3)) -> list[tuple[float, float]]:
-    batches = [head_batch(CASES[case][0], 6, seed=1) for _ in steps]  # of one shape, for each is compiled
-    results = [engine.train_step([batch], step, RATE) for step, batch in zip(steps, batches, strict=True)]
+    batch = head_batch(CASES[case][0], 6, seed=1)  # one shape, for each is compiled
+    results = [engine.train_step([batch], step, RATE) for step in steps]
     return [(each.loss, each.gradient_norm) for each in engine.read(results)]
 
 
@@ -81,12 +97,7 @@ def assert_equal(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tol
         np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, EVERYTHING, {"dora": True, "bias": "lora_only"}],
-    ids=["plain", "everything", "dora"],
-)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "settings"), pairs(*CASES))
 def test_five_steps_equal_those_of_torch(case, settings, tiny: Tiny, tmp_path: Path):
     (ours, account), (theirs, expected) = (adapted(kind, tiny, case, rank=4, **settings) for kind in KINDS)
     assert (account.trainable, account.parameters) == (expected.trainable, expected.parameters)
@@ -94,7 +105,7 @@ def test_five_steps_equal_those_of_torch(case, settings, tiny: Tiny, tmp_path: P
     assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
 
 
-@pytest.mark.parametrize("targets", ["auto", "all-linear"])
+@pytest.mark.parametrize("targets", ["auto", pytest.param("all-linear", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_an_adapter_that_learnt_nothing_is_the_one_torch_writes(name, targets, tiny: Tiny, tmp_path: Path):
     head = next(iter(find_family({"model_type": name}).heads))
@@ -108,6 +119,17 @@ def test_an_adapter_that_learnt_nothing_is_the_one_torch_writes(name, targets, t
             assert value == files[1][key], key
 
 
+def test_a_step_in_ragged_parts_equals_that_of_torch(tiny: Tiny, tmp_path: Path):
+    engines = [adapted(kind, tiny, "bert", targets="all-linear")[0] for kind in KINDS]
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 13)
+    parts = [part_of(batch, slice(0, 8)), part_of(batch, slice(8, 13))]
+    for engine in engines:
+        for step in range(2):  # the second matrices begin with zeros, so the first learn from the second step on
+            engine.train_step(parts, step, RATE)
+    ours, theirs = (exported(engine, tmp_path / kind) for engine, kind in zip(engines, KINDS, strict=True))
+    assert_equal(ours, theirs, 1e-5)
+
+
 def test_what_is_not_adapted_stays_as_it_was(tiny: Tiny, tmp_path: Path):
     engine, _ = adapted("jax", tiny, "bert")
     before = exported(engine, tmp_path / "before")
@@ -119,8 +141,7 @@ def test_what_is_not_adapted_stays_as_it_was(tiny: Tiny, tmp_path: Path):
     assert changed == {*matrices, "classifier.weight", "classifier.bias"}
 
 
-@pytest.mark.parametrize("settings", [{}, {"dora": True}, EVERYTHING], ids=["plain", "dora", "everything"])
-@pytest.mark.parametrize("case", ["bert", "gpt2", "t5"])
+@pytest.mark.parametrize(("case", "settings"), pairs("bert", "gpt2", "t5"))
 def test_peft_itself_loads_the_saved_adapter(case, settings, tiny: Tiny, tmp_path: Path):
     engine, _ = adapted("jax", tiny, case, saved="adapter", **settings)
     train(engine, case)
@@ -135,12 +156,11 @@ def test_peft_itself_loads_the_saved_adapter(case, settings, tiny: Tiny, tmp_pat
         np.testing.assert_allclose(answers(engine, case)["logits"], found.logits.numpy(), rtol=0, atol=1e-5)
     else:
         own = answers(engine, case)["token_loss"]
-        count = (batch["labels"] != -100)[:, 1 if head is Head.CAUSAL_LM else 0 :].sum()
+        count = (batch["labels"] != IGNORE)[:, 1 if head is Head.CAUSAL_LM else 0 :].sum()
         np.testing.assert_allclose(own.sum() / count, found.loss.item(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("settings", [{"dora": True}, EVERYTHING], ids=["dora", "everything"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "settings"), pairs(*CASES))
 @pytest.mark.parametrize("writer", KINDS)
 def test_an_adapter_alone_is_opened_by_both_engines(writer, case, settings, tiny: Tiny, tmp_path: Path):
     engine, _ = adapted(writer, tiny, case, saved="adapter", **settings)
@@ -151,6 +171,23 @@ def test_an_adapter_alone_is_opened_by_both_engines(writer, case, settings, tiny
         other, account = opened(reader, tmp_path / "model", CASES[case][0], None)
         assert account.new_weights == []
         assert_equal(answers(other, case), answers(engine, case), 5e-5)
+
+
+def test_peft_loads_an_adapter_with_the_biases_of_a_tied_head(tiny: Tiny, tmp_path: Path):
+    base = AutoModelForMaskedLM.from_pretrained(tiny("bert"))
+    base.save_pretrained(tmp_path / "base")
+    settings = Settings(bias="all", saved="adapter")
+    engine, account = opened("jax", tmp_path / "base", Head.MASKED_LM, adapter=settings)
+    assert account.new_weights == []
+    batch = head_batch(Head.MASKED_LM, 6, seed=1)
+    for step in range(2):
+        engine.train_step([batch], step, RATE)
+    exported(engine, tmp_path / "model")
+    model = PeftModel.from_pretrained(base, str(tmp_path / "model")).eval()
+    with torch.no_grad():
+        found = model(**{name: torch.from_numpy(array) for name, array in batch.items() if name != "row_valid"})
+    own = engine.evaluate(batch)["token_loss"].sum() / (batch["labels"] != IGNORE).sum()
+    np.testing.assert_allclose(own, found.loss.item(), rtol=1e-5)
 
 
 def test_an_adapter_with_ranks_of_its_own_is_scaled_by_them(tiny: Tiny, tmp_path: Path):
@@ -188,7 +225,15 @@ def test_an_adapter_beyond_lora_is_refused_by_name(change, said, tiny: Tiny, tmp
     exported(engine, tmp_path / "model")
     path = tmp_path / "model" / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(RunFailed, match=f"does not know {said} of this adapter; choose PyTorch"):
+    with pytest.raises(InputError, match=rf"^model\.name_or_path: .* does not know {said} of .*; choose PyTorch"):
+        opened("jax", tmp_path / "model", Head.SEQUENCE_CLASSIFICATION, None)
+
+
+def test_an_adapter_without_its_tensors_is_refused(tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "bert", saved="adapter")
+    exported(engine, tmp_path / "model")
+    (tmp_path / "model" / "adapter_model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"^model\.name_or_path: .* save it again as adapter_model\.safetensors$"):
         opened("jax", tmp_path / "model", Head.SEQUENCE_CLASSIFICATION, None)
 
 
@@ -205,10 +250,27 @@ def test_an_adapter_of_another_size_is_refused(tiny: Tiny, llama: Path, tmp_path
 
 def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(tiny: Tiny, tmp_path: Path):
     whole, resumed = (adapted("jax", tiny, "bert", dropout=0.3, dora=True)[0] for _ in range(2))
-    train(whole, "bert")
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 6)
+
+    def steps(engine: Engine, numbers: range) -> Any:
+        return engine.read([engine.train_step([batch, batch], number, RATE) for number in numbers])
+
+    steps(whole, range(3))
     whole.save(tmp_path)
     resumed.restore(tmp_path)
-    assert train(resumed, "bert", range(3, 6)) == train(whole, "bert", range(3, 6))
+    assert steps(resumed, range(3, 6)) == steps(whole, range(3, 6))
+
+
+def test_what_it_writes_is_what_the_merged_model_writes(tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "gpt2", dropout=0.3)
+    train(engine, "gpt2")
+    exported(engine, tmp_path / "model")
+    merged, _ = opened("jax", tmp_path / "model", Head.CAUSAL_LM, None)
+    settings = GenerationSettings(max_new_tokens=8)
+    ours, theirs = (list(each.continue_prompt([5, 6, 7], settings)) for each in (engine, merged))
+    assert ours == theirs
+    untouched, _ = opened("jax", tiny("gpt2"), Head.CAUSAL_LM, None)
+    assert ours != list(untouched.continue_prompt([5, 6, 7], settings))
 
 
 def test_a_checkpoint_holds_only_what_trains(tiny: Tiny, tmp_path: Path):
