@@ -41,7 +41,7 @@ class Settings(Section):
 
 
 class Lora:
-    """LoRA (Hu et al. 2021) through PEFT."""
+    """LoRA (Hu et al. 2021), in the layout of PEFT's files."""
 
     title = "LoRA"
     description = "Trains small matrices beside the model's own, which need far less memory."

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import ROOT, Burnish, events_of
 
-from backend.contract.events import ModelLoaded, ProgramCompiled, StepFinished
+from backend.contract.events import ModelLoaded, ProgramCompiled, RunFinished, StepFinished
 
 NO_TORCH = """
 import importlib.machinery
@@ -64,7 +64,28 @@ def test_a_language_model_is_asked(torchless: Burnish):
     assert len(done.stdout.split()) >= 4
 
 
+def test_an_adapter_trains_is_measured_and_predicts(torchless: Burnish):
+    adapter = {"type": "lora", "rank": 4, "saved": "adapter", "dora": True}
+    done = torchless("train", str(with_jax(torchless, adapter=adapter)))
+    assert done.returncode == 0, done.stderr
+    folder = torchless.run_folder()
+    told = events_of(folder)
+    loaded = next(event for event in told if isinstance(event, ModelLoaded))
+    assert loaded.trainable == 2 * 2 * (2 * 4 * 128 + 128) + 2 * 128 + 2
+    assert sorted(path.name for path in folder.model.glob("*.safetensors")) == ["adapter_model.safetensors"]
+    finished = next(event for event in told if isinstance(event, RunFinished))
+    validation = str(torchless.home / "validation.csv")
+    measured = torchless("evaluate", str(folder.path), "--data", validation, "--json")
+    assert json.loads(measured.stdout)["metrics"]["loss"] == pytest.approx(finished.metrics["loss"], abs=1e-5)
+    predicted = torchless("predict", str(folder.path), "--data", validation, "--output", "out.csv")
+    assert predicted.returncode == 0, predicted.stderr
+    with (torchless.home / "out.csv").open(encoding="utf-8", newline="") as file:
+        again = [row["prediction"] for row in csv.DictReader(file)]
+    with (folder.path / "predictions.csv").open(encoding="utf-8", newline="") as file:
+        assert again == [row["prediction"] for row in csv.DictReader(file)]
+
+
 def test_what_the_engine_cannot_do_is_said_in_a_sentence(torchless: Burnish):
-    refused = torchless("train", str(with_jax(torchless, adapter={"type": "lora"})))
+    refused = torchless("train", str(with_jax(torchless, training={"layer_decay": 0.9})))
     assert refused.returncode
-    assert "adapter: the JAX engine trains no adapters yet; choose PyTorch" in refused.stderr
+    assert "training.layer_decay: the JAX engine has one rate for all layers yet" in refused.stderr

@@ -18,10 +18,12 @@ from backend.contract.heads import IGNORE, Head
 from backend.contract.places import cache_folder
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.jax.adapters import Adapter
 from backend.engines.jax.generation import Writer
 from backend.engines.jax.heads import HEADS
 from backend.engines.jax.layers import Noise, computing, recomputing
 from backend.engines.jax.loading import open_model
+from backend.engines.jax.lora import dropping
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
@@ -39,6 +41,7 @@ class JaxEngine:
     def __init__(self) -> None:
         self._model: Model | None = None
         self._optimizer: Optimizer | None = None
+        self._adapter: Adapter | None = None
 
     def load(self, loading: Loading) -> Loaded:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
@@ -47,10 +50,11 @@ class JaxEngine:
                 "hardware.precision: the JAX engine computes in float32 or bfloat16; choose one of them",
                 "hardware.precision",
             )
-        if loading.adapter is not None:
-            raise InputError("adapter: the JAX engine trains no adapters yet; choose PyTorch", "adapter")
         _keep_compilations()
         opened = open_model(loading)
+        if loading.training is not None and loading.adapter is not None:
+            self._adapter = Adapter(loading, opened)
+            opened = self._adapter.opened
         self._model, self._config, self._facts = opened.model, opened.config, loading.head
         self._generation = opened.generation
         self._numbers, self._training = _NUMBERS[loading.precision], loading.training
@@ -71,7 +75,7 @@ class JaxEngine:
         if training is None:
             return 0
         kept = model.standing.frozen(loading.model.frozen) | model.fixed
-        self._trained = sorted(model.shapes.keys() - kept)
+        self._trained = sorted(model.shapes.keys() - kept if self._adapter is None else self._adapter.trained)
         self._optimizer = Optimizer(training, model.undecayed, model.standing.rates(training.layer_decay))
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         state = self._optimizer.init({name: self._parameters[name] for name in self._trained})
@@ -121,7 +125,7 @@ class JaxEngine:
     def _loss(self, parameters: Parameters, arrays: Arrays, noise: Noise) -> jax.Array:
         assert self._model is not None
         assert self._training is not None
-        with computing(self._numbers), recomputing(self._training.gradient_checkpointing):
+        with computing(self._numbers), recomputing(self._training.gradient_checkpointing), dropping(noise):
             return self._head.loss(self._model.at(parameters), arrays, noise)
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
@@ -184,11 +188,15 @@ class JaxEngine:
             self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
 
     def export(self, folder: Path) -> None:
-        """Config and float32 weights in Hugging Face layout, safetensors."""
+        """Config and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
         self._config.save_pretrained(folder)
+        tensors = {name: np.asarray(value) for name, value in self._parameters.items()}
+        if self._adapter is not None and self._adapter.is_alone:
+            self._adapter.export(folder, tensors)
+            return
+        tensors = tensors if self._adapter is None else self._adapter.merged(tensors)
         if self._facts.head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM):
             self._generation.save_pretrained(folder)
-        tensors = {name: np.asarray(value) for name, value in self._parameters.items()}
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 
     def device_memory_mb(self) -> float | None:

@@ -29,6 +29,11 @@ def computing(numbers: Any) -> Iterator[None]:
         _NUMBERS.reset(token)
 
 
+def numbers() -> Any:
+    """The number format that layers multiply in."""
+    return _NUMBERS.get()
+
+
 _RECOMPUTES: ContextVar[bool] = ContextVar("recomputes", default=False)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, or
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw
 from backend.engines.jax.model import Model, find_family
+from backend.engines.jax.peft_files import Stored
+from backend.models.adapter_folder import is_alone, weights_folder
 from backend.models.weights import read_weights
 
 GENERATION = "generation_config.json"
@@ -58,9 +61,10 @@ def open_model(loading: Loading) -> Opened:
 def _generation(loading: Loading, config: Any) -> Any:
     from transformers import GenerationConfig  # takes a second, and no torch
 
-    is_stored = loading.model.initialise != "from_config" and (loading.folder / GENERATION).is_file()
-    if is_stored:
-        return GenerationConfig.from_pretrained(loading.folder, local_files_only=True)
+    if loading.model.initialise != "from_config":
+        folder = weights_folder(loading.folder)
+        if (folder / GENERATION).is_file():
+            return GenerationConfig.from_pretrained(folder, local_files_only=True)
     return GenerationConfig.from_model_config(config)
 
 
@@ -116,6 +120,8 @@ def _read(loading: Loading, model: Model) -> tuple[Values, list[str]]:
                     unused.append(name)
                 else:
                     found[own] = np.asarray(file.get_tensor(name)).astype(np.float32)
+    if is_alone(loading.folder):
+        unused += Stored(loading.folder).merge(found, partial(_own_name, model=model), model.linear)
     return found, sorted(unused)
 
 

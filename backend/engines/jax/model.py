@@ -1,6 +1,6 @@
 """Owns a model as a function of its parameters, which are a dictionary under Hugging Face's names."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import jax
@@ -9,22 +9,25 @@ from flax import nnx
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.jax.layers import Embedding, LayerNorm, RMSNorm
-from backend.engines.jax.models.family import Config, Family
+from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm
+from backend.engines.jax.models.family import Build, Config, Family
 from backend.engines.standing import Standing
 
 Parameters = dict[str, jax.Array]
+Change = Callable[[nnx.Module], None]
+"""Exchanges parts of a module that is being built."""
 
 
 class Model:
     """One head of one family. `shapes` says what its parameters are; `at` gives it with values in place."""
 
-    def __init__(self, config: Config, head: Head, outputs: int) -> None:
+    def __init__(self, config: Config, head: Head, outputs: int, change: Change | None = None) -> None:
         family = find_family(config, head)
         family.check(config)
-        self.architecture, self._build = family.heads[head]
-        self.body, self.fixed = family.body, family.fixed
-        self._config, self._outputs = config, outputs
+        self.architecture, build = family.heads[head]
+        self._build = build if change is None else _changed(build, change)
+        self.body, self.fixed, self.adapted = family.body, family.fixed, family.adapted
+        self._config, self._head, self._outputs = config, head, outputs
         abstract = nnx.eval_shape(lambda: self._build(config, outputs))
         self._graph, state = nnx.split(abstract)
         found = list(nnx.to_flat_state(state))
@@ -36,6 +39,16 @@ class Model:
             body=frozenset(name for name in self.shapes if not self.body or name.startswith(f"{self.body}.")),
             tables=frozenset(_modules(abstract, Embedding)),
         )
+        self.linear = {
+            ".".join(map(str, path)): isinstance(each, Conv1D)
+            for path, each in nnx.iter_graph(abstract)
+            if isinstance(each, Linear | Conv1D)
+        }
+        """Names of the linear layers, and whether their weight is (inputs, outputs)."""
+
+    def changed(self, change: Change) -> "Model":
+        """The same model with other parts."""
+        return Model(self._config, self._head, self._outputs, change)
 
     @cached_property
     def output_names(self) -> frozenset[str]:
@@ -51,6 +64,15 @@ class Model:
         """The module with these values, inside or outside of a trace."""
         state = nnx.from_flat_state([(path, nnx.Param(parameters[name])) for name, path in self._paths.items()])
         return nnx.merge(self._graph, state)
+
+
+def _changed(build: Build, change: Change) -> Build:
+    def made(config: Config, outputs: int) -> nnx.Module:
+        module = build(config, outputs)
+        change(module)
+        return module
+
+    return made
 
 
 def find_family(config: Config, head: Head | None = None) -> Family:

@@ -32,6 +32,8 @@ class Family:
     """Raises InputError for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
+    adapted: tuple[str, ...] = ()
+    """The matrices that an adapter changes where none are named, as PEFT chooses them; empty for all of them."""
 
 
 def refuse_unless(holds: bool, config: Config, what: str) -> None:

@@ -89,6 +89,7 @@ _TOPS = Tops("transformer", Body, "n_embd")
 FAMILY = Family(
     body="transformer",
     check=check,
+    adapted=("c_attn",),
     heads={
         Head.CAUSAL_LM: ("GPT2LMHeadModel", _TOPS.next_token(lambda body: body.wte)),
         Head.SEQUENCE_CLASSIFICATION: ("GPT2ForSequenceClassification", _TOPS.logits_of_last_token("score")),

@@ -123,6 +123,7 @@ def family(variant: Variant) -> Family:
     return Family(
         body="model",
         check=check,
+        adapted=("q_proj", "v_proj"),
         heads={
             Head.CAUSAL_LM: (f"{name}ForCausalLM", tops.next_token(lambda body: body.embed_tokens)),
             Head.SEQUENCE_CLASSIFICATION: (f"{name}ForSequenceClassification", tops.logits_of_last_token("score")),

@@ -193,7 +193,11 @@ class ForAnswers(nnx.Module):
 
 def family(architecture: str) -> Family:
     """Of T5 and mT5."""
-    return Family(body="", heads={Head.SEQ2SEQ_LM: (f"{architecture}ForConditionalGeneration", ForAnswers)})
+    return Family(
+        body="",
+        adapted=("q", "v"),
+        heads={Head.SEQ2SEQ_LM: (f"{architecture}ForConditionalGeneration", ForAnswers)},
+    )
 
 
 FAMILY = family("T5")

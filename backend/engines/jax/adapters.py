@@ -1,0 +1,195 @@
+"""Owns LoRA in the JAX engine: which layers get small matrices, what trains beside them, and both ways to leave with it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flax import nnx
+
+from backend.adapters.lora import Settings
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.engines.adapter_weights import draw_uniform
+from backend.engines.configuration import LANGUAGE_HEADS
+from backend.engines.engine import Loaded, Loading
+from backend.engines.jax import peft_files
+from backend.engines.jax.loading import Opened
+from backend.engines.jax.lora import AdaptedLinear, scaling
+from backend.engines.jax.model import Model
+from backend.models.adapter_folder import is_alone
+
+_FIELD, _SAVED, _EXAMPLES = "adapter.targets", "adapter.saved", 8
+_OUTPUT = "lm_head"
+"""What every family calls a layer of its own for the vocabulary; only a target of that name means it."""
+_MERGED = f"set {_SAVED} to merged"
+Values = dict[str, np.ndarray]
+
+
+class Adapter:
+    """LoRA in place. `opened` is the model with small matrices beside its own, `trained` the names of what learns."""
+
+    def __init__(self, loading: Loading, opened: Opened) -> None:
+        assert loading.training is not None
+        if not isinstance(loading.adapter, Settings):
+            raise InputError("adapter.type: the JAX engine knows LoRA alone; choose PyTorch", "adapter.type")
+        self._loading, self._settings = loading, loading.adapter
+        self._base = opened.model
+        self._targets = _targets(opened.model, loading.adapter.targets, loading.head.head)
+        self._in_full = _trained_in_full(opened, loading.head.head) - self._own(opened.model)
+        if self.is_alone:
+            self._check_alone(opened.loaded)
+        model = opened.model.changed(self._put_in_place)
+        drawn = self._drawn(model, opened.parameters, loading.training.seed)
+        self.trained = drawn.keys() | self._in_full | self._biases(opened.model)
+        self.opened = replace(opened, model=model, parameters=opened.parameters | drawn, loaded=_counted(opened, model))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the adapter leaves without the model that it belongs to."""
+        return self._settings.saved == "adapter"
+
+    def export(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
+        """PEFT's two files, into a folder that has the model's configuration."""
+        own = self._own(self._base)
+        tensors = {
+            f"{peft_files.PREFIX}{_in_layer(name) if name in own else name}": parameters[name] for name in self.trained
+        }
+        inputs_first = any(self._base.linear[name] for name in self._targets)
+        peft_files.write(
+            folder, tensors, self._loading, self._targets, sorted(self._owners()), inputs_first=inputs_first
+        )
+
+    def merged(self, parameters: Mapping[str, np.ndarray]) -> Values:
+        """The weights under their usual names, with what was learnt in them."""
+        settings = self._settings
+        scale = scaling(settings.alpha, settings.rank, rslora=settings.rslora)
+        whole = {name: parameters[name] for name in self._base.shapes}
+        for name in self._targets:
+            first, second, size = (
+                parameters.get(f"{name}{each}") for each in (peft_files.FIRST, peft_files.SECOND, peft_files.MAGNITUDE)
+            )
+            assert first is not None
+            assert second is not None
+            change = peft_files.Change(first, second, scale, size)
+            whole[f"{name}.weight"] = change.merged(parameters[f"{name}.weight"], inputs_first=self._base.linear[name])
+        return whole
+
+    def _put_in_place(self, module: nnx.Module) -> None:
+        for name in self._targets:
+            *above, last = name.split(".")
+            owner: Any = reduce(_part, above, module)
+            setattr(owner, last, AdaptedLinear(getattr(owner, last), self._settings))
+
+    def _drawn(self, model: Model, parameters: Values, seed: int) -> Values:
+        """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero."""
+        found: Values = {}
+        for name in sorted(model.shapes.keys() - self._base.shapes.keys()):
+            shape = model.shapes[name]
+            if name.endswith(peft_files.FIRST):
+                key = f"{peft_files.PREFIX}{name.removesuffix('.weight')}.default.weight"
+                found[name] = draw_uniform(key, shape, shape[1] ** -0.5, seed)
+            elif name.endswith(peft_files.SECOND):
+                found[name] = np.zeros(shape, np.float32)
+            else:  # DoRA begins with the sizes that the model has
+                layer = name.removesuffix(peft_files.MAGNITUDE)
+                found[name] = np.linalg.norm(parameters[f"{layer}.weight"], axis=0 if self._base.linear[layer] else 1)
+        return found
+
+    def _own(self, model: Model) -> set[str]:
+        """The weights and biases of the layers that are adapted."""
+        names = {f"{name}.{each}" for name in self._targets for each in ("weight", "bias")}
+        return names & model.shapes.keys()
+
+    def _biases(self, model: Model) -> set[str]:
+        if self._settings.bias == "none":
+            return set()
+        every = {name for name in model.shapes if f".{name}".endswith(".bias")}
+        return every if self._settings.bias == "all" else every & self._own(model)
+
+    def _owners(self) -> set[str]:
+        """The modules that hold what trains in full, as PEFT's `modules_to_save` wants them."""
+        tops = {name.partition(".")[0] for name in self._in_full if _is_on_top(name, self._base)}
+        return {top if (top := name.partition(".")[0]) in tops else name.rpartition(".")[0] for name in self._in_full}
+
+    def _check_alone(self, loaded: Loaded) -> None:
+        if loaded.resized:
+            raise InputError(f"{_SAVED}: added tokens make the model itself larger; {_MERGED}", _SAVED)
+        if is_alone(self._loading.folder):
+            raise InputError(f"{_SAVED}: the model is itself an adapter beside another; {_MERGED}", _SAVED)
+        of_vocabulary = self._loading.head.head in LANGUAGE_HEADS and self._in_full  # tied to what does not train
+        others = self._base.shapes.keys() - self._in_full
+        if (
+            of_vocabulary
+            or self._own(self._base) & set(loaded.new_weights)
+            or any(not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
+        ):
+            raise InputError(
+                f"{_SAVED}: the new weights of this model cannot stand beside an adapter; {_MERGED}", _SAVED
+            )
+
+
+def _part(module: Any, name: str) -> Any:
+    return module[int(name)] if name.isdigit() else getattr(module, name)
+
+
+def _in_layer(name: str) -> str:
+    """How PEFT calls a parameter of a layer that it has wrapped."""
+    layer, _, last = name.rpartition(".")
+    return f"{layer}.base_layer.{last}"
+
+
+def _counted(opened: Opened, model: Model) -> Loaded:
+    more = sum(int(np.prod(shape)) for name, shape in model.shapes.items() if name not in opened.model.shapes)
+    return replace(opened.loaded, parameters=opened.loaded.parameters + more)
+
+
+def _is_on_top(name: str, model: Model) -> bool:
+    """Whether a parameter belongs to what a task brings; a language model's output layer is its own."""
+    return bool(model.body) and not name.startswith(f"{model.body}.")
+
+
+def _trained_in_full(opened: Opened, head: Head) -> set[str]:
+    """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
+    model = opened.model
+    found = set(opened.loaded.new_weights)
+    if head not in LANGUAGE_HEADS:
+        found |= {name for name in model.shapes if _is_on_top(name, model)}
+    if opened.loaded.resized:
+        rows = opened.config.vocab_size
+        found |= {name for name, shape in model.shapes.items() if len(shape) == 2 and shape[0] == rows}
+    return found - model.fixed
+
+
+def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
+    """The full names of the layers that get small matrices. Raises InputError for a name that there is not."""
+    below = [name for name in model.linear if head in LANGUAGE_HEADS or not _is_on_top(name, model)]
+    linear = [name for name in below if name != _OUTPUT]
+    if wanted == "auto":
+        return [name for name in linear if any(_matches(name, one) for one in model.adapted)] or linear
+    if wanted == "all-linear":
+        return linear
+    return sorted({name for target in wanted for name in _named(model, target, below, linear)})
+
+
+def _named(model: Model, target: str, below: list[str], linear: list[str]) -> list[str]:
+    if found := [name for name in below if _matches(name, target)]:
+        return found
+    tables = {name.removesuffix(".weight") for name, shape in model.shapes.items() if len(shape) == 2}
+    if any(_matches(name, target) for name in tables - model.linear.keys()):
+        raise InputError(
+            f"{_FIELD}: {target!r} is an embedding, and the JAX engine adapts linear layers alone; leave it out, or "
+            "choose PyTorch",
+            _FIELD,
+        )
+    names = sorted({name.rpartition(".")[2] for name in linear})
+    raise InputError(
+        f"{_FIELD}: no matrix of this model is called {target!r}; there are for example {', '.join(names[:_EXAMPLES])}",
+        _FIELD,
+    )
+
+
+def _matches(name: str, wanted: str) -> bool:
+    return name == wanted or name.endswith(f".{wanted}")

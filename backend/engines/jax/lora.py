@@ -1,0 +1,69 @@
+"""Owns LoRA's layer in JAX (Hu et al. 2021), with DoRA (Liu et al. 2024), under the names that PEFT's files have."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from backend.adapters.lora import Settings
+from backend.engines.jax.layers import Conv1D, Linear, Noise, dropout, numbers
+
+_NOISE: ContextVar[Noise | None] = ContextVar("noise", default=None)
+
+
+@contextmanager
+def dropping(noise: Noise | None) -> Iterator[None]:
+    """Adapted layers that are traced inside drop values of what they read; without noise (no training) none do."""
+    token = _NOISE.set(noise)
+    try:
+        yield
+    finally:
+        _NOISE.reset(token)
+
+
+def scaling(alpha: float, rank: int, *, rslora: bool) -> float:
+    """What the product of the small matrices is multiplied by."""
+    return alpha / (rank**0.5 if rslora else rank)
+
+
+class AdaptedLinear(nnx.Module):
+    """A linear layer with two small matrices beside its own: x · W + scale · (dropout(x) · A) · B.
+
+    `weight` and `bias` are the layer's. `lora_A.weight` (rank, inputs), `lora_B.weight` (outputs, rank) and of DoRA
+    `lora_magnitude_vector` (outputs,) have these shapes whatever the layer's are.
+    """
+
+    def __init__(self, layer: Linear | Conv1D, settings: Settings) -> None:
+        self.weight, self.bias = layer.weight, layer.bias
+        self._inputs_first = isinstance(layer, Conv1D)
+        sides = layer.weight.shape
+        inputs, outputs = sides if self._inputs_first else sides[::-1]
+        self.lora_A = Linear(inputs, settings.rank, bias=False)
+        self.lora_B = Linear(settings.rank, outputs, bias=False)
+        self.lora_magnitude_vector = nnx.Param(jnp.zeros((outputs,))) if settings.dora else None
+        self._scale = scaling(settings.alpha, settings.rank, rslora=settings.rslora)
+        self._rate = settings.dropout
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        read = dropout(x, self._rate, _NOISE.get())
+        own, change = self._own(x), self._scale * self.lora_B(self.lora_A(read))
+        found = own + change
+        if self.lora_magnitude_vector is not None:
+            size = (self.lora_magnitude_vector[...] / self._norm()).astype(own.dtype)
+            # PEFT drops no values of what the layer itself reads, but of what is scaled in it.
+            scaled = own if read is x else self._own(read)
+            found = own - scaled + size * (scaled + change)
+        return found if self.bias is None else found + self.bias[...].astype(found.dtype)
+
+    def _own(self, x: jax.Array) -> jax.Array:
+        weight = self.weight[...].astype(numbers())
+        return x.astype(numbers()) @ (weight if self._inputs_first else weight.T)
+
+    def _norm(self) -> jax.Array:
+        """Of every output's row of the whole matrix, a constant to the gradients as in section 4.3 of the paper."""
+        weight = self.weight[...].T if self._inputs_first else self.weight[...]
+        change = self.lora_B.weight[...] @ self.lora_A.weight[...]
+        return jax.lax.stop_gradient(jnp.linalg.norm(weight + self._scale * change, axis=1))

@@ -1,0 +1,183 @@
+"""Owns an adapter's files in PEFT's layout: what the JAX engine writes, and how one that lies alone joins its model."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from backend.adapters.lora import Settings
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.heads import Head
+from backend.engines.engine import Loading
+from backend.engines.jax.lora import scaling
+from backend.models.adapter_folder import CONFIG, WEIGHTS
+
+Values = dict[str, np.ndarray]
+_FIELD = "model.name_or_path"
+PREFIX = "base_model.model."
+"""What PEFT puts before the names of a model's parameters."""
+FIRST, SECOND, MAGNITUDE = ".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"
+_WORDS_FIRST, _WORDS_SECOND = ".lora_embedding_A", ".lora_embedding_B"
+_TASKS = {
+    Head.SEQUENCE_CLASSIFICATION: "SEQ_CLS",
+    Head.SEQUENCE_REGRESSION: "SEQ_CLS",
+    Head.TOKEN_CLASSIFICATION: "TOKEN_CLS",
+    Head.QUESTION_ANSWERING: "QUESTION_ANS",
+    Head.CAUSAL_LM: "CAUSAL_LM",
+    Head.SEQ2SEQ_LM: "SEQ_2_SEQ_LM",
+}
+"""How PEFT calls the heads that it has a class for."""
+_BEYOND = (
+    "alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication", "lora_bias", "monteclora_config",
+    "target_parameters", "trainable_token_indices", "use_bdlora", "use_qalora",
+)  # fmt: skip
+"""Keys of PEFT's configuration that change what a layer computes beyond LoRA, DoRA and the rank's scale."""
+_BEGINNINGS = (None, True, False, "gaussian", "orthogonal", "eva")
+"""Of `init_lora_weights`, those that leave the model's own weights as they are."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an adapter has learnt for one matrix: `first` (rank, inputs), `second` (outputs, rank), DoRA's sizes (outputs,)."""
+
+    first: np.ndarray
+    second: np.ndarray
+    scale: float
+    magnitude: np.ndarray | None = None
+
+    def merged(self, weight: np.ndarray, *, inputs_first: bool) -> np.ndarray:
+        """The weight with the change in it, of the same shape; raises ValueError where they do not fit."""
+        own, change = weight.T if inputs_first else weight, self.second @ self.first
+        if change.shape != own.shape:
+            raise ValueError(f"it changes a matrix of {change.shape} and not of {own.shape}")
+        found = own + np.float32(self.scale) * change
+        if self.magnitude is not None:
+            found *= (self.magnitude / np.linalg.norm(found, axis=1))[:, None]
+        return np.ascontiguousarray(found.T if inputs_first else found)
+
+
+def write(
+    folder: Path, tensors: Mapping[str, np.ndarray], loading: Loading, targets: list[str], modules_to_save: list[str],
+    *, inputs_first: bool,
+) -> None:  # fmt: skip
+    """Both files; `tensors` bear PEFT's names."""
+    assert isinstance(loading.adapter, Settings)
+    settings, name = loading.adapter, loading.model.name_or_path
+    configuration = {
+        "peft_type": "LORA",
+        "task_type": _TASKS.get(loading.head.head),
+        "base_model_name_or_path": name,
+        "revision": None if Path(name).is_dir() else loading.model.revision,
+        "inference_mode": True,
+        "r": settings.rank,
+        "lora_alpha": settings.alpha,
+        "lora_dropout": settings.dropout,
+        "use_rslora": settings.rslora,
+        "use_dora": settings.dora,
+        "bias": settings.bias,
+        "fan_in_fan_out": inputs_first,
+        "target_modules": sorted(targets),
+        "modules_to_save": sorted(modules_to_save) or None,
+    }
+    (folder / CONFIG).write_text(json.dumps(configuration, indent=2) + "\n", encoding="utf-8")
+    save_file(
+        {name: np.ascontiguousarray(value) for name, value in tensors.items()}, folder / WEIGHTS, {"format": "pt"}
+    )
+
+
+class Stored:
+    """An adapter that lies alone in a folder, whoever wrote it. Raises InputError where it cannot be read or is none we know."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        try:
+            self._configuration: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+            self._tensors = _read(folder / WEIGHTS)
+        except (OSError, ValueError, SafetensorError) as error:
+            raise InputError(
+                f"{_FIELD}: the adapter in {folder} cannot be read ({error}); save it again as {WEIGHTS}", _FIELD
+            ) from error
+        self._refuse_unknown()
+
+    def merge(self, values: Values, own_name: Callable[[str], str | None], linear: Mapping[str, bool]) -> list[str]:
+        """Put it into a model's values, and beside them what it holds in full; gives the tensors that have no place.
+
+        `own_name` says how the model calls a parameter of a file, `linear` which layers are (inputs, outputs). Raises
+        RunFailed where nothing fits.
+        """
+        unused, merged = [], 0
+        for name, value in self._tensors.items():
+            stem, kind = _parted(name)
+            own = own_name(f"{stem}.weight" if kind else name.replace(".base_layer.", "."))
+            if own is None or (kind and own not in values):
+                unused.append(f"{PREFIX}{name}")
+            elif not kind:
+                values[own] = value
+            elif kind in (FIRST, _WORDS_FIRST):
+                values[own] = self._merged(stem, kind, values[own], linear.get(own.removesuffix(".weight"), False))
+                merged += 1
+        if not merged:
+            raise self._misfit("none of its matrices is one of the model's")
+        return unused
+
+    def _merged(self, stem: str, kind: str, weight: np.ndarray, inputs_first: bool) -> np.ndarray:
+        is_words = kind == _WORDS_FIRST
+        second, sizes = f"{stem}{_WORDS_SECOND if is_words else SECOND}", f"{stem}{MAGNITUDE}"
+        if second not in self._tensors:
+            raise self._misfit(f"{second} is missing")
+        first = self._tensors[f"{stem}{kind}"]
+        if is_words and sizes in self._tensors:
+            raise self._unknown("DoRA of an embedding")
+        change = Change(first, self._tensors[second], self._scale(stem, len(first)), self._tensors.get(sizes))
+        try:
+            return change.merged(weight, inputs_first=inputs_first or is_words)
+        except ValueError as error:
+            raise self._misfit(f"{stem}: {error}") from error
+
+    def _scale(self, stem: str, rank: int) -> float:
+        patterns: dict[str, float] = self._configuration.get("alpha_pattern") or {}
+        own = (alpha for key, alpha in patterns.items() if re.fullmatch(rf"(.*\.)?({key})", stem))
+        alpha = next(own, self._configuration.get("lora_alpha", 8))
+        return scaling(alpha, rank, rslora=bool(self._configuration.get("use_rslora")))
+
+    def _refuse_unknown(self) -> None:
+        kind, beginning = self._configuration.get("peft_type"), self._configuration.get("init_lora_weights")
+        if kind != "LORA":
+            raise self._unknown(f"the kind {kind}")
+        if beginning not in _BEGINNINGS:
+            raise self._unknown(f"init_lora_weights: {beginning}")
+        if beyond := next((key for key in _BEYOND if self._configuration.get(key)), None):
+            raise self._unknown(beyond)
+
+    def _unknown(self, what: str) -> InputError:
+        return InputError(
+            f"{_FIELD}: the JAX engine does not know {what} of the adapter in {self._folder}; choose PyTorch, or merge "
+            "it with PEFT",
+            _FIELD,
+        )
+
+    def _misfit(self, reason: str) -> RunFailed:
+        return RunFailed(f"{self._folder}: its adapter does not fit the model it names ({reason})", "adapter_mismatch")
+
+
+def _read(path: Path) -> Values:
+    """Float32, without PEFT's prefix; numpy alone would not know bfloat16."""
+    with safe_open(path, framework="flax") as file:
+        return {
+            name.removeprefix(PREFIX): np.asarray(file.get_tensor(name)).astype(np.float32)
+            for name in file.keys()  # noqa: SIM118 (no mapping)
+        }
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """The layer's name and which of its small tensors this is; nothing for a tensor that stands in full."""
+    for kind in (FIRST, SECOND, MAGNITUDE, _WORDS_FIRST, _WORDS_SECOND):
+        if name.endswith(kind):
+            return name.removesuffix(kind), kind
+    return name, ""

@@ -1,0 +1,380 @@
+"""LoRA in the JAX engine: the torch engine's numbers, PEFT's files, and whatever it does not know refused by name."""
+
+import json
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.numpy import load_file
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+)
+
+from backend.adapters.lora import Settings
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.generation import GenerationSettings
+from backend.contract.heads import IGNORE, Head
+from backend.contract.spec import Section, TrainingSection
+from backend.engines.engine import Engine, Loaded
+from backend.engines.jax import models
+from backend.engines.jax.engine import JaxEngine
+from backend.engines.jax.layers import Linear, Noise
+from backend.engines.jax.lora import AdaptedLinear, dropping
+from backend.engines.jax.model import find_family
+from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.head_batches import facts, head_batch, part_of
+from tests.backend.engines.material import VOCABULARY, loading
+from tests.backend.engines.tiny_models import PADDING
+
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
+RATE = 1e-2
+TRAINING = TrainingSection(weight_decay=0.1, max_gradient_norm=0.5, seed=7, adam_epsilon=1e-4, label_smoothing=0.1)
+CASES = {
+    "bert": (Head.SEQUENCE_CLASSIFICATION, AutoModelForSequenceClassification),
+    "gpt2": (Head.CAUSAL_LM, AutoModelForCausalLM),
+    "llama": (Head.CAUSAL_LM, AutoModelForCausalLM),
+    "t5": (Head.SEQ2SEQ_LM, AutoModelForSeq2SeqLM),
+}
+FAMILIES = sorted(one.name.replace("_", "-") for one in pkgutil.iter_modules(models.__path__) if one.name != "family")
+KINDS = {"jax": JaxEngine, "torch": TorchEngine}
+EVERYTHING: dict[str, Any] = {"rslora": True, "targets": "all-linear", "bias": "all"}
+SETTINGS = {"plain": {}, "everything": EVERYTHING, "dora": {"dora": True, "bias": "lora_only"}}
+QUICK = {"bert-everything", "gpt2-dora", "llama-plain", "t5-plain"}
+"""Every case once, and every kind of settings; the slow tests compile all pairs."""
+Tiny = Callable[[str], Path]
+
+
+def pairs(*cases: str) -> list[Any]:
+    """Cases with settings."""
+    names = {f"{case}-{kind}": (case, settings) for case in cases for kind, settings in SETTINGS.items()}
+    slow = {name: [] if name in QUICK else [pytest.mark.slow] for name in names}
+    return [pytest.param(*pair, id=name, marks=slow[name]) for name, pair in names.items()]
+
+
+def opened(kind: str, folder: Path, head: Head, training: TrainingSection | None = TRAINING, **changes: Any):
+    """An engine and its account of loading."""
+    engine: Engine = KINDS[kind]()
+    return engine, engine.load(loading(folder, facts(head), training, **{"model": {"dropout": 0.0}, **changes}))
+
+
+def adapted(
+    kind: str, tiny: Tiny, case: str, training: TrainingSection = TRAINING, **settings: Any
+) -> tuple[Engine, Loaded]:
+    return opened(kind, tiny(case), CASES[case][0], training, adapter=Settings(**settings))
+
+
+def train(engine: Engine, case: str, steps: range = range(3)) -> list[tuple[float, float]]:
+    batch = head_batch(CASES[case][0], 6, seed=1)  # one shape, for each is compiled
+    results = [engine.train_step([batch], step, RATE) for step in steps]
+    return [(each.loss, each.gradient_norm) for each in engine.read(results)]
+
+
+def exported(engine: Engine, folder: Path) -> dict[str, np.ndarray]:
+    folder.mkdir()
+    engine.export(folder)
+    return load_file(next(folder.glob("*.safetensors")))
+
+
+def answers(engine: Engine, case: str) -> dict[str, np.ndarray]:
+    found = engine.evaluate(head_batch(CASES[case][0], 5, seed=9))
+    return {name: value for name, value in found.items() if value.dtype.kind == "f"}
+
+
+def assert_equal(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tolerance: float) -> None:
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize(("case", "settings"), pairs(*CASES))
+def test_five_steps_equal_those_of_torch(case, settings, tiny: Tiny, tmp_path: Path):
+    (ours, account), (theirs, expected) = (adapted(kind, tiny, case, rank=4, **settings) for kind in KINDS)
+    assert (account.trainable, account.parameters) == (expected.trainable, expected.parameters)
+    np.testing.assert_allclose(train(ours, case, range(5)), train(theirs, case, range(5)), rtol=1e-4)
+    assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
+
+
+@pytest.mark.parametrize("targets", ["auto", pytest.param("all-linear", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_an_adapter_that_learnt_nothing_is_the_one_torch_writes(name, targets, tiny: Tiny, tmp_path: Path):
+    head = next(iter(find_family({"model_type": name}).heads))
+    wanted = {"adapter": Settings(targets=targets, saved="adapter"), "pad_token_id": PADDING.get(name, 0)}
+    (ours, account), (theirs, expected) = (opened(kind, tiny(name), head, **wanted) for kind in KINDS)
+    assert account.trainable == expected.trainable
+    assert_equal(exported(ours, tmp_path / "jax"), exported(theirs, tmp_path / "torch"), 0)
+    files = [json.loads((tmp_path / kind / "adapter_config.json").read_text()) for kind in KINDS]
+    for key, value in files[0].items():
+        if key != "target_modules":  # PEFT abbreviates it
+            assert value == files[1][key], key
+
+
+def test_a_step_in_ragged_parts_equals_that_of_torch(tiny: Tiny, tmp_path: Path):
+    engines = [adapted(kind, tiny, "bert", targets="all-linear")[0] for kind in KINDS]
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 13)
+    parts = [part_of(batch, slice(0, 8)), part_of(batch, slice(8, 13))]
+    for engine in engines:
+        for step in range(2):  # the second matrices begin with zeros, so the first learn from the second step on
+            engine.train_step(parts, step, RATE)
+    ours, theirs = (exported(engine, tmp_path / kind) for engine, kind in zip(engines, KINDS, strict=True))
+    assert_equal(ours, theirs, 1e-5)
+
+
+def test_what_is_not_adapted_stays_as_it_was(tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "bert")
+    before = exported(engine, tmp_path / "before")
+    train(engine, "bert")
+    after = exported(engine, tmp_path / "after")
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    layers = {f"bert.encoder.layer.{number}.attention.self" for number in (0, 1)}
+    matrices = {f"{layer}.{one}.weight" for layer in layers for one in ("query", "value")}
+    assert changed == {*matrices, "classifier.weight", "classifier.bias"}
+
+
+@pytest.mark.parametrize(("case", "settings"), pairs("bert", "gpt2", "t5"))
+def test_peft_itself_loads_the_saved_adapter(case, settings, tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, case, saved="adapter", **settings)
+    train(engine, case)
+    exported(engine, tmp_path / "model")
+    head, kind = CASES[case]
+    base = kind.from_pretrained(tiny(case), **({"num_labels": 3} if case == "bert" else {}))
+    model = PeftModel.from_pretrained(base, str(tmp_path / "model")).eval()
+    batch = head_batch(head, 5, seed=9)
+    with torch.no_grad():
+        found = model(**{name: torch.from_numpy(array) for name, array in batch.items() if name != "row_valid"})
+    if head is Head.SEQUENCE_CLASSIFICATION:
+        np.testing.assert_allclose(answers(engine, case)["logits"], found.logits.numpy(), rtol=0, atol=1e-5)
+    else:
+        own = answers(engine, case)["token_loss"]
+        count = (batch["labels"] != IGNORE)[:, 1 if head is Head.CAUSAL_LM else 0 :].sum()
+        np.testing.assert_allclose(own.sum() / count, found.loss.item(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("case", "settings"), pairs(*CASES))
+@pytest.mark.parametrize("writer", KINDS)
+def test_an_adapter_alone_is_opened_by_both_engines(writer, case, settings, tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted(writer, tiny, case, saved="adapter", **settings)
+    train(engine, case)
+    exported(engine, tmp_path / "model")
+    assert not (tmp_path / "model" / "model.safetensors").exists()
+    for reader in KINDS:
+        other, account = opened(reader, tmp_path / "model", CASES[case][0], None)
+        assert account.new_weights == []
+        assert_equal(answers(other, case), answers(engine, case), 5e-5)
+
+
+def test_peft_loads_an_adapter_with_the_biases_of_a_tied_head(tiny: Tiny, tmp_path: Path):
+    base = AutoModelForMaskedLM.from_pretrained(tiny("bert"))
+    base.save_pretrained(tmp_path / "base")
+    settings = Settings(bias="all", saved="adapter")
+    engine, account = opened("jax", tmp_path / "base", Head.MASKED_LM, adapter=settings)
+    assert account.new_weights == []
+    batch = head_batch(Head.MASKED_LM, 6, seed=1)
+    for step in range(2):
+        engine.train_step([batch], step, RATE)
+    exported(engine, tmp_path / "model")
+    model = PeftModel.from_pretrained(base, str(tmp_path / "model")).eval()
+    with torch.no_grad():
+        found = model(**{name: torch.from_numpy(array) for name, array in batch.items() if name != "row_valid"})
+    own = engine.evaluate(batch)["token_loss"].sum() / (batch["labels"] != IGNORE).sum()
+    np.testing.assert_allclose(own, found.loss.item(), rtol=1e-5)
+
+
+def test_an_adapter_with_ranks_of_its_own_is_scaled_by_them(tiny: Tiny, tmp_path: Path):
+    base = AutoModelForCausalLM.from_pretrained(tiny("llama"))
+    config = LoraConfig(
+        r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False, rank_pattern={"0.self_attn.v_proj": 2},
+        alpha_pattern={"layers.1.self_attn.q_proj": 3.0}, use_rslora=True,
+    )  # fmt: skip
+    made = get_peft_model(base, config)
+    made.save_pretrained(str(tmp_path))
+    _name_base(tmp_path, tiny("llama"))
+    base.config.save_pretrained(tmp_path)
+    ours, theirs = (opened(kind, tmp_path, Head.CAUSAL_LM, None)[0] for kind in KINDS)
+    assert_equal(answers(ours, "llama"), answers(theirs, "llama"), 5e-5)
+
+
+def test_an_adapted_embedding_is_merged(tiny: Tiny, tmp_path: Path):
+    trained, _ = adapted("torch", tiny, "bert", saved="adapter", targets=["query", "word_embeddings"])
+    train(trained, "bert")
+    exported(trained, tmp_path / "model")
+    engine, _ = opened("jax", tmp_path / "model", Head.SEQUENCE_CLASSIFICATION, None)
+    assert_equal(answers(engine, "bert"), answers(trained, "bert"), 5e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"peft_type": "IA3"}, "the kind IA3"),
+        ({"init_lora_weights": "pissa"}, "init_lora_weights: pissa"),
+        ({"lora_bias": True}, "lora_bias"),
+    ],
+)
+def test_an_adapter_beyond_lora_is_refused_by_name(change, said, tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "bert", saved="adapter")
+    exported(engine, tmp_path / "model")
+    path = tmp_path / "model" / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match=rf"^model\.name_or_path: .* does not know {said} of .*; choose PyTorch"):
+        opened("jax", tmp_path / "model", Head.SEQUENCE_CLASSIFICATION, None)
+
+
+def test_an_adapter_without_its_tensors_is_refused(tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "bert", saved="adapter")
+    exported(engine, tmp_path / "model")
+    (tmp_path / "model" / "adapter_model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"^model\.name_or_path: .* save it again as adapter_model\.safetensors$"):
+        opened("jax", tmp_path / "model", Head.SEQUENCE_CLASSIFICATION, None)
+
+
+def test_an_adapter_of_another_size_is_refused(tiny: Tiny, llama: Path, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "llama", saved="adapter", targets=["k_proj"])
+    exported(engine, tmp_path / "model")
+    _name_base(tmp_path / "model", llama)  # whose heads share no keys
+    (tmp_path / "model" / "config.json").write_bytes((llama / "config.json").read_bytes())
+    with pytest.raises(
+        RunFailed, match=r"does not fit the model it names \(.*k_proj: it changes a matrix of \(8, 16\)"
+    ):
+        opened("jax", tmp_path / "model", Head.CAUSAL_LM, None)
+
+
+def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(tiny: Tiny, tmp_path: Path):
+    whole, resumed = (adapted("jax", tiny, "bert", dropout=0.3, dora=True)[0] for _ in range(2))
+    batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 6)
+
+    def steps(engine: Engine, numbers: range) -> Any:
+        return engine.read([engine.train_step([batch, batch], number, RATE) for number in numbers])
+
+    steps(whole, range(3))
+    whole.save(tmp_path)
+    resumed.restore(tmp_path)
+    assert steps(resumed, range(3, 6)) == steps(whole, range(3, 6))
+
+
+def test_what_it_writes_is_what_the_merged_model_writes(tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "gpt2", dropout=0.3)
+    train(engine, "gpt2")
+    exported(engine, tmp_path / "model")
+    merged, _ = opened("jax", tmp_path / "model", Head.CAUSAL_LM, None)
+    settings = GenerationSettings(max_new_tokens=8)
+    ours, theirs = (list(each.continue_prompt([5, 6, 7], settings)) for each in (engine, merged))
+    assert ours == theirs
+    untouched, _ = opened("jax", tiny("gpt2"), Head.CAUSAL_LM, None)
+    assert ours != list(untouched.continue_prompt([5, 6, 7], settings))
+
+
+def test_a_checkpoint_holds_only_what_trains(tiny: Tiny, tmp_path: Path):
+    engine, account = adapted("jax", tiny, "bert")
+    engine.save(tmp_path)
+    held = load_file(tmp_path / "model.safetensors")
+    assert sum(value.size for value in held.values()) == account.trainable
+    assert {name for name in held if ".lora_" not in name} == {"classifier.weight", "classifier.bias"}
+
+
+def test_recomputed_layers_drop_the_same_values(tiny: Tiny):
+    again = TRAINING.model_copy(update={"gradient_checkpointing": True})
+    found = [train(adapted("jax", tiny, "bert", each, dropout=0.5)[0], "bert") for each in (TRAINING, again)]
+    np.testing.assert_allclose(*found, rtol=1e-5)
+
+
+def test_dropout_is_seeded_by_the_step(tiny: Tiny):
+    def after(rate: float, begin: int) -> tuple[float, float]:
+        return train(adapted("jax", tiny, "bert", dropout=rate)[0], "bert", range(begin, begin + 2))[1]
+
+    assert after(0.5, 0) == after(0.5, 0)
+    assert len({after(0.5, 0), after(0.5, 4), after(0.0, 0)}) == 3
+
+
+@pytest.mark.parametrize("dora", [False, True])
+def test_dropout_takes_nothing_away_on_average(dora: bool):
+    rng = np.random.default_rng(3)
+    layer = AdaptedLinear(Linear(6, 4), Settings(rank=2, alpha=4, dropout=0.4, dora=dora))
+    shapes = nnx.to_flat_state(nnx.state(layer))
+    values = [(path, nnx.Param(jnp.asarray(rng.normal(size=each.shape), jnp.float32))) for path, each in shapes]
+    nnx.update(layer, nnx.from_flat_state(values))
+    x = jnp.asarray(rng.normal(size=(3, 6)), jnp.float32)
+
+    def dropped(key: jax.Array) -> jax.Array:
+        with dropping(Noise(key)):
+            return layer(x)
+
+    found = jax.vmap(dropped)(jax.random.split(jax.random.key(0), 20_000))
+    assert float(found.std(0).min()) > 0.1
+    np.testing.assert_allclose(found.mean(0), layer(x), atol=0.15)
+
+
+def test_bfloat16_learns_as_float32_does(tiny: Tiny):
+    head = CASES["gpt2"][0]
+    found = [
+        train(opened("jax", tiny("gpt2"), head, adapter=Settings(dora=True), precision=precision)[0], "gpt2")
+        for precision in ("float32", "bfloat16")
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=0.05)
+
+
+def test_targets_that_do_not_exist_are_refused_by_name(tiny: Tiny):
+    with pytest.raises(InputError, match=r"^adapter\.targets: .*'quary'.*for example.*query"):
+        adapted("jax", tiny, "bert", targets=["query", "quary"])
+
+
+def test_embeddings_are_refused_by_name(tiny: Tiny):
+    with pytest.raises(InputError, match=r"^adapter\.targets: 'wte' is an embedding"):
+        adapted("jax", tiny, "gpt2", targets=["c_attn", "wte"])
+
+
+def test_an_output_layer_of_its_own_is_adapted_where_it_is_named(tiny: Tiny, tmp_path: Path):
+    ours, theirs = (adapted(kind, tiny, "llama", targets=["lm_head"])[0] for kind in KINDS)
+    train(ours, "llama")
+    train(theirs, "llama")
+    assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
+
+
+def test_another_adapter_is_refused_by_name(tiny: Tiny):
+    with pytest.raises(InputError, match=r"^adapter\.type: the JAX engine knows LoRA alone"):
+        opened("jax", tiny("bert"), Head.SEQUENCE_CLASSIFICATION, adapter=Section())
+
+
+def test_with_added_tokens_the_word_embedding_trains_as_in_torch(tiny: Tiny, tmp_path: Path):
+    wanted = {"adapter": Settings(), "vocabulary": VOCABULARY + 2}
+    (ours, account), (theirs, expected) = (opened(kind, tiny("gpt2"), Head.CAUSAL_LM, **wanted) for kind in KINDS)
+    assert account.trainable == expected.trainable
+    train(ours, "gpt2")
+    train(theirs, "gpt2")
+    assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
+
+
+@pytest.mark.parametrize(
+    ("case", "head", "changes"),
+    [
+        ("gpt2", Head.CAUSAL_LM, {"vocabulary": VOCABULARY + 2}),
+        ("bert", Head.MASKED_LM, {}),
+        ("gpt2", Head.CAUSAL_LM, {"model": {"initialise": "from_config"}}),
+    ],
+    ids=["added tokens", "new vocabulary head", "from scratch"],
+)
+def test_what_an_adapter_cannot_carry_is_refused(case, head, changes, tiny: Tiny):
+    with pytest.raises(InputError, match=r"^adapter\.saved: .*; set adapter\.saved to merged$"):
+        opened("jax", tiny(case), head, adapter=Settings(saved="adapter"), **changes)
+
+
+def test_an_adapter_beside_an_adapter_is_refused(tiny: Tiny, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "llama", saved="adapter")
+    exported(engine, tmp_path / "model")
+    opened("jax", tmp_path / "model", Head.CAUSAL_LM, adapter=Settings())
+    with pytest.raises(InputError, match=r"^adapter\.saved: the model is itself an adapter beside another"):
+        opened("jax", tmp_path / "model", Head.CAUSAL_LM, adapter=Settings(saved="adapter"))
+
+
+def _name_base(folder: Path, base: Path) -> None:
+    path = folder / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": str(base)}))
