@@ -86,6 +86,8 @@ def test_an_adapter_trains_is_measured_and_predicts(torchless: Burnish):
 
 
 def test_what_the_engine_cannot_do_is_said_in_a_sentence(torchless: Burnish):
-    refused = torchless("train", str(with_jax(torchless, training={"layer_decay": 0.9})))
+    refused = torchless("train", str(with_jax(torchless, adapter={"type": "lora", "targets": ["word_embeddings"]})))
     assert refused.returncode
-    assert "training.layer_decay: the JAX engine has one rate for all layers yet" in refused.stderr
+    assert (
+        "adapter.targets: 'word_embeddings' is an embedding, and the JAX engine adapts linear layers" in refused.stderr
+    )

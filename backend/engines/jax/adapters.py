@@ -37,8 +37,10 @@ class Adapter:
             raise InputError("adapter.type: the JAX engine knows LoRA alone; choose PyTorch", "adapter.type")
         self._loading, self._settings = loading, loading.adapter
         self._base = opened.model
-        self._targets = _targets(opened.model, loading.adapter.targets, loading.head.head)
-        self._in_full = _trained_in_full(opened, loading.head.head) - self._own(opened.model)
+        self._in_full = _trained_in_full(opened, loading.head.head)
+        meant = _targets(opened.model, loading.adapter.targets, loading.head.head)
+        # A matrix without anything learnt in it has nothing to be adapted.
+        self._targets = [name for name in meant if f"{name}.weight" not in self._in_full]
         if self.is_alone:
             self._check_alone(opened.loaded)
         model = opened.model.changed(self._put_in_place)
@@ -121,11 +123,8 @@ class Adapter:
             raise InputError(f"{_SAVED}: the model is itself an adapter beside another; {_MERGED}", _SAVED)
         of_vocabulary = self._loading.head.head in LANGUAGE_HEADS and self._in_full  # tied to what does not train
         others = self._base.shapes.keys() - self._in_full
-        if (
-            of_vocabulary
-            or self._own(self._base) & set(loaded.new_weights)
-            or any(not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
-        ):
+        shared = (not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
+        if of_vocabulary or any(shared):
             raise InputError(
                 f"{_SAVED}: the new weights of this model cannot stand beside an adapter; {_MERGED}", _SAVED
             )

@@ -21,7 +21,7 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.engine import Loaded, Loading
-from backend.models.adapter_folder import WEIGHTS
+from backend.models.adapter_folder import WEIGHTS, is_alone
 
 _PREFIX, _FIELD, _EXAMPLES = "base_model.model.", "adapter.targets", 8
 _LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
@@ -44,8 +44,10 @@ class Adapter:
         self._model, self._loading = model, loading
         self._settings: Any = loading.adapter
         self._resized = bool(loaded.resized)
-        targets = _targets(model, self._settings.targets, heads(model, loading.head.head))
         self._in_full = _trained_in_full(model, loading, loaded)
+        meant = _targets(model, self._settings.targets, heads(model, loading.head.head))
+        # A matrix without anything learnt in it has nothing to be adapted.
+        targets = [name for name in meant if not any(_inside(new, name) for new in self._in_full)]
         if self._settings.saved == "adapter":
             self._check_alone()
         with _old_names():
@@ -83,7 +85,8 @@ class Adapter:
             revision=None if Path(self._loading.model.name_or_path).is_dir() else self._loading.model.revision,
         )
         saved.save_pretrained(str(folder))
-        tensors = {name: value.detach().cpu().contiguous() for name, value in self._small().items()}
+        # Each on its own: biases that are tied in the model would share memory, which no safetensors file may.
+        tensors = {name: value.detach().cpu().contiguous().clone() for name, value in self._small().items()}
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 
     @torch.no_grad()
@@ -125,6 +128,10 @@ class Adapter:
         way_out = "set adapter.saved to merged"
         if self._resized:
             raise InputError(f"adapter.saved: added tokens make the model itself larger; {way_out}", "adapter.saved")
+        if is_alone(self._loading.folder):
+            raise InputError(
+                f"adapter.saved: the model is itself an adapter beside another; {way_out}", "adapter.saved"
+            )
         names = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         for owner in self._owners():
             other = next((name for name in sorted(names - self._in_full) if _inside(name, owner)), None)

@@ -39,6 +39,7 @@ def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
         _enlarge(model, loading.vocabulary, seed, account)
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
+    model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
     _learn_end_token(model)
     model.to(torch.device(loading.device))  # type: ignore[arg-type]
     _make_trainable(model, loading)

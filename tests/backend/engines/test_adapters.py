@@ -230,6 +230,45 @@ def test_added_tokens_cannot_leave_as_an_adapter_alone(gpt2):
         )
 
 
+def test_an_adapter_beside_an_adapter_is_refused(lora, tmp_path):
+    engine, _ = lora("bert", saved="adapter")
+    engine.export(tmp_path)
+    with pytest.raises(InputError, match=r"itself an adapter beside another; set adapter\.saved to merged"):
+        TorchEngine().load(loading(tmp_path, HEAD, TRAINING, adapter=Settings(saved="adapter")))
+
+
+def test_what_is_new_trains_in_full_and_is_not_adapted(bert_of_words, tmp_path):
+    engine = TorchEngine()
+    engine.load(loading(bert_of_words, HEAD, TRAINING, adapter=Settings(targets="all-linear", saved="adapter")))
+    train(engine, "bert")
+    engine.export(tmp_path)
+    names = set(load_file(tmp_path / "adapter_model.safetensors"))
+    assert "base_model.model.bert.pooler.dense.weight" in names
+    assert not any("pooler" in name and ".lora_" in name for name in names)
+    assert same(outputs(engine, "bert"), plain_outputs(tmp_path, "bert"))
+
+
+def test_biases_that_are_tied_leave_with_the_adapter(bert_of_words, tmp_path):
+    head = HeadFacts(Head.MASKED_LM)
+    engine = TorchEngine()
+    engine.load(loading(bert_of_words, head, TRAINING, adapter=Settings(bias="all", saved="adapter")))
+    engine.export(tmp_path)
+    assert "base_model.model.cls.predictions.bias" in load_file(tmp_path / "adapter_model.safetensors")
+
+
+@pytest.fixture
+def bert_of_words(tmp_path):
+    """A BERT that was made for masked words: it has no pooler."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    torch.manual_seed(5)
+    config = BertConfig(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    BertForMaskedLM(config).save_pretrained(tmp_path / "words")
+    return tmp_path / "words"
+
+
 def test_with_added_tokens_the_word_embedding_trains(gpt2, tmp_path):
     engine = TorchEngine()
     engine.load(loading(gpt2, LANGUAGE, TRAINING, vocabulary=VOCABULARY + 2, adapter=Settings()))
