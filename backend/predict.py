@@ -22,6 +22,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
+from backend.run.engine_choice import check_engine
 from backend.run.material import (
     choose_columns,
     make_source,
@@ -257,6 +258,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     """
     task = make_task(spec)
     folder = locate_model(spec, report).folder
+    check_engine(spec, folder)
     inspection.check(folder, task.head, max_length=None, needs_tokenizer=spec.model.tokenizer is None)
     note = read_note(folder)
     is_own = note is not None and note["task"]["type"] == spec.task["type"]
