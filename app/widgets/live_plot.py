@@ -1,6 +1,7 @@
 """Owns the live plot: a card with curves that grow, always shown whole, redrawn in turns and never per event."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
@@ -104,6 +105,17 @@ class LivePlot(Card):
             self.series[key].append(np.asarray(xs, np.float64), np.asarray(ys, np.float64))
             self._ask()
 
+    def clear_series(self, keys: Sequence[str]) -> None:
+        """Forget the points of some curves."""
+        for key in keys:
+            self.series[key].clear()
+        self._ask()
+
+    def rename(self, key: str, words: str) -> None:
+        """Call a curve otherwise in the legend."""
+        self.series[key].style = replace(self.series[key].style, label=words)
+        self._write_legend()
+
     def clear(self) -> None:
         """Forget all points and marks and the zoom."""
         for series in self.series.values():
@@ -179,7 +191,8 @@ class LivePlot(Card):
             self._draw_grid()
         first, last = self._view.viewRange()[0]
         for series in self.series.values() if moved or self._zoomed else changed:
-            series.draw(first, last, self._logarithmic)
+            if len(series) or series.changed:
+                series.draw(first, last, self._logarithmic)
         if changed:
             self._write_legend()
 
@@ -257,7 +270,8 @@ class LivePlot(Card):
 
     def _legend_entry(self, series: PlotSeries) -> str:
         name = f'<span style="color:{theme.hex_color("muted")}">{series.style.label}</span>'
-        mark = f'<span style="color:{theme.hex_color(series.style.color_token)}"><b>━</b></span>'
+        dash = "╍" if series.style.dashed else "━"
+        mark = f'<span style="color:{theme.hex_color(series.style.color_token)}"><b>{dash}</b></span>'
         point = series.value_at(self._hover) if self._hover is not None else None
         value = f" <b>{short_number(point[1])}</b>" if point else ""
         return f"{mark} {name}{value}"
