@@ -59,6 +59,7 @@ class Panel(QWidget):
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
         self.engines.run_started.connect(self._on_repeated)
+        self.engines.offered.connect(self._show_buttons)
         self._pages = QStackedWidget(self)
         self.empty = EmptyState(
             "chart", "No run is open", "Start one under New run, or open an earlier one.", "Show all runs"
@@ -187,7 +188,8 @@ class Panel(QWidget):
         self.message.emit("error", sentence)
 
     def _show_buttons(self) -> None:
-        assert self.watcher is not None
+        if self.watcher is None:
+            return
         has_predictions = bool(self.watcher.state.predictions)
         self.controls.show_usable(self.watcher.outcome, self.watcher.is_caught_up, has_predictions)
 

@@ -24,14 +24,15 @@ SMOOTHING = 0.03
 class SeriesStyle:
     """`smoothed` draws the points thin and pale and their running mean strong; `markers` joins dots.
 
-    `dashed` is for what a curve is compared with: no dots, of a smoothed one the mean alone.
+    `twin_of` is the key of another curve that this one is compared with: it is drawn dashed, without dots, of a smoothed
+    one the mean alone, and its label says whose it is.
     """
 
     key: str
     label: str
     kind: Literal["line", "smoothed", "markers"] = "line"
     color_token: str = "plot_1"
-    dashed: bool = False
+    twin_of: str = ""
 
 
 class PlotSeries:
@@ -49,7 +50,7 @@ class PlotSeries:
         self._dots.setZValue(4)
         for item in (self._line, self._strong, self._dots):
             plot.addItem(item, ignoreBounds=True)
-        self._line.setVisible(style.kind == "line" or (style.kind == "smoothed" and not style.dashed))
+        self._line.setVisible(style.kind == "line" or (style.kind == "smoothed" and not style.twin_of))
         self._strong.setVisible(style.kind != "line")
         self._dots.hide()
         self.apply_theme()
@@ -61,8 +62,8 @@ class PlotSeries:
         """Pens of the present theme."""
         strong = theme.color(self.style.color_token)
         pale = theme.color(f"{self.style.color_token}_raw")
-        self._line.setPen(_pen(pale if self.style.kind == "smoothed" else strong, 1, self.style.dashed))
-        self._strong.setPen(_pen(strong, 2, self.style.dashed))
+        self._line.setPen(_pen(pale if self.style.kind == "smoothed" else strong, 1, bool(self.style.twin_of)))
+        self._strong.setPen(_pen(strong, 2, bool(self.style.twin_of)))
         self._dots.setPen(None)
         self._dots.setBrush(strong)
         self.changed = True
@@ -105,7 +106,7 @@ class PlotSeries:
         elif self.style.kind == "markers":
             xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
             _set(self._strong, xs, ys, logarithmic)
-            few = len(xs) <= MOST_DOTS and not self.style.dashed
+            few = len(xs) <= MOST_DOTS and not self.style.twin_of
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
             self._dots.setVisible(bool(shown.any()))
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])

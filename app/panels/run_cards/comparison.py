@@ -6,7 +6,6 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
-from app.core import wording
 from app.core.run_library import RunLibrary, RunSummary
 from app.core.run_state import RunState
 from app.panels.run_cards.plots import Plots
@@ -83,10 +82,10 @@ class Comparison(QObject):
             self._timer.start()
 
     def _name(self, watcher: RunWatcher) -> str:
-        """What tells the two apart: the engine where that is another, else the run's name."""
+        """What tells the two apart: the engine where that is another, else the run's folder."""
         own, other = self._state, watcher.state
         differs = own is not None and own.engine and other.engine and own.engine != other.engine
-        return other.engine if differs else other.name or watcher.folder.name
+        return other.engine if differs else watcher.folder.name
 
     def _on_clicked(self) -> None:
         self._show_button()
@@ -101,7 +100,7 @@ class Comparison(QObject):
             self.menu.addAction("Compare with nothing", self.stop)
             self.menu.addSeparator()
         for run in found:
-            words = " · ".join(filter(None, [run.title, run.engine, wording.moment(run.started)]))
+            words = " · ".join(filter(None, [run.name, run.engine, run.state]))
             action = QAction(words, self.menu, checkable=True, checked=self._is_compared(run))
             action.triggered.connect(lambda _=False, run=run: self.compare(run.path))
             self.menu.addAction(action)

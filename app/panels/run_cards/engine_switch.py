@@ -18,6 +18,8 @@ class EngineSwitch(QObject):
     message = Signal(str, str)
     run_started = Signal(str, str)
     """The folders of the new run, and of the one that it repeats."""
+    offered = Signal()
+    """What its button says may be another thing."""
 
     def __init__(self, context: AppContext, controls: RunButtons, parent: QObject) -> None:
         super().__init__(parent)
@@ -48,6 +50,7 @@ class EngineSwitch(QObject):
             return
         self._offer = other_engine.offer(self.catalog, self._run)
         self._controls.show_offer(self._offer)
+        self.offered.emit()
 
     def start(self) -> None:
         """Start the same run with the other engine."""

@@ -161,8 +161,7 @@ class Plots(QSplitter):
         self._other_name = name
         for plot in self._all():
             for key in [key for key in plot.series if key.startswith(OTHER)]:
-                own = plot.series[key.removeprefix(OTHER)].style.label
-                plot.rename(key, f"{own}, {name}")
+                plot.rename(key, name)
                 self._other_feeds.append(Feed(plot, key))
 
     def _all(self) -> list[LivePlot]:
@@ -213,7 +212,8 @@ def _series_of(feed: Feed, state: RunState) -> Series | None:
 
 def _plot(title: str, styles: Sequence[SeriesStyle]) -> LivePlot:
     """Each curve with its like of another run below it, which is empty where nothing is compared."""
-    return LivePlot(title, [*styles, *(replace(style, key=f"{OTHER}{style.key}", dashed=True) for style in styles)])
+    twins = [replace(style, key=f"{OTHER}{style.key}", label="", twin_of=style.key) for style in styles]
+    return LivePlot(title, [*styles, *twins])
 
 
 def _frameless(plot: LivePlot) -> LivePlot:

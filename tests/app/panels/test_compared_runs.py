@@ -39,7 +39,7 @@ def panel(qtbot, helped, jobs):
     made.resize(1068, 800)
     made.show()
     made.shown()
-    qtbot.waitUntil(lambda: made.engines.catalog is not None)
+    qtbot.waitUntil(lambda: made.engines.catalog is not None, timeout=20_000)
     return made
 
 
@@ -81,6 +81,18 @@ def test_a_finished_run_is_repeated_with_the_other_engine_and_compared(qtbot, pa
     qtbot.waitUntil(lambda: others(panel.plots.metrics).get("other/accuracy") == 8)
 
 
+def test_the_button_comes_when_the_engines_are_known(qtbot, helped, runs):
+    give_spec(runs / "sentiment-finished")
+    panel = Panel(helped)
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.show_run(str(runs / "sentiment-finished"))
+    qtbot.waitUntil(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
+    assert not panel.controls.buttons["other_engine"].isVisible()
+    panel.shown()
+    qtbot.waitUntil(panel.controls.buttons["other_engine"].isVisible, timeout=20_000)
+
+
 def test_a_run_that_the_other_engine_refuses_says_why(panel, shown, runs):
     give_spec(runs / "sentiment-finished")
     (runs / "sentiment-finished" / "model").mkdir()
@@ -114,7 +126,8 @@ def test_runs_of_the_same_task_are_offered_and_one_is_laid_below(qtbot, panel, s
     panel.comparison.compare(runs / "sentiment-lost")
     qtbot.waitUntil(lambda: others(panel.plots.loss)["other/loss"] == 430)
     assert panel.comparison.button.isChecked()
-    assert panel.plots.loss.series["other/loss"].style.label == "training, sentiment"
+    assert panel.plots.loss.series["other/loss"].style.label == "sentiment-lost"
+    qtbot.waitUntil(lambda: panel.plots.loss._legend.text().count("sentiment-lost") == 1)
     panel.comparison.stop()
     assert others(panel.plots.loss) == {"other/loss": 0, "other/evaluation": 0}
     assert not panel.comparison.button.isChecked()
