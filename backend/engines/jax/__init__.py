@@ -16,7 +16,7 @@ class JaxEntry:
     Settings = Settings
     requires = ("jax", "flax", "optax", "transformers", "safetensors")
     extra = "jax"
-    optimizers = ("adam", "adamw", "lion", "sgd")
+    optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
