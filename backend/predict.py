@@ -22,7 +22,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
-from backend.run.engine_choice import check_engine
+from backend.run.engine_choice import check_engine, of_another_machine
 from backend.run.material import (
     choose_columns,
     make_source,
@@ -210,6 +210,7 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
             "initialise": "pretrained",
             "config": {},
         }
+        values["hardware"] = of_another_machine(values.get("hardware") or {})
         return resolve(spec_file.with_changes(values, changes), run.path)
     folder = Path(target).expanduser()
     note = read_note(folder) if folder.is_dir() else None

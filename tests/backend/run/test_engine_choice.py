@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from backend import registry
+from backend import predict, registry
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.queries import DeviceList
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, TrainingSection, run_spec
+from backend.contract.spec import file as spec_file
 from backend.engines.jax import JaxEntry
 from backend.engines.jax.optimizer import Optimizer
 from backend.hardware import devices
 from backend.run import preparation
-from backend.run.engine_choice import check_engine
+from backend.run.engine_choice import check_engine, of_another_machine
 
 TRAIN = resource("demo", "sentiment", "validation.csv")
 
@@ -89,3 +90,27 @@ def test_why_jax_could_not_list_its_devices_is_part_of_the_refusal(monkeypatch: 
     note = "jax could not list its devices: the TPU is already in use by process 4711"
     monkeypatch.setattr(devices, "ask", lambda engine: DeviceList([Device("cpu", 0, "Processor", 1, 1)], note))
     assert "in use by process 4711" in str(refused(spec(device="tpu")))
+
+
+def test_a_run_from_a_machine_with_jax_is_asked_with_what_is_here(monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    trained = {"engine": "jax", "device": "tpu", "precision": "bfloat16"}
+    assert of_another_machine(trained) == trained
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name not in ("jax", "flax", "optax"))
+    assert of_another_machine(trained) == {"engine": "torch"}
+    assert of_another_machine({"threads": 1}) == {"threads": 1}
+
+
+def test_a_run_that_jax_trained_predicts_where_there_is_no_jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    values = spec(device="tpu").model_dump(mode="json")
+    (tmp_path / "spec.yaml").write_text(spec_file.dump(values), encoding="utf-8")
+    (tmp_path / "events.jsonl").touch()
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name not in ("jax", "flax", "optax"))
+    found = predict.spec_of(str(tmp_path), None, []).hardware
+    assert (found.engine, found.device) == ("torch", "auto")
+    assert predict.spec_of(str(tmp_path), None, ["hardware.engine=jax"]).hardware.engine == "jax"
