@@ -25,7 +25,7 @@ def built(versions: dict[str, str]) -> Catalog:
     return Catalog(
         tasks=[_task(name, task) for name, task in registry.all_of("task").items()],
         sources=[_source(name, source) for name, source in registry.all_of("source").items()],
-        engines=[_engine(name, engine) for name, engine in registry.all_of("engine").items()],
+        engines=[engine_entry(name, engine) for name, engine in registry.all_of("engine").items()],
         presets=presets(),
         spec=_with_choices(RunSpec.model_json_schema()),
         versions=versions,
@@ -95,8 +95,17 @@ def _source(name: str, source: Any) -> SourceEntry:
     return SourceEntry(name, source.title, source.description, _schema(source.Settings), own, list(source.path_fields))
 
 
-def _engine(name: str, engine: Any) -> EngineEntry:
-    return EngineEntry(name, engine.title, engine.description, _schema(engine.Settings), missing(engine))
+def engine_entry(name: str, engine: Any) -> EngineEntry:
+    """What the catalog says of an engine, without importing its framework."""
+    return EngineEntry(
+        name=name,
+        title=engine.title,
+        description=engine.description,
+        settings=_schema(engine.Settings),
+        missing=missing(engine),
+        architectures=list(engine.architectures()),
+        optimizers=list(engine.optimizers),
+    )
 
 
 def _preset(name: str, values: dict[str, Any]) -> Preset:

@@ -22,6 +22,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
+from backend.run.engine_choice import check_engine, of_another_machine
 from backend.run.material import (
     choose_columns,
     make_source,
@@ -36,6 +37,7 @@ from backend.run.model_folder import read_note
 from backend.run.preparation import locate_model
 from backend.run.resolving import resolve
 from backend.run.session import Scored, Session
+from backend.run.timing import Compiled, Timing, timed
 from backend.tasks.task import generation, to_predict, used_columns
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
@@ -49,14 +51,12 @@ _LABELLED = (Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION)
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """`evaluate`: metrics over the labelled rows; `startup_seconds` is everything before the first batch."""
+    """`evaluate`: metrics over the labelled rows."""
 
     metrics: dict[str, float]
     rows: int
     skipped: tuple[Skipped, ...]
-    seconds: float
-    rows_per_second: float
-    startup_seconds: float
+    timing: Timing
     notes: tuple[str, ...] = ()
     """How the task took the rows, in sentences."""
 
@@ -69,9 +69,7 @@ class PredictionResult:
     metrics: dict[str, float]
     rows: int
     skipped: tuple[Skipped, ...]
-    seconds: float
-    rows_per_second: float
-    startup_seconds: float
+    timing: Timing
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,8 @@ class OpenedModel:
     session: Session
     loaded: Loaded
     device: str
+    compiled: Compiled
+    """What its engine has compiled since."""
 
 
 def evaluate(
@@ -89,14 +89,12 @@ def evaluate(
     """Measure a run's or a folder's model on a labelled file. Raises InputError, RunFailed."""
     started = time.perf_counter()
     spec = spec_of(target, task, changes or [])
-    notes, rows, scored, ready = _scored(spec, data, report, labelled=True)
+    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=True)
     if not scored.metrics:
         raise InputError(
             f"{data}: no row has a label, so nothing can be measured; use burnish predict instead", "data.columns.label"
         )
-    return EvaluationResult(
-        scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds, ready - started, notes
-    )
+    return EvaluationResult(scored.metrics, len(rows), rows.skipped, timing, notes)
 
 
 def predict(
@@ -115,15 +113,12 @@ def predict(
         _check_output("--glue", glue, data)
         _check_output("--glue", glue, output)
     spec = spec_of(target, task, changes or [])
-    _, rows, scored, ready = _scored(spec, data, report, labelled=False)
+    _, rows, scored, timing = _scored(spec, data, report, started, labelled=False)
     table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
     predictions_file.write(table, output, documents=documents)
     if glue is not None:
         glue_file.write(rows, scored.predictions, glue)
-    return PredictionResult(
-        output.absolute(), scored.metrics, len(rows), rows.skipped, scored.seconds, len(rows) / scored.seconds,
-        ready - started,
-    )  # fmt: skip
+    return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing)
 
 
 def _check_output(option: str, output: Path, other: Path) -> None:
@@ -215,6 +210,7 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
             "initialise": "pretrained",
             "config": {},
         }
+        values["hardware"] = of_another_machine(values.get("hardware") or {})
         return resolve(spec_file.with_changes(values, changes), run.path)
     folder = Path(target).expanduser()
     note = read_note(folder) if folder.is_dir() else None
@@ -257,6 +253,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     """
     task = make_task(spec)
     folder = locate_model(spec, report).folder
+    check_engine(spec, folder)
     inspection.check(folder, task.head, max_length=None, needs_tokenizer=spec.model.tokenizer is None)
     note = read_note(folder)
     is_own = note is not None and note["task"]["type"] == spec.task["type"]
@@ -267,7 +264,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = devices.choose(spec, engine_kind.devices())
     engine = engine_kind.create()
-    pad_token_id = ensure_pad_token(tokenizer)
+    pad_token_id, compiled = ensure_pad_token(tokenizer), Compiled()
     loaded = engine.load(
         Loading(
             folder=folder,
@@ -279,6 +276,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             vocabulary=len(tokenizer),
             pad_token_id=pad_token_id,
             threads=getattr(spec.hardware, "threads", None),
+            compiling=compiled,
         )
     )
     if loaded.new_weights and not accepts_untrained:
@@ -289,7 +287,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
         )
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
     session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
-    return OpenedModel(session, loaded, choice.name)
+    return OpenedModel(session, loaded, choice.name, compiled)
 
 
 def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> dict[str, Any]:
@@ -302,14 +300,15 @@ def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> d
 
 
 def _scored(
-    spec: RunSpec, data: Path, report: Report, *, labelled: bool
-) -> tuple[tuple[str, ...], Rows, Scored, float]:
-    """What a person should know of the rows, the rows, their predictions, and when everything was ready to compute."""
+    spec: RunSpec, data: Path, report: Report, started: float, *, labelled: bool
+) -> tuple[tuple[str, ...], Rows, Scored, Timing]:
+    """What a person should know of the rows, the rows, their predictions, and how long these took."""
     task, source = make_task(spec), make_source(spec)
     rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
-    session = replace(open_model(spec, report).session, columns=columns)
+    opened = open_model(spec, report)
+    session = replace(opened.session, columns=columns)
     if not labelled:
         session = replace(session, task=to_predict(task, rows, columns))
     facts = dict(session.facts)  # the session's own are part of the key under which features are kept
@@ -319,4 +318,6 @@ def _scored(
     ready = time.perf_counter()
     batch_size = spec.evaluation.batch_size or BATCH_SIZE
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))
-    return tuple(facts.get("notes", ())), rows, scored, ready
+    tokens = int(source_features.lengths.sum())
+    timing = timed(len(rows), tokens, scored.seconds, opened.compiled.seconds, ready - started)
+    return tuple(facts.get("notes", ())), rows, scored, timing

@@ -24,6 +24,7 @@ class RunSummary:
     title: str = ""
     task: str = ""
     model: str = ""
+    engine: str = ""
     data: str = ""
     metric: str = ""
     best: float | None = None
@@ -99,6 +100,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
         title=state.name or folder.name,
         task=state.task,
         model=state.model,
+        engine=state.engine,
         data=", ".join(wording.name_of_path(file) for file in data.files[:2]) if data else "",
         metric=metric,
         best=_best(state, metric),

@@ -7,6 +7,8 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
 from app.core.outcome import Outcome
+from app.panels.run_cards.comparison import Comparison
+from app.panels.run_cards.engine_switch import EngineSwitch
 from app.panels.run_cards.journal import Journal
 from app.panels.run_cards.plots import Plots
 from app.panels.run_cards.progress import Progress
@@ -53,6 +55,11 @@ class Panel(QWidget):
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), Progress()
         self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
+        self.comparison = Comparison(self._context.library, self.plots, self)
+        self.engines = EngineSwitch(self._context, self.controls, self)
+        self.engines.message.connect(self.message)
+        self.engines.run_started.connect(self._on_repeated)
+        self.engines.offered.connect(self._show_buttons)
         self._pages = QStackedWidget(self)
         self.empty = EmptyState(
             "chart", "No run is open", "Start one under New run, or open an earlier one.", "Show all runs"
@@ -85,6 +92,10 @@ class Panel(QWidget):
 
     # The run that is shown
 
+    def shown(self) -> None:
+        """The page came to the front: ask which engines there are."""
+        self.engines.ask()
+
     @property
     def path(self) -> Path | None:
         """The folder of the run that is shown."""
@@ -104,6 +115,8 @@ class Panel(QWidget):
         watcher.outcome_changed.connect(self._on_outcome)
         watcher.caught_up.connect(self._mark_dirty)
         watcher.vanished.connect(self._on_vanished)
+        self.comparison.show_run(watcher.folder.path, watcher.state)
+        self.engines.show_run(watcher.folder)
         self._pages.setCurrentIndex(1)
         self._timer.start()
         self._show_state()
@@ -121,6 +134,8 @@ class Panel(QWidget):
         self.plots.clear()
         self.journal.clear()
         self.banner.clear()
+        if self.watcher is not None:
+            self.comparison.follow(self.watcher.folder.path, self.watcher.state)
 
     def _mark_dirty(self) -> None:
         self._dirty = True
@@ -134,6 +149,7 @@ class Panel(QWidget):
         assert self.watcher is not None
         state = self.watcher.state
         self._dirty = self.plots.show_state(state)
+        self.comparison.refresh()
         self._timer.setInterval(CATCH_UP_MS if self._dirty else REFRESH_MS)
         if self.watcher.is_caught_up:
             # While an old run is read its numbers would only flicker, and every text costs a layout.
@@ -150,6 +166,8 @@ class Panel(QWidget):
     def _on_outcome(self, outcome: Outcome) -> None:
         if not outcome.alive:
             self.controls.waiting.clear()
+            if self.watcher is not None:
+                self.engines.show_run(self.watcher.folder)
         self._show_outcome()
         self._show_state()
 
@@ -170,7 +188,8 @@ class Panel(QWidget):
         self.message.emit("error", sentence)
 
     def _show_buttons(self) -> None:
-        assert self.watcher is not None
+        if self.watcher is None:
+            return
         has_predictions = bool(self.watcher.state.predictions)
         self.controls.show_usable(self.watcher.outcome, self.watcher.is_caught_up, has_predictions)
 
@@ -218,6 +237,10 @@ class Panel(QWidget):
         self.controls.resuming = False
         watcher.look_now()
         self._show_buttons()
+
+    def _on_repeated(self, path: str, before: str) -> None:
+        self.show_run(path)
+        self.comparison.compare(before)
 
     def _on_predictions(self) -> None:
         if self.path is not None:

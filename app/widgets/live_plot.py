@@ -1,6 +1,7 @@
 """Owns the live plot: a card with curves that grow, always shown whole, redrawn in turns and never per event."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
@@ -104,6 +105,17 @@ class LivePlot(Card):
             self.series[key].append(np.asarray(xs, np.float64), np.asarray(ys, np.float64))
             self._ask()
 
+    def clear_series(self, keys: Sequence[str]) -> None:
+        """Forget the points of some curves."""
+        for key in keys:
+            self.series[key].clear()
+        self._ask()
+
+    def rename(self, key: str, words: str) -> None:
+        """Call a curve otherwise in the legend."""
+        self.series[key].style = replace(self.series[key].style, label=words)
+        self._write_legend()
+
     def clear(self) -> None:
         """Forget all points and marks and the zoom."""
         for series in self.series.values():
@@ -179,7 +191,8 @@ class LivePlot(Card):
             self._draw_grid()
         first, last = self._view.viewRange()[0]
         for series in self.series.values() if moved or self._zoomed else changed:
-            series.draw(first, last, self._logarithmic)
+            if len(series) or series.changed:
+                series.draw(first, last, self._logarithmic)
         if changed:
             self._write_legend()
 
@@ -247,23 +260,43 @@ class LivePlot(Card):
         return False
 
     def _write_legend(self) -> None:
-        parts = [self._legend_entry(series) for series in self.series.values() if len(series)]
+        parts = [
+            self._legend_entry(series) for series in self.series.values() if len(series) and not series.style.twin_of
+        ]
+        twin = next((series for series in self._twins() if len(series)), None)
+        if twin is not None:  # one entry stands for all: colours tell which is which
+            parts.append(f"{_mark('╍', 'muted')} {_muted(twin.style.label)}")
         if self._hover is not None and parts:
-            parts.insert(0, f'<span style="color:{theme.hex_color("muted")}">{self._x_label} {self._hover:,.0f}</span>')
+            parts.insert(0, _muted(f"{self._x_label} {self._hover:,.0f}"))
         words = "&nbsp;&nbsp;&nbsp;".join(parts)
         if words != self._legend.text():
             self._legend.setText(words)
         self.setAccessibleDescription(", ".join(self._spoken(s) for s in self.series.values() if len(s)))
 
+    def _twins(self) -> Iterator[PlotSeries]:
+        return (series for series in self.series.values() if series.style.twin_of)
+
     def _legend_entry(self, series: PlotSeries) -> str:
-        name = f'<span style="color:{theme.hex_color("muted")}">{series.style.label}</span>'
-        mark = f'<span style="color:{theme.hex_color(series.style.color_token)}"><b>━</b></span>'
-        point = series.value_at(self._hover) if self._hover is not None else None
+        entry = f"{_mark('━', series.style.color_token)} {_muted(series.style.label)}"
+        if self._hover is None:
+            return entry
+        twins = [twin for twin in self._twins() if twin.style.twin_of == series.style.key]
+        point, *others = (each.value_at(self._hover) for each in (series, *twins))
         value = f" <b>{short_number(point[1])}</b>" if point else ""
-        return f"{mark} {name}{value}"
+        return "".join([entry, value, *(_muted(f" / {short_number(other[1])}") for other in others if other)])
 
     def _spoken(self, series: PlotSeries) -> str:
-        return f"{series.style.label} {short_number(float(series.points.ys[-1]))} at {series.points.xs[-1]:,.0f}"
+        owner = self.series.get(series.style.twin_of)
+        name = f"{owner.style.label} of {series.style.label}" if owner else series.style.label
+        return f"{name} {short_number(float(series.points.ys[-1]))} at {series.points.xs[-1]:,.0f}"
+
+
+def _muted(words: str) -> str:
+    return f'<span style="color:{theme.hex_color("muted")}">{words}</span>'
+
+
+def _mark(sign: str, token: str) -> str:
+    return f'<span style="color:{theme.hex_color(token)}"><b>{sign}</b></span>'
 
 
 def short_number(value: float) -> str:

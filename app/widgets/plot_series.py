@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 import pyqtgraph as pg
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPen
 
 from app import theme
@@ -21,12 +22,17 @@ SMOOTHING = 0.03
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """`smoothed` draws the points thin and pale and their running mean strong; `markers` joins dots."""
+    """`smoothed` draws the points thin and pale and their running mean strong; `markers` joins dots.
+
+    `twin_of` is the key of another curve that this one is compared with: it is drawn dashed, without dots, of a smoothed
+    one the mean alone, and its label says whose it is.
+    """
 
     key: str
     label: str
     kind: Literal["line", "smoothed", "markers"] = "line"
     color_token: str = "plot_1"
+    twin_of: str = ""
 
 
 class PlotSeries:
@@ -44,7 +50,7 @@ class PlotSeries:
         self._dots.setZValue(4)
         for item in (self._line, self._strong, self._dots):
             plot.addItem(item, ignoreBounds=True)
-        self._line.setVisible(style.kind != "markers")
+        self._line.setVisible(style.kind == "line" or (style.kind == "smoothed" and not style.twin_of))
         self._strong.setVisible(style.kind != "line")
         self._dots.hide()
         self.apply_theme()
@@ -56,8 +62,8 @@ class PlotSeries:
         """Pens of the present theme."""
         strong = theme.color(self.style.color_token)
         pale = theme.color(f"{self.style.color_token}_raw")
-        self._line.setPen(_pen(pale if self.style.kind == "smoothed" else strong, 1))
-        self._strong.setPen(_pen(strong, 2))
+        self._line.setPen(_pen(pale if self.style.kind == "smoothed" else strong, 1, bool(self.style.twin_of)))
+        self._strong.setPen(_pen(strong, 2, bool(self.style.twin_of)))
         self._dots.setPen(None)
         self._dots.setBrush(strong)
         self.changed = True
@@ -100,7 +106,8 @@ class PlotSeries:
         elif self.style.kind == "markers":
             xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
             _set(self._strong, xs, ys, logarithmic)
-            shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & (len(xs) <= MOST_DOTS)
+            few = len(xs) <= MOST_DOTS and not self.style.twin_of
+            shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
             self._dots.setVisible(bool(shown.any()))
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
@@ -117,8 +124,8 @@ class PlotSeries:
         return xs[indices].copy(), self._means.at(indices, window)
 
 
-def _pen(color: object, width: int) -> QPen:
-    pen = pg.mkPen(color, width=width)
+def _pen(color: object, width: int, dashed: bool) -> QPen:
+    pen = pg.mkPen(color, width=width, style=Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine)
     pen.setCosmetic(True)
     return pen
 

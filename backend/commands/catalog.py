@@ -23,7 +23,7 @@ def _describe(arguments: Namespace) -> int:
     if not arguments.no_devices:
         from backend.hardware import devices  # loads pydantic
 
-        here = devices.list_devices()
+        here = devices.list_all()
     catalog = catalogue.catalog(here)
     print(msgspec.json.encode(catalog).decode() if arguments.json else _in_words(catalog))
     return 0
@@ -43,7 +43,7 @@ def _in_words(catalog: "Catalog") -> str:
     if catalog.devices is not None:
         lines += ["devices"]
         lines += [
-            f"  {f'{one.kind} {one.index}':<22} {one.name}, {one.free_mb / 1000:.1f} of {one.memory_mb / 1000:.1f} GB free"
+            f"  {f'{one.engine} {one.kind} {one.index}':<22} {one.name}, {one.free_mb / 1000:.1f} of {one.memory_mb / 1000:.1f} GB free"
             for one in catalog.devices
         ]
     lines += ["versions", *(f"  {name:<22} {version}" for name, version in catalog.versions.items())]

@@ -63,7 +63,7 @@ def _evaluate(arguments: Namespace) -> int:
     for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
     if arguments.json:
-        _print_json({"metrics": result.metrics, "rows": result.rows, "timing": _timing(result)})
+        _print_json({"metrics": result.metrics, "rows": result.rows, "timing": result.timing})
         return 0
     _print_metrics(result)
     print(_in_words(result))
@@ -98,7 +98,7 @@ def _predict(arguments: Namespace) -> int:
             "skipped": len(result.skipped),
             "skipped_rows": [f"{one.place} {one.reason}" for one in result.skipped[:LISTED]],
             "metrics": result.metrics,
-            "timing": _timing(result),
+            "timing": result.timing,
         }
         _print_json(values)
         return 0
@@ -142,14 +142,6 @@ def _places(result: "EvaluationResult | PredictionResult") -> str:
     return named + ("; …" if len(result.skipped) > SHOWN else "")
 
 
-def _timing(result: "EvaluationResult | PredictionResult") -> dict[str, Any]:
-    return {
-        "seconds": result.seconds,
-        "rows_per_second": result.rows_per_second,
-        "startup_seconds": result.startup_seconds,
-    }
-
-
 def _print_metrics(result: "EvaluationResult | PredictionResult") -> None:
     for name, value in result.metrics.items():
         print(f"{name:<20} {number(value)}")
@@ -157,9 +149,11 @@ def _print_metrics(result: "EvaluationResult | PredictionResult") -> None:
 
 def _in_words(result: "EvaluationResult | PredictionResult") -> str:
     skipped = f", {len(result.skipped)} skipped ({_places(result)})" if result.skipped else ""
+    timing = result.timing
+    compiled = f", compiling {timing.compile_seconds:.2f} s" if timing.compile_seconds else ""
     return (
-        f"{result.rows} rows{skipped} in {result.seconds:.2f} s, {result.rows_per_second:.0f} rows/s; "
-        f"start-up {result.startup_seconds:.2f} s"
+        f"{result.rows} rows{skipped} in {timing.seconds:.2f} s, {timing.rows_per_second:.0f} rows/s, "
+        f"{timing.tokens_per_second:.0f} tokens/s; start-up {timing.startup_seconds:.2f} s{compiled}"
     )
 
 

@@ -1,7 +1,7 @@
 """Owns the shape of the catalog: what `burnish describe --json` prints and forms are made from."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -64,6 +64,29 @@ class EngineEntry(msgspec.Struct, frozen=True):
     description: str
     settings: dict[str, Any]
     missing: str = ""
+    architectures: list[str] = []
+    """Model types that it knows, with `_` for `-`; empty where it takes whatever transformers knows."""
+    optimizers: list[str] = []
+    """Optimizers that it has; empty where it has them all."""
+
+
+class Refusal(NamedTuple):
+    """Why an engine does not take a spec: the key to change, and a sentence."""
+
+    field: str
+    reason: str
+
+
+def refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusal | None:
+    """Why an engine cannot train a model with an optimizer; an empty model type is one that is not known yet."""
+    if engine.missing:
+        return Refusal("hardware.engine", f"{engine.title} cannot be used here: {engine.missing}")
+    if engine.architectures and model_type and model_type.replace("-", "_") not in engine.architectures:
+        return Refusal("hardware.engine", f"the {engine.title} engine does not know the architecture {model_type!r}")
+    if engine.optimizers and optimizer not in engine.optimizers:
+        has = ", ".join(engine.optimizers)
+        return Refusal("training.optimizer", f"the {engine.title} engine has no {optimizer!r}; it has {has}")
+    return None
 
 
 class OptimizerEntry(msgspec.Struct, frozen=True):
@@ -111,6 +134,8 @@ class Device(msgspec.Struct, frozen=True):
     memory_mb: float
     free_mb: float
     precisions: list[str] = []
+    engine: str = ""
+    """Whose framework sees it, where several were asked."""
 
 
 class Catalog(msgspec.Struct, frozen=True):

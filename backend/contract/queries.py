@@ -68,13 +68,13 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     folder: str = ""
     found: str = ""
-    """`folder`, `cache`, `hub`, or `converted` for the safe copy of pickled weights."""
+    """`folder`, `cache`, `hub`, or `converted` for the copy of old weights in safetensors."""
     architecture: str = ""
     model_type: str = ""
     parameters: int = 0
     size_mb: float = 0
     weights_format: str = ""
-    """`safetensors`, `bin` (must be converted once), `none`, `lfs-pointer`, `broken`."""
+    """`safetensors`, `bin` or `flax` (must be converted once), `none`, `lfs-pointer`, `broken`."""
     dtype: str = ""
     licence: str = ""
     commit: str = ""

@@ -93,6 +93,13 @@ class EngineEntry(Protocol):
     """Distributions that must be installed; the catalog looks for them without importing."""
     extra: ClassVar[str]
     """The extra of burnish that installs them."""
+    optimizers: ClassVar[tuple[str, ...]]
+    """Those that it has; empty where it has all that are registered."""
+
+    @staticmethod
+    def architectures() -> tuple[str, ...]:
+        """Model types that it knows, with `_` for `-`; none where it takes whatever transformers knows."""
+        ...
 
     @staticmethod
     def create() -> "Engine":

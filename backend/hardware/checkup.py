@@ -6,47 +6,31 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
-from typing import Literal
 
-import msgspec
 import psutil
 
 from backend import registry
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.redaction import TOKEN_VARIABLES, token_file
-from backend.hardware import devices, qt_libraries
+from backend.hardware import engine_checkup, qt_libraries
 from backend.hardware.display import has_display
+from backend.hardware.finding import Finding, State, pip, version_of
 
-State = Literal["fine", "note", "missing"]
 OLDEST_PYTHON = (3, 11)
 QT_PIN = "6.10.3"
 FREE_DISK_GB = 5.0
 FREE_MEMORY_GB = 2.0
 GB = 1e9
-TRAINING = {
-    "torch": "torch",
-    "transformers": "torch",
-    "tokenizers": "torch",
-    "datasets": "torch",
-    "accelerate": "torch",
-}
-"""Import name → extra of burnish that brings it."""
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at; `mend` is a command or a sentence where something can be done."""
-
-    state: State
-    text: str
-    mend: str = ""
+TRAINING = ("transformers", "tokenizers", "datasets")
+"""What training needs with any engine."""
 
 
 def check_up(ask_devices: bool = True) -> Iterator[Finding]:
     """Everything, in the order in which it is shown; devices take seconds and come last."""
     yield _python()
     yield from _training_libraries()
+    yield from engine_checkup.libraries()
     yield from _plugins()
     yield from _window()
     yield _display()
@@ -55,7 +39,7 @@ def check_up(ask_devices: bool = True) -> Iterator[Finding]:
     yield _runs()
     yield from _room()
     if ask_devices:
-        yield from _devices()
+        yield from engine_checkup.devices()
 
 
 def _python() -> Finding:
@@ -66,14 +50,12 @@ def _python() -> Finding:
 
 
 def _training_libraries() -> Iterator[Finding]:
-    for name, extra in TRAINING.items():
-        version = _version(name)
+    for name in TRAINING:
+        version = version_of(name)
         if version:
             yield Finding("fine", f"{name} {version}")
         else:
-            yield Finding("missing", f"{name} is not installed; training needs it", _pip(extra))
-    version = _version("jax")
-    yield Finding("fine", f"jax {version}" if version else "jax is not installed; nothing needs it")
+            yield Finding("missing", f"{name} is not installed; training needs it", pip("torch"))
 
 
 def _plugins() -> Iterator[Finding]:
@@ -84,19 +66,19 @@ def _plugins() -> Iterator[Finding]:
 def _window() -> Iterator[Finding]:
     # Without a display nobody misses the window.
     lacking: State = "missing" if has_display() else "note"
-    version = _version("PySide6_Essentials")
+    version = version_of("PySide6_Essentials")
     if importlib.util.find_spec("PySide6") is None:
-        yield Finding(lacking, "PySide6 is not installed; the window needs it", _pip("window"))
+        yield Finding(lacking, "PySide6 is not installed; the window needs it", pip("window"))
         return
     if version and version != QT_PIN:
         text = f"PySide6 {version} is installed; Burnish is tested with {QT_PIN}, and some others crash"
         yield Finding("note", text, f"{sys.executable} -m pip install PySide6-Essentials=={QT_PIN}")
     else:
         yield Finding("fine", f"PySide6 {version or ''}".strip())
-    if _version("pyqtgraph"):
-        yield Finding("fine", f"pyqtgraph {_version('pyqtgraph')}")
+    if version_of("pyqtgraph"):
+        yield Finding("fine", f"pyqtgraph {version_of('pyqtgraph')}")
     else:
-        yield Finding(lacking, "pyqtgraph is not installed; the window needs it", _pip("window"))
+        yield Finding(lacking, "pyqtgraph is not installed; the window needs it", pip("window"))
     yield _qt_libraries()
 
 
@@ -176,25 +158,5 @@ def _room() -> Iterator[Finding]:
     yield Finding("fine", text) if free >= FREE_MEMORY_GB else Finding("note", text, "close other programs")
 
 
-def _devices() -> Iterator[Finding]:
-    found = devices.ask()
-    if found.note:
-        yield Finding("note", found.note, "")
-    for device in found.devices:
-        text = f"{device.kind} {device.index}: {device.name}, {device.free_mb / 1000:.1f} GB free"
-        yield Finding("fine", f"{text}, {', '.join(device.precisions)}")
-
-
 def _existing(path: Path) -> Path:
     return next(parent for parent in (path, *path.absolute().parents) if parent.exists())
-
-
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def _pip(extra: str) -> str:
-    return f"{sys.executable} -m pip install 'burnish[{extra}]'"

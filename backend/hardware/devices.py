@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from backend import registry
+from backend.catalogue_building import missing
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
@@ -22,6 +24,12 @@ OVERFLOWS_IN_FLOAT16 = ("t5", "mt5", "umt5", "longt5", "switch_transformers", "p
 """Families whose activations leave float16's range (https://github.com/huggingface/transformers/pull/10956)."""
 _NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
 """In the hub names of such models: flan-t5-base, byt5-small, mT5_multilingual_XLSum, madlad400-3b-mt …"""
+
+
+_TPU_WAY_OUT = {
+    "torch": "a TPU is trained on with hardware.engine: jax",
+    "jax": "JAX sees a TPU only with jax[tpu], and only if no other process holds it; burnish doctor says what is amiss",
+}
 
 
 @dataclass(frozen=True)
@@ -62,15 +70,24 @@ def list_devices(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> lis
     return ask(engine, seconds).devices
 
 
-def choose(spec: RunSpec, here: list[Device]) -> Choice:
-    """The device and precision of a run. Raises InputError naming what is here where the wish cannot be met."""
-    device = _device(spec, here)
+def list_all() -> list[Device]:
+    """What each installed engine sees, one engine after the other, each device with the engine that sees it."""
+    usable = [name for name, one in registry.all_of("engine").items() if not missing(one)]
+    return [msgspec.structs.replace(device, engine=name) for name in usable for device in list_devices(name)]
+
+
+def choose(spec: RunSpec, here: list[Device], note: str = "") -> Choice:
+    """The device and precision of a run. Raises InputError naming what is here where the wish cannot be met.
+
+    `note` is why there may be more than the engine could list.
+    """
+    device = _device(spec, here, note)
     precision, reason = _precision(spec, device)
     name = "cpu" if device.kind == "cpu" else f"{device.kind}:{device.index}"
     return Choice(name, device, precision, reason, _warning(spec, device, precision))
 
 
-def _device(spec: RunSpec, here: list[Device]) -> Device:
+def _device(spec: RunSpec, here: list[Device], note: str) -> Device:
     wanted, numbers = spec.hardware.device, spec.hardware.devices
     if wanted == "auto":
         found = [device for device in here if device.kind != "cpu"] or here
@@ -78,7 +95,9 @@ def _device(spec: RunSpec, here: list[Device]) -> Device:
         found = [device for device in here if device.kind == wanted]
     if not found:
         kinds = ", ".join(sorted({device.kind for device in here}))
-        raise InputError(f"hardware.device: there is no {wanted} here; there is {kinds}", "hardware.device")
+        way_out = _TPU_WAY_OUT.get(spec.hardware.engine, "") if wanted == "tpu" else ""
+        said = "; ".join(filter(None, [f"there is no {wanted} here; there is {kinds}", note, way_out]))
+        raise InputError(f"hardware.device: {said}", "hardware.device")
     if not numbers:
         return found[0]
     if len(numbers) > 1:

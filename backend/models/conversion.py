@@ -1,4 +1,4 @@
-"""Owns the one-time conversion of pickled weights: a throwaway process reads them, a safetensors copy stays."""
+"""Owns the one-time conversion of pickled and of Flax weights: a throwaway process reads them, a safetensors copy stays."""
 
 import hashlib
 import subprocess
@@ -9,9 +9,9 @@ from backend.contract.processes import child_environment, python_command
 from backend.contract.redaction import TOKEN_VARIABLES
 from backend.data.sources.source import Report
 from backend.data.write_once import Damaged, open_or_write
-from backend.models.weights import BIN, BIN_INDEX, read_weights
+from backend.models.weights import BIN, BIN_INDEX, FLAX, FLAX_INDEX, read_weights
 
-_CONVERTER = "backend.engines.torch.convert_weights"
+_CONVERTERS = {"bin": "backend.engines.torch.convert_weights", "flax": "backend.engines.jax.convert_weights"}
 _FIELD = "model.name_or_path"
 
 
@@ -24,7 +24,7 @@ def converted_folder(folder: Path, cache: Path) -> Path:
     """Where the converted copy of a folder lies or will lie, by the content of its files."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.iterdir()):
-        if path.is_file() and (path.suffix == ".json" or path.name.startswith("pytorch_model")):
+        if path.is_file() and (path.suffix == ".json" or path.name.startswith(("pytorch_model", "flax_model"))):
             digest.update(path.name.encode() + b"\0")
             digest.update(_content(path))
     return cache / "converted" / digest.hexdigest()
@@ -53,9 +53,12 @@ def _content(path: Path) -> bytes:
 
 def _run(folder: Path, target: Path) -> None:
     # The process has no other task, so whatever a file from elsewhere does to it ends with it; it gets no hub token.
-    environment = child_environment({"HF_HUB_OFFLINE": "1", **dict.fromkeys(TOKEN_VARIABLES, "")})
+    # JAX is told to leave accelerators alone, of which a run may hold the only one.
+    environment = child_environment(
+        {"HF_HUB_OFFLINE": "1", "JAX_PLATFORMS": "cpu", **dict.fromkeys(TOKEN_VARIABLES, "")}
+    )
     ended = subprocess.run(
-        python_command(_CONVERTER, str(folder), str(target)),
+        python_command(_CONVERTERS[read_weights(folder).format], str(folder), str(target)),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -65,7 +68,7 @@ def _run(folder: Path, target: Path) -> None:
     )
     if ended.returncode:
         said = ended.stderr.strip().splitlines()
-        name = BIN if (folder / BIN).exists() else BIN_INDEX
+        name = next(name for name in (BIN, BIN_INDEX, FLAX, FLAX_INDEX) if (folder / name).exists())
         reason = said[-1] if said else f"the converter ended with {ended.returncode}"
         raise InputError(
             f"{_FIELD}: {folder / name} was not converted: {reason}; use a model that comes as safetensors", _FIELD

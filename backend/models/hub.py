@@ -20,14 +20,15 @@ from tqdm import tqdm
 
 from backend.contract.errors import InputError
 from backend.data.sources.source import Report
-from backend.models.weights import BIN, BIN_INDEX, SAFETENSORS, SAFETENSORS_INDEX
+from backend.models.weights import BIN, BIN_INDEX, FLAX, FLAX_INDEX, SAFETENSORS, SAFETENSORS_INDEX
 
 _FIELD = "model.name_or_path"
 _SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md)|LICENSE|LICENCE")
-_NOT_SMALL = re.compile(r".*\.(safetensors|bin)\.index\.json")
+_NOT_SMALL = re.compile(r".*\.(safetensors|bin|msgpack)\.index\.json")
 _WEIGHTS = {
     "safetensors": (SAFETENSORS, SAFETENSORS_INDEX, re.compile(r"model-\d+-of-\d+\.safetensors")),
     "bin": (BIN, BIN_INDEX, re.compile(r"pytorch_model-\d+-of-\d+\.bin")),
+    "flax": (FLAX, FLAX_INDEX, re.compile(r"flax_model-\d+-of-\d+\.msgpack")),
 }
 _CONVERSION = re.compile(r"refs/pr/\d+")
 
@@ -41,7 +42,7 @@ class RemoteModel:
     """What was asked for: the cache remembers it beside the commit."""
     commit: str
     weights_format: str
-    """`safetensors`, `bin` or `none`."""
+    """`safetensors`, `bin`, `flax` or `none`."""
     small_files: tuple[str, ...]
     weight_files: tuple[str, ...]
     size: int = 0

@@ -8,11 +8,11 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import ModelDescription
-from backend.models import location
+from backend.models import flax_names, location
 from backend.models.architectures import needs_code, why_not
 from backend.models.positions import longest_sequence
 from backend.models.tokenizer_files import TokenizerFiles, read_tokenizer
-from backend.models.weights import Weights, read_weights
+from backend.models.weights import OLD_FORMATS, Weights, read_weights
 from backend.registry import find
 
 FIELD = "model.name_or_path"
@@ -54,9 +54,9 @@ def describe_folder(found: "location.ModelLocation", head: Head | None = None) -
         tokenizer_fits=fits,
         safe=kind != "bin" and not needs_code(config),
         needs_remote_code=needs_code(config),
-        needs_conversion=kind == "bin",
+        needs_conversion=kind in OLD_FORMATS,
         notes=_notes(config, weights, tokenizer, head),
-        problem=_problem(folder, config, None if remote else weights, tokenizer, head),
+        problem=_problem(folder, config, None if remote else weights, tokenizer, head) or _flax_problem(config, kind),
     )
 
 
@@ -75,8 +75,8 @@ def check(
     problem = _problem(folder, config, weights, tokenizer, head)
     if problem:
         raise InputError(f"{FIELD}: {problem}", FIELD)
-    if weights is not None and weights.format == "bin":
-        raise InputError(f"{FIELD}: {location.must_be_converted(str(folder))}", FIELD)
+    if weights is not None and weights.format in OLD_FORMATS:
+        raise InputError(f"{FIELD}: {location.must_be_converted(str(folder), weights.format)}", FIELD)
     longest = longest_sequence(config)
     if longest is not None and max_length is not None and max_length > longest:
         raise InputError(
@@ -134,6 +134,12 @@ def _problem(
     if weights is not None and weights.problem:
         return weights.problem
     return tokenizer.problem if tokenizer is not None else ""
+
+
+def _flax_problem(config: dict[str, Any], kind: str) -> str:
+    """Of a hub model, whose weights were not looked at."""
+    model_type = str(config.get("model_type", ""))
+    return flax_names.why_not(model_type) if kind == "flax" and not flax_names.are_known(model_type) else ""
 
 
 def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, head: Head | None) -> list[str]:

@@ -12,7 +12,7 @@ from huggingface_hub.utils import HFValidationError, validate_repo_id
 from backend.contract.errors import InputError
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
-from backend.models.weights import read_weights
+from backend.models.weights import OLD_FORMATS, read_weights
 
 _FIELD = "model.name_or_path"
 
@@ -65,7 +65,7 @@ def look(
 ) -> ModelLocation:
     """The folder, or for a hub model its small files alone, to describe it. Raises InputError.
 
-    Where `cache` holds a safe copy of pickled weights it is that copy, which is what `locate` would take.
+    Where `cache` holds a converted copy of old weights it is that copy, which is what `locate` would take.
     """
     here = _local(name_or_path, revision)
     if cache is not None and (copy := _safe_copy(here, name_or_path, revision, cache)):
@@ -79,10 +79,11 @@ def look(
     return ModelLocation(folder, "hub", folder.name, name_or_path, remote)
 
 
-def must_be_converted(name: str) -> str:
-    """What a person is told of pickled weights that nobody agreed to convert, as the end of a sentence."""
+def must_be_converted(name: str, weights_format: str) -> str:
+    """What a person is told of old weights that nobody agreed to convert, as the end of a sentence."""
+    kind = {"bin": "pytorch_model.bin, a format that can hold programs", "flax": "flax_model.msgpack"}[weights_format]
     return (
-        f"{name} has its weights only as pytorch_model.bin, a format that can hold programs; agree to convert them once "
+        f"{name} has its weights only as {kind}; agree to convert them once "
         "to safetensors (--convert-weights on the command line, Convert in the window)"
     )
 
@@ -125,26 +126,27 @@ def _fetched(
     if offline:
         raise _not_here(name)
     remote = hub.remote_model(name, revision)
-    if remote.weights_format == "bin" and needs_weights:
+    if remote.weights_format in OLD_FORMATS and needs_weights:
         converted = hub.conversion_of(remote)
         if converted is not None:
             folder = hub.download(converted, converted.small_files + converted.weight_files, report)
             pin.write(folder, converted.commit)
             return ModelLocation(folder, "hub", converted.commit, name)
         if not consent:
-            raise InputError(f"{_FIELD}: {must_be_converted(name)}", _FIELD)
+            raise InputError(f"{_FIELD}: {must_be_converted(name, remote.weights_format)}", _FIELD)
     files = remote.small_files + (remote.weight_files if needs_weights else ())
     folder = hub.download(remote, files, report)
     return ModelLocation(folder, "hub", folder.name, name)
 
 
 def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
-    if read_weights(here.folder).format != "bin":
+    kind = read_weights(here.folder).format
+    if kind not in OLD_FORMATS:
         return here  # nothing to convert; what is wrong with it is said by `inspection.check`
     ready = conversion.converted_folder(here.folder, cache)
     if not conversion.is_converted(ready):
         if not consent:
-            raise InputError(f"{_FIELD}: {must_be_converted(here.name)}", _FIELD)
+            raise InputError(f"{_FIELD}: {must_be_converted(here.name, kind)}", _FIELD)
         conversion.convert(here.folder, cache, report)
     return ModelLocation(ready, "converted", here.commit, here.name)
 
@@ -153,7 +155,7 @@ def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path
     is_folder = here is not None and here.found == "folder"
     if not is_folder and (pinned := _Pin(cache, name, here.commit if here else revision).location()):
         return pinned
-    if here is None or read_weights(here.folder).format != "bin" or not conversion.any_in(cache):
+    if here is None or read_weights(here.folder).format not in OLD_FORMATS or not conversion.any_in(cache):
         return None
     ready = conversion.converted_folder(here.folder, cache)
     return ModelLocation(ready, "converted", here.commit, here.name) if conversion.is_converted(ready) else None

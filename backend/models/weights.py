@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.models import flax_names
 from backend.models.adapter_folder import weights_folder
 
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
 BIN, BIN_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
+FLAX, FLAX_INDEX = "flax_model.msgpack", "flax_model.msgpack.index.json"
+OLD_FORMATS = ("bin", "flax")
+"""What is turned into safetensors once, after consent."""
 _POINTER = b"version https://git-lfs"
 _LARGEST_HEADER = 100_000_000  # the format's own limit
 _NUMBERS = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"}
@@ -18,7 +22,7 @@ _NUMBERS = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"}
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of a folder. `format` is `safetensors`, `bin`, `none`, `lfs-pointer` or `broken`."""
+    """The weights of a folder. `format` is `safetensors`, `bin`, `flax`, `none`, `lfs-pointer` or `broken`."""
 
     format: str
     files: tuple[Path, ...] = ()
@@ -39,7 +43,7 @@ class Weights:
 
 
 def read_weights(folder: Path) -> Weights:
-    """What the folder holds, or the model whose adapter alone lies there; safetensors go before `.bin`."""
+    """What the folder holds, or the model whose adapter alone lies there; safetensors go before `.bin` and `.msgpack`."""
     try:
         folder = weights_folder(folder)
     except InputError as error:
@@ -49,13 +53,14 @@ def read_weights(folder: Path) -> Weights:
         return Weights("broken", problem=problem)
     if files:
         return _read_all(files)
-    files, problem = _files(folder, BIN, BIN_INDEX)
-    if problem:
-        return Weights("broken", problem=problem)
-    if not files:
-        return Weights("none", problem=f"{folder} holds no weights (model.safetensors); {_none_way_out(folder)}")
-    pointer = next((path for path in files if is_pointer(path)), None)
-    return _pointed(pointer) if pointer else Weights("bin", files)
+    for kind, single, index in (("bin", BIN, BIN_INDEX), ("flax", FLAX, FLAX_INDEX)):
+        files, problem = _files(folder, single, index)
+        if problem:
+            return Weights("broken", problem=problem)
+        if files and (kind != "flax" or flax_names.are_known(_model_type(folder))):
+            pointer = next((path for path in files if is_pointer(path)), None)
+            return _pointed(pointer) if pointer else Weights(kind, files)
+    return Weights("none", problem=f"{folder} holds no weights (model.safetensors); {_none_way_out(folder)}")
 
 
 def is_pointer(path: Path) -> bool:
@@ -79,10 +84,19 @@ def _files(folder: Path, single: str, index: str) -> tuple[tuple[Path, ...], str
 
 
 def _none_way_out(folder: Path) -> str:
-    others = [name for name in ("tf_model.h5", "flax_model.msgpack") if (folder / name).is_file()]
-    if others:
-        return f"{others[0]} is of another framework: save the model from there as safetensors"
+    if (folder / FLAX).is_file() or (folder / FLAX_INDEX).is_file():
+        return flax_names.why_not(_model_type(folder))
+    if (folder / "tf_model.h5").is_file():
+        return "tf_model.h5 is of another framework: save the model from there as safetensors"
     return "choose a folder with weights, or set model.initialise to from_config to train from scratch"
+
+
+def _model_type(folder: Path) -> str:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return str(config.get("model_type", "")) if isinstance(config, dict) else ""
 
 
 def _read_all(files: tuple[Path, ...]) -> Weights:

@@ -50,7 +50,7 @@ def _cached(arguments: Arguments, tell: Tell) -> CachedModels:
 
 def _holds_model(repository: Any) -> bool:
     names = {file.file_name for revision in repository.revisions for file in revision.files}
-    return "config.json" in names and any(name.endswith((".safetensors", ".bin")) for name in names)
+    return "config.json" in names and any(name.endswith((".safetensors", ".bin", ".msgpack")) for name in names)
 
 
 def _task_name(task: object) -> str:

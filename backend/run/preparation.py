@@ -11,6 +11,7 @@ from backend.hardware import devices
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.run import options
+from backend.run.engine_choice import check_engine
 from backend.run.material import make_task, quiet, read_material
 from backend.tokenizers.loading import open_tokenizer
 
@@ -36,6 +37,7 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
     Returns the spec with the guessed columns filled in and a hub model's commit pinned. A hub model that is not here yet
     is left to the run.
     """
+    check_engine(spec)
     _check_hardware(spec)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
@@ -53,7 +55,8 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
 
 
 def check_model(spec: RunSpec, folder: Path) -> None:
-    """Raises InputError where the model in `folder` cannot do what the spec asks."""
+    """Raises InputError where the model in `folder` cannot do what the spec asks, or not with its engine."""
+    check_engine(spec, folder)
     task = make_task(spec)
     inspection.check(
         folder,
@@ -76,7 +79,8 @@ def _check_hardware(spec: RunSpec) -> None:
     """A wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
     hardware = spec.hardware
     if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
-        devices.choose(spec, devices.list_devices(hardware.engine))
+        found = devices.ask(hardware.engine)
+        devices.choose(spec, found.devices, found.note)
 
 
 def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:

@@ -10,7 +10,7 @@ from backend.__main__ import COMMANDS
 from backend.contract.spec import file, run_spec
 from docs import settings_page
 
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/jax.md"]
 PICTURES = "docs/screenshots/"
 
 

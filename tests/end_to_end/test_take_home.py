@@ -51,7 +51,9 @@ def test_predictions_evaluation_a_second_prediction_and_curves_agree(burnish: Bu
     answer = json.loads(evaluated.stdout)
     assert answer["metrics"]["accuracy"] == pytest.approx(right)
     assert answer["rows"] == 200
-    assert set(answer["timing"]) == {"seconds", "rows_per_second", "startup_seconds"}
+    assert set(answer["timing"]) == {
+        "seconds", "rows_per_second", "tokens_per_second", "startup_seconds", "compile_seconds",
+    }  # fmt: skip
 
     unlabelled = burnish.home / "new.csv"
     with unlabelled.open("w", encoding="utf-8", newline="") as file:

@@ -23,6 +23,11 @@ from backend.contract.demo_models import DEMO_MODELS, demo_model
 from backend.contract.queries import CachedModel, ModelDescription, Progress
 
 HINT = "A model folder, or a hub id such as google/mt5-small"
+OLD_WEIGHTS = {
+    "bin": "This model has only old weights (pytorch_model.bin). A throwaway process can convert them once, reading numbers and "
+    "nothing else",
+    "flax": "This model has only Flax weights (flax_model.msgpack). They can be converted once, for both engines",
+}
 FACTS = ("Architecture", "Parameters", "On disk", "Licence", "Tokenizer", "Longest input")
 
 
@@ -199,11 +204,7 @@ class ModelCard(Card):
         self.notes.setVisible(bool(model.notes))
         self._show_safety(model)
         if model.needs_conversion:
-            self._say(
-                "warning",
-                "This model has only old weights (pytorch_model.bin). A throwaway process can convert them once, reading "
-                "numbers and nothing else; the safe copy is used from then on.",
-            )
+            self._say("warning", f"{OLD_WEIGHTS[model.weights_format]}; the copy is used from then on.")
             self.convert.show()
         elif model.needs_remote_code and not trusted:
             self._say("warning", "This model runs Python code of its own. Read that code before you agree to run it.")
@@ -229,6 +230,7 @@ class ModelCard(Card):
         kinds = {
             "safetensors": ("Safe weights", "success"),
             "bin": ("Old weights", "warning"),
+            "flax": ("Flax weights", "warning"),
             "none": ("No weights", "neutral"),
             "lfs-pointer": ("Weights missing", "danger"),
             "broken": ("Damaged", "danger"),

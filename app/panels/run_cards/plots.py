@@ -1,7 +1,8 @@
 """Owns the curves of the Run page: the loss beside one of the others, fed with new points only."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QWidget
 
@@ -15,7 +16,8 @@ from app.widgets.live_plot import LivePlot, SeriesStyle
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 PAGES = ("Metrics", "Learning rate", "Gradients", "Speed", "Memory")
 
-
+OTHER = "other/"
+"""What the keys of the curves of the run begin with that this one is compared with."""
 FEED_SECONDS = 0.003
 """The longest time a refresh spends on handing points over."""
 PORTION = 2000
@@ -48,7 +50,7 @@ class Plots(QSplitter):
         super().__init__(parent)
         self.setChildrenCollapsible(False)
         self.setHandleWidth(14)
-        self.loss = LivePlot(
+        self.loss = _plot(
             "Loss",
             [
                 SeriesStyle("loss", "training", "smoothed", "plot_1"),
@@ -57,20 +59,16 @@ class Plots(QSplitter):
         )
         self.metrics = _metrics_plot([])
         self.others = {
-            "Learning rate": LivePlot(
-                "Learning rate", [SeriesStyle("learning_rate", "learning rate", "line", "plot_3")]
-            ),
-            "Gradients": LivePlot(
-                "Gradient norm", [SeriesStyle("gradient_norm", "gradient norm", "smoothed", "plot_4")]
-            ),
-            "Speed": LivePlot(
+            "Learning rate": _plot("Learning rate", [SeriesStyle("learning_rate", "learning rate", "line", "plot_3")]),
+            "Gradients": _plot("Gradient norm", [SeriesStyle("gradient_norm", "gradient norm", "smoothed", "plot_4")]),
+            "Speed": _plot(
                 "Throughput",
                 [
                     SeriesStyle("rows_per_second", "rows / s", "smoothed", "plot_5"),
                     SeriesStyle("tokens_per_second", "tokens / s", "smoothed", "plot_3"),
                 ],
             ),
-            "Memory": LivePlot(
+            "Memory": _plot(
                 "Memory (MB)",
                 [
                     SeriesStyle("memory_mb", "processes", "line", "plot_1"),
@@ -89,6 +87,8 @@ class Plots(QSplitter):
         self._metric_names: list[str] = []
         self._feeds: list[Feed] = []
         self._metric_feeds: list[Feed] = []
+        self._other_feeds: list[Feed] = []
+        self._other_name = ""
         self.clear()
 
     def _other_side(self) -> QWidget:
@@ -122,7 +122,10 @@ class Plots(QSplitter):
         self._use_metrics([])
         self._marks = []
         self._feeds = [Feed(self.loss, "loss"), Feed(self.loss, "evaluation")]
-        self._feeds += [Feed(plot, key) for plot in self.others.values() for key in plot.series]
+        self._feeds += [
+            Feed(plot, key) for plot in self.others.values() for key in plot.series if not key.startswith(OTHER)
+        ]
+        self.clear_other()
 
     def show_state(self, state: RunState) -> bool:
         """Feed all plots with what is new, for a few milliseconds; says whether more is waiting."""
@@ -130,16 +133,39 @@ class Plots(QSplitter):
         if names != self._metric_names:
             self._use_metrics(names)
         self._show_marks(state)
-        waiting = [*self._feeds, *self._metric_feeds]
-        end = time.perf_counter() + FEED_SECONDS
-        while waiting and time.perf_counter() < end:
-            feed = waiting.pop(0)
-            if feed.give(_series_of(feed, state)):
-                waiting.append(feed)
+        waiting = _fed([*self._feeds, *self._metric_feeds], state)
         # Whoever had to wait is first the next time.
         first = [feed for feed in waiting if feed in self._feeds]
         self._feeds = [*first, *(feed for feed in self._feeds if feed not in first)]
         return bool(waiting)
+
+    def show_other(self, state: RunState, name: str) -> bool:
+        """Feed the curves of another run, called by `name`, below these; says whether more is waiting."""
+        if not self._other_feeds or name != self._other_name:
+            self._name_other(name)
+        return bool(_fed(self._other_feeds, state))
+
+    @property
+    def shows_other(self) -> bool:
+        """Whether another run's curves were asked for since the last clearing, here or by a new plot of metrics."""
+        return bool(self._other_feeds)
+
+    def clear_other(self) -> None:
+        """Nothing is compared."""
+        self._other_feeds, self._other_name = [], ""
+        for plot in self._all():
+            plot.clear_series([key for key in plot.series if key.startswith(OTHER)])
+
+    def _name_other(self, name: str) -> None:
+        self.clear_other()
+        self._other_name = name
+        for plot in self._all():
+            for key in [key for key in plot.series if key.startswith(OTHER)]:
+                plot.rename(key, name)
+                self._other_feeds.append(Feed(plot, key))
+
+    def _all(self) -> list[LivePlot]:
+        return [self.loss, self.metrics, *self.others.values()]
 
     def _use_metrics(self, names: list[str]) -> None:
         self._metric_feeds = []
@@ -155,6 +181,7 @@ class Plots(QSplitter):
         self._pages.setCurrentIndex(shown)
         self._metric_names = names
         self._metric_feeds = [Feed(self.metrics, name) for name in names]
+        self._other_feeds = []  # those of the old plot are gone; `show_other` begins anew
 
     def _show_marks(self, state: RunState) -> None:
         marks: list[tuple[float, str, str]] = [(resume.from_step, "resumed", "muted") for resume in state.resumes]
@@ -166,10 +193,27 @@ class Plots(QSplitter):
             self.metrics.set_marks(marks)
 
 
+def _fed(feeds: Sequence[Feed], state: RunState) -> list[Feed]:
+    """Hands over points for a few milliseconds; the feeds that have more, or had no turn."""
+    waiting, end = list(feeds), time.perf_counter() + FEED_SECONDS
+    while waiting and time.perf_counter() < end:
+        feed = waiting.pop(0)
+        if feed.give(_series_of(feed, state)):
+            waiting.append(feed)
+    return waiting
+
+
 def _series_of(feed: Feed, state: RunState) -> Series | None:
-    if feed.key == "evaluation":
+    key = feed.key.removeprefix(OTHER)
+    if key == "evaluation":
         return state.metric_series.get("loss")
-    return state.series[feed.key] if feed.key in state.series else state.metric_series.get(feed.key)
+    return state.series[key] if key in state.series else state.metric_series.get(key)
+
+
+def _plot(title: str, styles: Sequence[SeriesStyle]) -> LivePlot:
+    """Each curve with its like of another run below it, which is empty where nothing is compared."""
+    twins = [replace(style, key=f"{OTHER}{style.key}", label="", twin_of=style.key) for style in styles]
+    return LivePlot(title, [*styles, *twins])
 
 
 def _frameless(plot: LivePlot) -> LivePlot:
@@ -190,4 +234,4 @@ def _metrics_plot(names: list[str]) -> LivePlot:
         SeriesStyle(name, wording.metric_title(name), "markers", color)
         for name, color in zip(names, COLORS, strict=False)
     ]
-    return LivePlot("Metrics", styles)
+    return _plot("Metrics", styles)

@@ -3,6 +3,7 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.core.other_engine import Offer
 from app.core.outcome import Outcome
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
@@ -23,6 +24,7 @@ class RunButtons(QWidget):
     resume_asked = Signal()
     predictions_asked = Signal()
     duplicate_asked = Signal()
+    other_engine_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,7 +32,9 @@ class RunButtons(QWidget):
         self.waiting: dict[str, int] = {}
         """Kind of a request that was not answered yet → how many answers of its kind there were before."""
         self.resuming = self._is_gone = False
+        self._offer: Offer | None = None
         self.buttons = {
+            "other_engine": IconButton("Other engine", "gauge"),
             "duplicate": IconButton("Duplicate", "copy"),
             "predictions": IconButton("Predictions", "target"),
         }
@@ -41,6 +45,8 @@ class RunButtons(QWidget):
         self.buttons["resume"].clicked.connect(self.resume_asked)
         self.buttons["predictions"].clicked.connect(self.predictions_asked)
         self.buttons["duplicate"].clicked.connect(self.duplicate_asked)
+        self.buttons["other_engine"].clicked.connect(self.other_engine_asked)
+        self.buttons["other_engine"].hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
@@ -51,6 +57,19 @@ class RunButtons(QWidget):
     def forget(self) -> None:
         """Another run, or another life of it."""
         self.waiting, self.resuming, self._is_gone = {}, False, False
+
+    def show_offer(self, offer: Offer | None) -> None:
+        """Another engine that could train the same, or why it cannot; None where there is none."""
+        self._offer = offer
+        self.show_starting(False)
+
+    def show_starting(self, starting: bool) -> None:
+        """Whether the same run is just being started with the other engine."""
+        button, offer = self.buttons["other_engine"], self._offer
+        if offer is not None:
+            button.setText("Starting…" if starting else f"Train with {offer.title}")
+            button.setEnabled(not starting and not offer.reason)
+            button.setToolTip(offer.reason or f"Start the same run with {offer.title} and compare the curves")
 
     def show_outcome(self, outcome: Outcome) -> None:
         """The state as a word."""
@@ -76,4 +95,5 @@ class RunButtons(QWidget):
         self.buttons["resume"].setEnabled(not self.resuming)
         self.buttons["resume"].setText("Resuming…" if self.resuming else "Resume")
         self.buttons["duplicate"].setVisible(not outcome.alive)
+        self.buttons["other_engine"].setVisible(not outcome.alive and self._offer is not None)
         self.buttons["predictions"].setVisible(has_predictions)

@@ -1,5 +1,6 @@
 """JAX with Flax and Optax. The engine itself is imported when it is first used, so that the catalog stays quick."""
 
+from backend import registry
 from backend.contract.spec import Section
 
 
@@ -15,6 +16,12 @@ class JaxEntry:
     Settings = Settings
     requires = ("jax", "flax", "optax", "transformers", "safetensors")
     extra = "jax"
+    optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
+
+    @staticmethod
+    def architectures() -> tuple[str, ...]:
+        """The modules of `models`, found without importing one."""
+        return registry.names("family")
 
     @staticmethod
     def create():

@@ -1,5 +1,6 @@
 """Owns what JAX sees to compute on; as a program it prints that as one line of JSON and exits."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,4 +40,6 @@ def _device(each: Any) -> Device:
 
 
 if __name__ == "__main__":
+    # Who only looks must not take three quarters of a GPU's memory from whoever trains.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     sys.stdout.write(msgspec.json.encode(devices()).decode() + "\n")

@@ -24,6 +24,12 @@ class TorchEntry:
     Settings = Settings
     requires = ("torch", "transformers", "accelerate", "safetensors")
     extra = "torch"
+    optimizers = ()
+
+    @staticmethod
+    def architectures() -> tuple[str, ...]:
+        """Whatever transformers knows."""
+        return ()
 
     @staticmethod
     def create():

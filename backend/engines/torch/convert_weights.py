@@ -6,19 +6,17 @@ Only tensors are unpickled (`weights_only=True`); a file that holds anything els
 import json
 import pickle
 import re
-import shutil
 import sys
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 
+from backend.models.small_files import copy_small_files
 from backend.models.weights import BIN, BIN_INDEX, SAFETENSORS, SAFETENSORS_INDEX
 
-_KEPT = {".json", ".txt", ".model", ".tiktoken", ".md", ".bpe"}
 _REFUSED = 3
 _GLOBAL = re.compile(r"(?:GLOBAL|global|function) ([\w.]+)")
-_LARGEST_COPIED = 100 * 1024 * 1024
 
 
 def main(source: Path, target: Path) -> int:
@@ -31,10 +29,7 @@ def main(source: Path, target: Path) -> int:
     except (pickle.UnpicklingError, ValueError, RuntimeError, EOFError) as error:
         sys.stderr.write(f"\n{_reason(error)}\n")
         return _REFUSED
-    for path in source.iterdir():
-        small = path.is_file() and path.stat().st_size <= _LARGEST_COPIED
-        if small and path.suffix in _KEPT and path.name != BIN_INDEX:
-            shutil.copyfile(path, target / path.name)
+    copy_small_files(source, target)
     return 0
 
 

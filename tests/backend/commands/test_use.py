@@ -33,7 +33,9 @@ def test_evaluation_states_metrics_rows_and_timing(burnish, run: Path) -> None:
     found = json.loads(done.stdout)
     with VALIDATION.open(newline="", encoding="utf-8") as file:
         assert found["rows"] == sum(1 for _ in csv.DictReader(file))
-    assert found["timing"].keys() == {"seconds", "rows_per_second", "startup_seconds"}
+    assert found["timing"].keys() == {
+        "seconds", "rows_per_second", "tokens_per_second", "startup_seconds", "compile_seconds",
+    }  # fmt: skip
     assert {"accuracy", "loss"} <= found["metrics"].keys()
 
 

@@ -54,6 +54,16 @@ def _gpt2(tokenizer: Any) -> Any:
     )
 
 
+def _opt(tokenizer: Any) -> Any:
+    from transformers import OPTConfig
+
+    return OPTConfig(  # of the shape of OPT-350m
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, ffn_dim=32,
+        max_position_embeddings=POSITIONS, word_embed_proj_dim=8, do_layer_norm_before=False, pad_token_id=0,
+        bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+
+
 def _xlnet(tokenizer: Any) -> Any:
     from transformers import XLNetConfig
 
@@ -75,6 +85,7 @@ _CONFIGS: dict[str, tuple[Any, Any, Callable[[Any], Any]]] = {
     "bert": ("encoder", "wordpiece", _bert),
     "roberta": ("encoder", "byte_bpe", _roberta),
     "gpt2": ("decoder", "byte_bpe", _gpt2),
+    "opt": ("decoder", "byte_bpe", _opt),
     "xlnet": ("encoder", "unigram", _xlnet),
     "mt5": ("encoder_decoder", "unigram", _mt5),
 }

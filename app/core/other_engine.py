@@ -1,0 +1,90 @@
+"""Owns the same run on the other engine: which one that is, why not, and what of the spec it does not know."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.core import schema
+from app.core.draft import Draft, Values, read_draft
+from backend.contract.catalog import Catalog, EngineEntry, refusal
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
+
+_EVERYWHERE = ("auto", "cpu", "cuda")
+"""Devices that every engine may find."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Another engine for a run; `reason` is why it cannot be had, empty where it can."""
+
+    engine: str
+    title: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A run's spec for another engine, and the keys that mean nothing to it and were left out."""
+
+    values: Values
+    left_out: tuple[str, ...] = ()
+
+
+def offer(catalog: Catalog, run: RunFolder) -> Offer | None:
+    """The engine beside that of the run; None where there is no other, or the run's spec cannot be read."""
+    draft = _draft(run)
+    other = _other(catalog, draft) if draft is not None else None
+    if draft is None or other is None:
+        return None
+    found = refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw")))
+    return Offer(other.name, other.title, f"{found.reason[:1].upper()}{found.reason[1:]}." if found else "")
+
+
+def duplicate(catalog: Catalog, run: RunFolder, engine: str) -> Duplicate:
+    """The run's spec with that engine. Raises InputError where it cannot be read."""
+    values = read_draft(run.spec).values()
+    entries = {entry.name: entry for entry in catalog.engines}
+    hardware = values.get("hardware", {})
+    before = _settings(entries.get(hardware.get("engine", "torch")))
+    known = {**schema.section(catalog.spec, "hardware").get("properties", {}), **_settings(entries[engine])}
+    left_out = [key for key in hardware if key not in known]
+    named = [key for key in left_out if hardware[key] != before.get(key, {}).get("default")]
+    kept = {key: value for key, value in hardware.items() if key in known}
+    if kept.get("device", "auto") not in _EVERYWHERE:
+        kept["device"] = "auto"
+        named.append("device")
+    values["hardware"] = {**kept, "engine": engine}
+    names = "|".join(map(re.escape, entries))
+    values["name"] = f"{re.sub(f'-({names})$', '', str(values.get('name', 'run')))}-{engine}"
+    return Duplicate(values, tuple(f"hardware.{key}" for key in named))
+
+
+def _draft(run: RunFolder) -> Draft | None:
+    try:
+        return read_draft(run.spec)
+    except (InputError, OSError):
+        return None
+
+
+def _other(catalog: Catalog, draft: Draft) -> EngineEntry | None:
+    own = draft.get("hardware.engine", "torch")
+    return next((entry for entry in catalog.engines if entry.name != own), None)
+
+
+def _settings(entry: EngineEntry | None) -> dict[str, Any]:
+    return entry.settings.get("properties", {}) if entry else {}
+
+
+def _model_type(run: RunFolder, draft: Draft) -> str:
+    """As the configuration of the run's result, or of the folder that it began with, says; empty of what is not here."""
+    for folder in (run.model, Path(str(draft.get("model.name_or_path", "")))):
+        try:
+            found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(found, dict) and found.get("model_type"):
+            return str(found["model_type"])
+    return ""

@@ -1,0 +1,89 @@
+"""Owns the training of a run once more, with the other engine."""
+
+from PySide6.QtCore import QObject, Signal
+
+from app.core import other_engine, wording
+from app.core.other_engine import Offer
+from app.panels.run_cards.run_buttons import RunButtons
+from app.services.context import AppContext
+from app.services.job import Consent
+from backend.contract.catalog import Catalog
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
+
+
+class EngineSwitch(QObject):
+    """Asks for the catalog once, shows the offer on its button, and starts the run."""
+
+    message = Signal(str, str)
+    run_started = Signal(str, str)
+    """The folders of the new run, and of the one that it repeats."""
+    offered = Signal()
+    """What its button says may be another thing."""
+
+    def __init__(self, context: AppContext, controls: RunButtons, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context, self._controls = context, controls
+        self.catalog: Catalog | None = None
+        self._asked = False
+        self._run: RunFolder | None = None
+        self._offer: Offer | None = None
+        controls.other_engine_asked.connect(self.start)
+
+    def ask(self) -> None:
+        """Ask which engines there are; once."""
+        if not self._asked:
+            self._asked = True
+            self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
+
+    def _on_catalog(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._show_offer()
+
+    def show_run(self, run: RunFolder) -> None:
+        """Another run is shown, or the same one has ended."""
+        self._run = run
+        self._show_offer()
+
+    def _show_offer(self) -> None:
+        if self.catalog is None or self._run is None:
+            return
+        self._offer = other_engine.offer(self.catalog, self._run)
+        self._controls.show_offer(self._offer)
+        self.offered.emit()
+
+    def start(self) -> None:
+        """Start the same run with the other engine."""
+        if self.catalog is None or self._run is None or self._offer is None or self._offer.reason:
+            return
+        run, offer = self._run, self._offer
+        try:
+            made = other_engine.duplicate(self.catalog, run, offer.engine)
+        except InputError as error:
+            self.message.emit("error", str(error))
+            return
+        self._controls.show_starting(True)
+        self._context.jobs.start(
+            made.values,
+            lambda path: self._on_started(path, run, offer, made.left_out),
+            self._on_refused,
+            self._consent(made.values),
+        )
+
+    def _consent(self, values: dict) -> Consent:
+        model = values.get("model", {})
+        trusts = self._context.preferences.trusts(str(model.get("name_or_path")), str(model.get("revision", "main")))
+        return Consent(remote_code=bool(model.get("trust_remote_code")) and trusts)
+
+    def _on_started(self, path: str, run: RunFolder, offer: Offer, left_out: tuple[str, ...]) -> None:
+        self._controls.show_starting(False)
+        self._context.library_watcher.look_now()
+        said = f"The same run with {offer.title}; dashed are the curves of {run.name}."
+        if left_out:
+            said += f" {offer.title} does not know {' and '.join(left_out)}: left out."
+        self.message.emit("warning" if left_out else "success", said)
+        self.run_started.emit(path, str(run.path))
+
+    def _on_refused(self, sentence: str) -> None:
+        self._controls.show_starting(False)
+        self.message.emit("error", wording.sentence(sentence))

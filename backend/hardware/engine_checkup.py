@@ -1,0 +1,119 @@
+"""Owns what `burnish doctor` says of the engines: which are installed, what they see, what clashes, and what mends it."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from backend import registry
+from backend.catalogue_building import engine_entry
+from backend.contract.catalog import EngineEntry
+from backend.contract.queries import DeviceList
+from backend.hardware.devices import ask
+from backend.hardware.finding import Finding, pip, version_of
+
+_BUILDS = {"cuda": "jax[cuda13]", "tpu": "jax[tpu]"}
+"""Kind of device → the build of JAX that sees it."""
+_GOOGLE, _NETWORK = "0x1ae0", "0x0042"
+"""The vendor of TPUs on the PCI bus, and its network card, which is no TPU."""
+
+
+def engines() -> list[EngineEntry]:
+    """Every engine with what it lacks; imports no framework."""
+    return [engine_entry(name, one) for name, one in registry.all_of("engine").items()]
+
+
+def libraries() -> Iterator[Finding]:
+    """The engines' own libraries. One engine is enough to train."""
+    here = engines()
+    usable = [engine for engine in here if not engine.missing]
+    for engine in here:
+        versions = ", ".join(f"{name} {version_of(name)}" for name in _own(engine) if version_of(name))
+        if not engine.missing:
+            yield Finding("fine", f"the {engine.title} engine can be used: {versions}")
+        elif usable:
+            text = f"the {engine.title} engine is not installed; nothing needs it beside {usable[0].title}"
+            yield Finding("note" if versions else "fine", text, pip(engine.name) if versions else "")
+        else:
+            yield Finding(
+                "missing", f"the {engine.title} engine is not installed; training needs one", pip(engine.name)
+            )
+    if version_of("jax"):
+        yield from clashes({name: version_of(name) for name in _OF_JAX}, os.environ)
+
+
+_OF_JAX = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "torch")
+
+
+def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iterator[Finding]:
+    """What keeps JAX from an accelerator, by the installed versions (empty: not installed) and the environment."""
+    jax = versions["jax"]
+    plugins = [name for name in ("jax-cuda12-plugin", "jax-cuda13-plugin") if versions[name]]
+    if versions["jaxlib"] and versions["jaxlib"] != jax:
+        text = f"jax {jax} and jaxlib {versions['jaxlib']} do not belong together"
+        yield Finding("missing", text, pip(f"jax=={jax}", f"jaxlib=={jax}"))
+    for name in plugins:
+        if versions[name] != jax:
+            text = f"{name} {versions[name]} does not belong to jax {jax}: GPUs are not seen"
+            yield Finding("note", text, pip(f"jax[{name.split('-')[1]}]=={jax}"))
+    if len(plugins) > 1:
+        yield Finding("note", f"{' and '.join(plugins)} clash; keep one of them", f"pip uninstall {plugins[0]}")
+    if plugins and versions["libtpu"]:
+        yield Finding("note", "JAX is installed for GPUs and for TPUs; keep one of them", "pip uninstall libtpu")
+    if plugins and "+cpu" not in versions["torch"] and versions["torch"]:
+        text = "PyTorch and JAX both bring libraries of CUDA, and may want other versions of them"
+        yield Finding("note", text, "if one of them stops seeing the GPU, give JAX an environment of its own")
+    platforms = environment.get("JAX_PLATFORMS", "")
+    if platforms and not {"tpu", "cuda", "gpu"} & set(platforms.split(",")):
+        yield Finding("note", f"JAX_PLATFORMS is {platforms}: JAX looks for nothing else", "unset JAX_PLATFORMS")
+
+
+def devices() -> Iterator[Finding]:
+    """What each installed engine sees, each asked of a short-lived child."""
+    for engine in engines():
+        if not engine.missing:
+            found = ask(engine.name)
+            yield from seen(engine, found)
+            if engine.name == "jax":
+                yield from unseen(found, present(Path("/")), version_of("jax"))
+
+
+def seen(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]:
+    """The devices of one engine."""
+    if found.note:
+        yield Finding("note", found.note)
+    for device in found.devices:
+        text = f"{engine.title} sees {device.kind} {device.index}: {device.name}, {device.free_mb / 1000:.1f} GB free"
+        yield Finding("fine", f"{text}, {', '.join(device.precisions)}")
+
+
+def unseen(found: DeviceList, kinds: set[str], version: str) -> Iterator[Finding]:
+    """Kinds of accelerator that are here and that JAX does not see, with what would make it see them."""
+    for kind in sorted(kinds - {device.kind for device in found.devices}):
+        name = {"cuda": "an NVIDIA GPU", "tpu": "a TPU"}[kind]
+        held = ", or end the process that holds it, as a TPU admits one" if kind == "tpu" else ""
+        mend = f"{pip(f'{_BUILDS[kind]}=={version}')}{held}"
+        yield Finding("note", f"there is {name} here, and JAX does not see it", mend)
+
+
+def present(root: Path) -> set[str]:
+    """`cuda` and `tpu`, as far as the system's files under `root` tell of one (Linux)."""
+    found = set()
+    if any((root / "dev" / name).exists() for name in ("nvidiactl", "dxg")):
+        found.add("cuda")
+    cards = (root / "sys" / "bus" / "pci" / "devices").glob("*")
+    if any(_read(card / "vendor") == _GOOGLE and _read(card / "device") != _NETWORK for card in cards):
+        found.add("tpu")
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _own(engine: EngineEntry) -> list[str]:
+    """What an engine requires beside what every one does."""
+    shared = {"transformers", "safetensors"}
+    return [name for name in registry.find("engine", engine.name, "hardware.engine").requires if name not in shared]

@@ -1,0 +1,39 @@
+"""Owns how long it took to go over some rows, with what came once, start-up and compiling, apart."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Rates count neither `startup_seconds`, everything before the first batch, nor `compile_seconds`."""
+
+    seconds: float
+    rows_per_second: float
+    tokens_per_second: float
+    startup_seconds: float
+    compile_seconds: float
+    """0 for an engine that compiles nothing."""
+
+
+class Compiled:
+    """A `backend.engines.engine.Compiling` that counts its seconds."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self, build: Callable[[], Any]) -> Any:
+        """The program that `build` gives."""
+        started = time.perf_counter()
+        try:
+            return build()
+        finally:
+            self.seconds += time.perf_counter() - started
+
+
+def timed(rows: int, tokens: int, seconds: float, compiling: float, startup: float) -> Timing:
+    """`seconds` are those of all rows with `compiling` among them."""
+    computing = max(seconds - compiling, 1e-9)
+    return Timing(computing, rows / computing, tokens / computing, startup, compiling)

@@ -1,0 +1,90 @@
+"""The doctor's words on the engines: one is enough, what JAX does not see, what clashes, and what mends it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.contract.catalog import Device, EngineEntry
+from backend.contract.processes import child_environment
+from backend.contract.queries import DeviceList
+from backend.hardware import engine_checkup
+from backend.hardware.engine_checkup import clashes, present, seen, unseen
+
+JAX = EngineEntry("jax", "JAX", "", {})
+TORCH = EngineEntry("torch", "PyTorch", "", {})
+NOTHING = dict.fromkeys(("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "torch"), "")
+HERE = NOTHING | {"jax": "0.10.2", "jaxlib": "0.10.2"}
+
+
+def lacking(name: str, engine: EngineEntry) -> EngineEntry:
+    return EngineEntry(engine.name, engine.title, "", {}, missing=f"{name} missing" if name == engine.name else "")
+
+
+@pytest.mark.parametrize("absent", ["jax", "torch"])
+def test_one_engine_is_enough(absent: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(engine_checkup, "engines", lambda: [lacking(absent, JAX), lacking(absent, TORCH)])
+    found = list(engine_checkup.libraries())
+    assert "missing" not in {one.state for one in found}
+    assert any("engine can be used" in one.text for one in found)
+
+
+def test_without_any_engine_the_command_is_there(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(engine_checkup, "engines", lambda: [lacking("torch", TORCH)])
+    [found, *_] = engine_checkup.libraries()
+    assert (found.state, found.mend) == ("missing", f"{sys.executable} -m pip install 'burnish[torch]'")
+
+
+def test_what_jax_sees_is_listed_as_jaxs():
+    chips = [Device("tpu", number, "TPU v4", 32000, 31000, ["float32", "bfloat16"]) for number in range(2)]
+    said = [one.text for one in seen(JAX, DeviceList([*chips, Device("cpu", 0, "Processor", 8000, 4000, ["float32"])]))]
+    assert said[1] == "JAX sees tpu 1: TPU v4, 31.0 GB free, float32, bfloat16"
+    assert said[2].startswith("JAX sees cpu 0: Processor")
+
+
+@pytest.mark.parametrize(("kind", "build"), [("tpu", "jax[tpu]==0.10.2"), ("cuda", "jax[cuda13]==0.10.2")])
+def test_an_accelerator_that_jax_does_not_see_is_mended_by_its_build(kind: str, build: str):
+    [found] = unseen(DeviceList([Device("cpu", 0, "Processor", 1, 1)]), {kind}, "0.10.2")
+    assert build in found.mend
+    assert list(unseen(DeviceList([Device(kind, 0, "it", 1, 1)]), {kind}, "0.10.2")) == []
+
+
+def test_chips_are_told_from_network_cards(tmp_path: Path):
+    for name, device in (("0000:00:04.0", "0x0042"), ("0000:00:05.0", "0x0063")):
+        card = tmp_path / "sys" / "bus" / "pci" / "devices" / name
+        card.mkdir(parents=True)
+        (card / "vendor").write_text("0x1ae0\n")
+        (card / "device").write_text(f"{device}\n")
+    assert present(tmp_path) == {"tpu"}
+    (card / "device").write_text("0x0042\n")
+    assert present(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("versions", "environment", "words", "mend"),
+    [
+        ({"jaxlib": "0.9.0"}, {}, "do not belong together", "jaxlib==0.10.2"),
+        ({"jax-cuda13-plugin": "0.9.0"}, {}, "GPUs are not seen", "jax[cuda13]==0.10.2"),
+        ({"jax-cuda12-plugin": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, {}, "clash", "uninstall jax-cuda12-plugin"),
+        ({"jax-cuda13-plugin": "0.10.2", "libtpu": "0.0.3"}, {}, "for GPUs and for TPUs", "uninstall libtpu"),
+        ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both bring libraries of CUDA", "an environment of its own"),
+        ({}, {"JAX_PLATFORMS": "cpu"}, "JAX looks for nothing else", "unset JAX_PLATFORMS"),
+    ],
+)  # fmt: skip
+def test_a_clash_is_named_with_what_mends_it(versions: dict, environment: dict, words: str, mend: str):
+    [found] = clashes(HERE | versions, environment)
+    assert words in found.text
+    assert mend in found.mend
+
+
+def test_what_belongs_together_clashes_with_nothing():
+    assert list(clashes(HERE | {"torch": "2.13.0+cpu", "jax-cuda13-plugin": "0.10.2"}, {"JAX_PLATFORMS": ""})) == []
+
+
+def test_the_processor_is_listed_by_a_child_that_has_ended():
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "backend.engines.jax.devices"],
+        env=child_environment(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert '"kind":"cpu"' in done.stdout

@@ -1,0 +1,116 @@
+"""An engine that is not here, or that does not take the spec, is refused before anything is written."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend import predict, registry
+from backend.contract.catalog import Device
+from backend.contract.errors import InputError
+from backend.contract.queries import DeviceList
+from backend.contract.resources import resource
+from backend.contract.spec import RunSpec, TrainingSection, run_spec
+from backend.contract.spec import file as spec_file
+from backend.engines.jax import JaxEntry
+from backend.engines.jax.optimizer import Optimizer
+from backend.hardware import devices
+from backend.run import preparation
+from backend.run.engine_choice import check_engine, of_another_machine
+
+TRAIN = resource("demo", "sentiment", "validation.csv")
+
+
+def spec(engine: str = "jax", training: dict[str, Any] | None = None, **hardware: Any) -> RunSpec:
+    return run_spec(
+        {
+            "task": {"type": "text_classification"},
+            "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
+            "data": {"source": "files", "train": str(TRAIN), "columns": {"text": "text", "label": "label"}},
+            "training": training or {},
+            "hardware": {"engine": engine, **hardware},
+        }
+    )
+
+
+def refused(given: RunSpec) -> InputError:
+    with pytest.raises(InputError) as refusal:
+        preparation.check(given)
+    return refusal.value
+
+
+def test_an_engine_whose_packages_are_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name not in ("jax", "flax", "optax"))
+    said = str(refused(spec()))
+    assert said == (
+        "hardware.engine: JAX cannot be used here: jax, flax, optax missing; install with: pip install 'burnish[jax]'"
+    )
+
+
+def test_an_architecture_that_it_does_not_know_is_refused_before_the_run(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "bloom"}')
+    check_engine(spec("torch"), tmp_path)
+    with pytest.raises(InputError, match=r"^hardware\.engine: the JAX engine does not know .*'bloom'; choose PyTorch"):
+        check_engine(spec(), tmp_path)
+
+
+def test_a_family_with_a_dash_in_its_name_is_known(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "xlm-roberta"}')
+    check_engine(spec(), tmp_path)
+
+
+def test_an_optimizer_that_it_does_not_have_is_refused_before_the_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(JaxEntry, "optimizers", ("adamw", "sgd"))
+    found = refused(spec(training={"optimizer": "adafactor"}))
+    assert found.field == "training.optimizer"
+    assert "adafactor" in str(found)
+
+
+def test_the_catalog_lists_the_optimizers_that_the_engine_makes():
+    made = []
+    for name in registry.names("optimizer"):
+        with suppress(InputError):
+            Optimizer(TrainingSection(optimizer=name), frozenset(), {"weight": 1.0})
+            made.append(name)
+    assert tuple(made) == JaxEntry.optimizers
+
+
+@pytest.mark.parametrize(
+    ("engine", "way_out"), [("jax", r"jax\[tpu\].*burnish doctor"), ("torch", "hardware.engine: jax")]
+)
+def test_a_tpu_that_nobody_sees_is_refused_with_the_way_out(engine: str, way_out: str):
+    with pytest.raises(InputError, match=rf"^hardware\.device: there is no tpu here; there is cpu; .*{way_out}"):
+        preparation.check(spec(engine, device="tpu"))
+
+
+def test_why_jax_could_not_list_its_devices_is_part_of_the_refusal(monkeypatch: pytest.MonkeyPatch):
+    note = "jax could not list its devices: the TPU is already in use by process 4711"
+    monkeypatch.setattr(devices, "ask", lambda engine: DeviceList([Device("cpu", 0, "Processor", 1, 1)], note))
+    assert "in use by process 4711" in str(refused(spec(device="tpu")))
+
+
+def test_a_run_from_a_machine_with_jax_is_asked_with_what_is_here(monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    trained = {"engine": "jax", "device": "tpu", "precision": "bfloat16"}
+    assert of_another_machine(trained) == trained
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name not in ("jax", "flax", "optax"))
+    assert of_another_machine(trained) == {"engine": "torch"}
+    assert of_another_machine({"threads": 1}) == {"threads": 1}
+
+
+def test_a_run_that_jax_trained_predicts_where_there_is_no_jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    values = spec(device="tpu").model_dump(mode="json")
+    (tmp_path / "spec.yaml").write_text(spec_file.dump(values), encoding="utf-8")
+    (tmp_path / "events.jsonl").touch()
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name not in ("jax", "flax", "optax"))
+    found = predict.spec_of(str(tmp_path), None, []).hardware
+    assert (found.engine, found.device) == ("torch", "auto")
+    assert predict.spec_of(str(tmp_path), None, ["hardware.engine=jax"]).hardware.engine == "jax"
