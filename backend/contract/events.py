@@ -145,6 +145,7 @@ class CheckpointSaved(Event, frozen=True, tag=True):
     step: int
     folder: str
     seconds: float = 0.0
+    """How long training stood still for it."""
     is_best: bool = False
 
 

@@ -1,6 +1,6 @@
 """Owns what an engine is: numpy batches in, numbers out; it knows heads, never labels or tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -14,6 +14,8 @@ from backend.contract.spec import ModelSection, Section, TrainingSection
 
 Batch = dict[str, np.ndarray]
 """Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""
+Finish = Callable[[], None]
+"""Waits until what was begun is on the disk. Raises OSError where it could not be written."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,11 @@ class Engine(Protocol):
         """Continue one prompt, token by token as they are made."""
         ...
 
-    def save(self, folder: Path) -> None:
-        """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
+    def save(self, folder: Path) -> Finish | None:
+        """Weights and optimizer state, exact, into an existing empty folder.
+
+        Whole when it returns, or once what it returns was called, from any thread; training may go on meanwhile.
+        """
         ...
 
     def restore(self, folder: Path) -> None:
