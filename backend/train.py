@@ -164,8 +164,9 @@ class Training:
         features = self._opened.features["train"]
         rate = learning_rate(step, self._total, self._spec.training)
         indices = self._order.indices(step)
+        plan = self._opened.plan
         micro_batches = self._session.micro_batches(
-            features, indices, self._opened.plan.micro_batch_size, (step - 1) // self._order.steps_per_epoch
+            features, indices, plan.micro_batch_size * plan.replicas, (step - 1) // self._order.steps_per_epoch
         )
         result = self._session.engine.train_step(micro_batches, step, rate)
         self._attempt.step = step

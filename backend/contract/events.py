@@ -103,6 +103,8 @@ class PlanMade(Event, frozen=True, tag=True):
     epochs: float
     best_metric: str | None = None
     greater_is_better: bool = True
+    replicas: int = 1
+    """Devices, or groups of them, that each read `micro_batch_size` rows in a pass."""
 
 
 class StepFinished(Event, frozen=True, tag=True):

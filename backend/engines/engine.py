@@ -1,6 +1,6 @@
 """Owns what an engine is: numpy batches in, numbers out; it knows heads, never labels or tasks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -42,6 +42,20 @@ class Loading:
     adapter: Section | None = None
     """Settings of a module of `backend.adapters`; None trains every weight."""
     threads: int | None = None
+    devices: tuple[str, ...] = ()
+    """All that were chosen, where an engine takes several; `device` is the first of them."""
+    hardware: Section | None = None
+    """The engine's own keys of the `hardware` section; None takes their defaults."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a run is spread over its devices."""
+
+    replicas: int = 1
+    """Devices, or groups of them, that each read rows of their own."""
+    share: float = 1.0
+    """Part of the weights' bytes, and of the optimizer's, that one device holds."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +99,16 @@ class EngineEntry(Protocol):
     """Distributions that must be installed; the catalog looks for them without importing."""
     extra: ClassVar[str]
     """The extra of burnish that installs them."""
+    several_devices: ClassVar[bool]
+    """Whether one process trains on several devices."""
+
+    @staticmethod
+    def split(settings: Any, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
+        """How that many devices divide rows and parameters (`shapes` by name, empty where nobody knows them).
+
+        `settings` are the engine's own. Raises InputError where they do not go with the devices or the model.
+        """
+        ...
 
     @staticmethod
     def create() -> "Engine":

@@ -7,7 +7,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import RunSpec
 from backend.data.sources.source import Report
-from backend.hardware import devices
+from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.run import options
@@ -36,9 +36,10 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
     Returns the spec with the guessed columns filled in and a hub model's commit pinned. A hub model that is not here yet
     is left to the run.
     """
-    _check_hardware(spec)
+    choice = _check_hardware(spec)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
+    planner.split(spec, folder, len(choice.names) if choice else 1)
     if folder is not None:
         check_model(spec, folder)
         options.check_model_options(spec, folder)
@@ -72,11 +73,12 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
         check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
 
 
-def _check_hardware(spec: RunSpec) -> None:
-    """A wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
+def _check_hardware(spec: RunSpec) -> devices.Choice | None:
+    """Refuses a wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
     hardware = spec.hardware
     if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
-        devices.choose(spec, devices.list_devices(hardware.engine))
+        return devices.choose(spec, devices.list_devices(hardware.engine, environment=hardware.environment))
+    return None
 
 
 def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:

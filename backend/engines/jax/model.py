@@ -22,7 +22,7 @@ class Model:
         family = find_family(config, head)
         family.check(config)
         self.architecture, self._build = family.heads[head]
-        self.body, self.fixed = family.body, family.fixed
+        self.body, self.fixed, self.divided = family.body, family.fixed, family.divided
         self._config, self._outputs = config, outputs
         abstract = nnx.eval_shape(lambda: self._build(config, outputs))
         self._graph, state = nnx.split(abstract)

@@ -10,6 +10,7 @@ from flax import nnx
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
+from backend.engines.jax.sharding import Rules
 
 Config = dict[str, Any]
 """config.json with the defaults of its class filled in."""
@@ -32,6 +33,8 @@ class Family:
     """Raises InputError for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
+    divided: Rules = field(default_factory=dict)
+    """What tensor parallelism divides; empty where the family does not say."""
 
 
 def refuse_unless(holds: bool, config: Config, what: str) -> None:
