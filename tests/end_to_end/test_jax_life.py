@@ -16,7 +16,7 @@ FLAGS = "--xla_backend_optimization_level=0 --xla_force_host_platform_device_cou
 HARDWARE = {
     "engine": "jax", "device": "cpu", "devices": [0, 1], "parallelism": "fsdp", "environment": {"XLA_FLAGS": FLAGS},
 }  # fmt: skip
-TRAINING = {"max_steps": 200, "batch_size": 7, "learning_rate": 3e-4, "checkpoint_every": 20}
+TRAINING = {"max_steps": 80, "batch_size": 7, "learning_rate": 3e-4, "checkpoint_every": 20}
 
 
 def spec(burnish: Burnish, **training: object) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
 from backend.engines.jax import Settings
@@ -44,7 +45,7 @@ def losses(engine: JaxEngine, task: dict[str, Any], steps: range) -> list[float]
 
 
 def train(task: dict[str, Any]) -> dict[str, Any]:
-    """Losses of three steps, a sum over the outputs, and the bytes that the first device and all of them hold."""
+    """Losses of three steps, a sum over the outputs, what is written, and the bytes of the first device among all."""
     engine = opened(task)
     found = losses(engine, task, range(3))
     outputs = engine.evaluate(head_batch(Head(task["head"]), ROWS))
@@ -52,9 +53,18 @@ def train(task: dict[str, Any]) -> dict[str, Any]:
     first = [shard.data.nbytes for array in arrays for shard in array.addressable_shards if shard.device.id == 0]
     return {
         "losses": found,
+        "written": _written(engine) if task.get("writes") else None,
         "outputs": {name: [len(values), float(np.abs(values).sum())] for name, values in outputs.items()},
         "share": sum(first) / sum(array.nbytes for array in arrays),
     }
+
+
+def _written(engine: JaxEngine) -> list[list[int]]:
+    """Three prompts of one length, continued by beams."""
+    ids = np.random.default_rng(3).integers(3, 50, (3, 6))
+    batch = {"input_ids": ids, "attention_mask": np.ones_like(ids), "row_valid": np.ones(3, dtype=bool)}
+    settings = GenerationSettings(max_new_tokens=6, min_new_tokens=4, num_beams=2)
+    return [row.tolist() for row in engine.generate(batch, settings)]
 
 
 def resume(task: dict[str, Any]) -> dict[str, Any]:
