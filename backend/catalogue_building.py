@@ -48,6 +48,10 @@ def presets() -> list[Preset]:
     return [_preset(path.stem, spec_file.read(path)) for path in sorted(folder.glob("*.yaml"))]
 
 
+_MODULES = {"orbax-checkpoint": "orbax.checkpoint"}
+"""Distributions whose module has another name."""
+
+
 def missing(engine: Any) -> str:
     """What to install before this engine can be used; empty where it can."""
     absent = [name for name in engine.requires if not _is_installed(name)]
@@ -55,7 +59,11 @@ def missing(engine: Any) -> str:
 
 
 def _is_installed(distribution: str) -> bool:
-    return importlib.util.find_spec(distribution.replace("-", "_")) is not None
+    module = _MODULES.get(distribution, distribution.replace("-", "_"))
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # what it lies in
+        return False
 
 
 def _schema(settings: type[Section]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
 from backend.engines.engine import Loaded, Loading
-from backend.hardware import devices
+from backend.hardware import devices, planner
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
 from backend.run.engine_choice import check_engine, of_another_machine
@@ -277,6 +277,8 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             pad_token_id=pad_token_id,
             threads=getattr(spec.hardware, "threads", None),
             compiling=compiled,
+            devices=choice.names,
+            hardware=planner.engine_settings(spec),
         )
     )
     if loaded.new_weights and not accepts_untrained:
@@ -287,7 +289,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
         )
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
     session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
-    return OpenedModel(session, loaded, choice.name, compiled)
+    return OpenedModel(session, loaded, choice.words, compiled)
 
 
 def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 import time
 import traceback
+from contextlib import suppress
 
+from backend.contract.errors import RunFailed
 from backend.contract.events import (
-    CheckpointRemoved,
-    CheckpointSaved,
     EvaluationFinished,
     RequestAnswered,
     RunFinished,
@@ -13,11 +13,11 @@ from backend.contract.events import (
 )
 from backend.contract.run_folder import RunFolder
 from backend.run import outcome, throughput
-from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.failure import failed
 from backend.run.opening import Opened, open_run
 from backend.run.requests import Interrupted, Requests
+from backend.run.saving import Saving
 from backend.run.schedule import learning_rate
 from backend.run.stages import Stages
 from backend.run.waiting_steps import WaitingSteps
@@ -62,6 +62,10 @@ class Attempt:
             request = training.train()
         except Interrupted as wish:
             request = wish.request
+        except RunFailed:
+            with suppress(OSError):  # people must hear of what ended the run; a last checkpoint is more than it owes
+                training.finish_saving()
+            raise
         if request is not None:
             return self._ended_early(request, training, opened)
         try:
@@ -80,6 +84,7 @@ class Attempt:
         self.stages.start("saving")
         if self.step > 0:
             training.checkpoint()
+            training.finish_saving()
         if request == "stop":
             outcome.export(self.folder, opened, self.log, self.step)
         return RunFinished(time=time.time(), state=_STATES[request], step=self.step, best_step=training.best_step())
@@ -89,6 +94,7 @@ class Attempt:
         best = training.best_step()
         if best is not None and best != self.step:
             training.checkpoint()
+            training.finish_saving()
             opened.session.engine.restore(self.folder.checkpoint(best))
         self.stages.start("saving")
         outcome.export(self.folder, opened, self.log, self.step if best is None else best)
@@ -122,8 +128,9 @@ class Training:
         self._session, self._order, self._best = opened.session, opened.order, opened.best
         self._spec = opened.session.spec
         self._total = opened.plan.total_steps
-        self._checkpoints = Checkpoints(attempt.folder)
-        self._saved: int | None = None
+        self._saving = Saving(
+            attempt.folder, attempt.log, opened.session.engine, opened.session.spec.training.keep_checkpoints
+        )
         self._told = False  # that evaluations lack the metric that decides
         self._waiting = WaitingSteps(opened.session.engine, attempt.log)
 
@@ -135,6 +142,7 @@ class Training:
         self._waiting.resume_clock()
         while self._attempt.step < self._total and not self._best.should_stop():
             self._one_step()
+            self._saving.look()
             request = self._attempt.requests.pending()
             if request in ("stop", "pause"):
                 return request
@@ -143,8 +151,10 @@ class Training:
             if request == "checkpoint" or self._is_due(self._spec.training.checkpoint_every):
                 self.checkpoint()
             if request == "checkpoint":
+                self.finish_saving()
                 self._attempt.answer(request)
         self._waiting.read()
+        self.finish_saving()
         self._remember_speed()
         return None
 
@@ -154,8 +164,9 @@ class Training:
         features = self._opened.features["train"]
         rate = learning_rate(step, self._total, self._spec.training)
         indices = self._order.indices(step)
+        plan = self._opened.plan
         micro_batches = self._session.micro_batches(
-            features, indices, self._opened.plan.micro_batch_size, (step - 1) // self._order.steps_per_epoch
+            features, indices, plan.micro_batch_size * plan.replicas, (step - 1) // self._order.steps_per_epoch
         )
         result = self._session.engine.train_step(micro_batches, step, rate)
         self._attempt.step = step
@@ -223,27 +234,16 @@ class Training:
         return is_best
 
     def checkpoint(self) -> None:
-        """Save this step, then take older checkpoints away. Unread losses are read first: a bad step is never saved."""
-        step, folder = self._attempt.step, self._attempt.folder
-        if self._saved == step:
+        """Save this step, beside training where the engine can. Unread losses are read first: a bad step is never saved."""
+        if self._saving.has(self._attempt.step):
             return
         self._waiting.read()
-        started = time.perf_counter()
-        path = self._checkpoints.save(step, self._session.engine.save)
-        self._saved = step
-        self._log.write(
-            CheckpointSaved(
-                time=time.time(),
-                step=step,
-                folder=str(path.relative_to(folder.path)),
-                seconds=time.perf_counter() - started,
-                is_best=step == self.best_step(),
-            )
-        )
-        for old in self._checkpoints.remove_older(step, self._spec.training.keep_checkpoints, self.best_step()):
-            removed = str(folder.checkpoint(old).relative_to(folder.path))
-            self._log.write(CheckpointRemoved(time=time.time(), step=old, folder=removed))
+        self._saving.begin(self._attempt.step, self.best_step())
         self._waiting.resume_clock()
+
+    def finish_saving(self) -> None:
+        """Wait until the last checkpoint is whole. Raises OSError (disk full)."""
+        self._saving.finish()
 
     def best_step(self) -> int | None:
         """The step of the best checkpoint, where one is kept."""

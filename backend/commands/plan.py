@@ -9,7 +9,7 @@ from backend.commands.command import Command, add_changes, add_json
 from backend.commands.screen import Screen
 
 if TYPE_CHECKING:
-    from backend.contract.queries import RunPlan
+    from backend.contract.queries import Placement, RunPlan
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -28,7 +28,11 @@ def _plan(arguments: Namespace) -> int:
     screen = Screen()
     screen.line("reading model and data")
     try:
-        plan = cost.plan(spec, devices.list_devices(spec.hardware.engine), screen.report("reading data"))
+        plan = cost.plan(
+            spec,
+            devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment),
+            screen.report("reading data"),
+        )
     finally:
         screen.close()
     print(msgspec.json.encode(plan).decode() if arguments.json else _in_words(plan))
@@ -41,17 +45,25 @@ def _in_words(plan: "RunPlan") -> str:
     lines = [
         f"rows       {plan.rows:,} ({plan.features:,} features)",
         f"steps      {plan.total_steps:,} of {plan.batch_size} rows ({plan.steps_per_epoch:,} an epoch)",
-        f"batch      {plan.micro_batch_size} rows per pass, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
+        f"batch      {plan.micro_batch_size} rows per pass{' and device' if plan.placement else ''}, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
         f"tokens     {plan.tokens_per_epoch:,} an epoch",
         f"model      {plan.parameters:,} parameters, {plan.trainable:,} trained",
         f"device     {plan.device}, {plan.precision} ({plan.precision_reason})",
         f"memory     {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
         *(f"  {part.name:<18} {part.megabytes:>9.0f} MB" for part in plan.memory),
+        *map(_placed, plan.placement),
         f"time       {_duration(plan.seconds)}",
         *plan.notes,
         *plan.problems,
     ]
     return "\n".join(lines)
+
+
+def _placed(one: "Placement") -> str:
+    return (
+        f"  {f'on {one.device}':<18} {one.weights_mb:>9.0f} MB of weights, {one.optimizer_mb:.0f} MB of optimizer state, "
+        f"rows a pass: {one.rows}"
+    )
 
 
 def _duration(seconds: float | None) -> str:

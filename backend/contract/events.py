@@ -112,6 +112,8 @@ class PlanMade(Event, frozen=True, tag=True):
     epochs: float
     best_metric: str | None = None
     greater_is_better: bool = True
+    replicas: int = 1
+    """Devices, or groups of them, that each read `micro_batch_size` rows in a pass."""
 
 
 class StepFinished(Event, frozen=True, tag=True):
@@ -154,6 +156,7 @@ class CheckpointSaved(Event, frozen=True, tag=True):
     step: int
     folder: str
     seconds: float = 0.0
+    """How long training stood still for it."""
     is_best: bool = False
 
 

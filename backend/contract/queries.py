@@ -136,6 +136,16 @@ class PlanPart(msgspec.Struct, frozen=True):
     megabytes: float
 
 
+class Placement(msgspec.Struct, frozen=True):
+    """What one of several devices holds and does."""
+
+    device: str
+    rows: int
+    """Of a full pass; with fewer than the other devices, the rest are filler rows."""
+    weights_mb: float
+    optimizer_mb: float
+
+
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `plan {spec}` and of `burnish plan --json`: what a run will cost."""
 
@@ -156,6 +166,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     memory_mb: float
     available_mb: float
     fits: bool
+    placement: list[Placement] = []
+    """What lies on each of several devices; empty with one."""
     seconds: float | None = None
     """Estimated training time, or None where nothing comparable was measured."""
     notes: list[str] = []

@@ -1,6 +1,6 @@
 """Owns what an engine is: numpy batches in, numbers out; it knows heads, never labels or tasks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -14,6 +14,8 @@ from backend.contract.spec import ModelSection, Section, TrainingSection
 
 Batch = dict[str, np.ndarray]
 """Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""
+Finish = Callable[[], None]
+"""Waits until what was begun is on the disk. Raises OSError where it could not be written."""
 
 Compiling = Callable[[Callable[[], Any]], Any]
 """Runs what compiles a program, which may take minutes, and gives the program; may raise what ends the run meanwhile."""
@@ -50,6 +52,20 @@ class Loading:
     threads: int | None = None
     compiling: Compiling = compile_here
     """For engines that compile (`Engine.constant_rows`)."""
+    devices: tuple[str, ...] = ()
+    """All that were chosen, where an engine takes several; `device` is the first of them."""
+    hardware: Section | None = None
+    """The engine's own keys of the `hardware` section; None takes their defaults."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a run is spread over its devices."""
+
+    replicas: int = 1
+    """Devices, or groups of them, that each read rows of their own."""
+    share: float = 1.0
+    """Part of the weights' bytes, and of the optimizer's, that one device holds."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +111,20 @@ class EngineEntry(Protocol):
     """The extra of burnish that installs them."""
     optimizers: ClassVar[tuple[str, ...]]
     """Those that it has; empty where it has all that are registered."""
+    several_devices: ClassVar[bool]
+    """Whether one process trains on several devices."""
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
         """Model types that it knows, with `_` for `-`; none where it takes whatever transformers knows."""
+        ...
+
+    @staticmethod
+    def split(settings: Any, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
+        """How that many devices divide rows and parameters (`shapes` by name, empty where nobody knows them).
+
+        `settings` are the engine's own. Raises InputError where they do not go with the devices or the model.
+        """
         ...
 
     @staticmethod
@@ -148,8 +174,11 @@ class Engine(Protocol):
         """Continue one prompt, token by token as they are made."""
         ...
 
-    def save(self, folder: Path) -> None:
-        """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
+    def save(self, folder: Path) -> Finish | None:
+        """Weights and optimizer state, exact, into an existing empty folder.
+
+        Whole when it returns, or once what it returns was called, from any thread; training may go on meanwhile.
+        """
         ...
 
     def restore(self, folder: Path) -> None:

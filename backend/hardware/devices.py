@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -38,23 +39,34 @@ class Choice:
 
     name: str
     device: Device
+    """The one with the least free memory, where there are several."""
     precision: Precision
     reason: str
     warning: str = ""
     """A sentence on what a precision chosen by hand will do to this model."""
+    names: tuple[str, ...] = ()
+    """Of all devices, where an engine trains on several; `name` is the first."""
+
+    @property
+    def words(self) -> str:
+        """All devices, as events and plans name them."""
+        return ", ".join(self.names) or self.name
 
 
-def ask(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> DeviceList:
+def ask(
+    engine: str = "torch", seconds: float = SECONDS_TO_LIST, environment: Mapping[str, str] | None = None
+) -> DeviceList:
     """What an engine's framework sees, asked of a child that exits before the answer is used.
 
     A TPU admits one process, and a framework takes accelerator memory at first touch. Without the framework, or where
-    it does not answer in time, there is the processor alone and a note that says why.
+    it does not answer in time, there is the processor alone and a note that says why. `environment` is the spec's.
     """
     command = python_command(f"backend.engines.{engine}.devices")
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True, env=child_environment()
-        )
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True,
+            env=child_environment(environment),
+        )  # fmt: skip
         return DeviceList(msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device]))
     except subprocess.TimeoutExpired:
         return DeviceList([processor()], f"{engine} did not list its devices within {seconds:g} seconds")
@@ -65,9 +77,11 @@ def ask(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> DeviceList:
         return DeviceList([processor()], f"{engine} could not list its devices: {error}")
 
 
-def list_devices(engine: str = "torch", seconds: float = SECONDS_TO_LIST) -> list[Device]:
+def list_devices(
+    engine: str = "torch", seconds: float = SECONDS_TO_LIST, environment: Mapping[str, str] | None = None
+) -> list[Device]:
     """The devices of `ask`, without its note."""
-    return ask(engine, seconds).devices
+    return ask(engine, seconds, environment).devices
 
 
 def list_all() -> list[Device]:
@@ -77,17 +91,22 @@ def list_all() -> list[Device]:
 
 
 def choose(spec: RunSpec, here: list[Device], note: str = "") -> Choice:
-    """The device and precision of a run. Raises InputError naming what is here where the wish cannot be met.
+    """The devices and precision of a run. Raises InputError naming what is here where the wish cannot be met.
 
     `note` is why there may be more than the engine could list.
     """
-    device = _device(spec, here, note)
+    found = _devices(spec, here, note)
+    device = min(found, key=lambda one: one.free_mb)
     precision, reason = _precision(spec, device)
-    name = "cpu" if device.kind == "cpu" else f"{device.kind}:{device.index}"
-    return Choice(name, device, precision, reason, _warning(spec, device, precision))
+    names = tuple(_name(one) for one in found)
+    return Choice(names[0], device, precision, reason, _warning(spec, device, precision), names)
 
 
-def _device(spec: RunSpec, here: list[Device], note: str) -> Device:
+def _name(device: Device) -> str:
+    return "cpu" if device.kind == "cpu" and device.index == 0 else f"{device.kind}:{device.index}"
+
+
+def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
     wanted, numbers = spec.hardware.device, spec.hardware.devices
     if wanted == "auto":
         found = [device for device in here if device.kind != "cpu"] or here
@@ -99,18 +118,24 @@ def _device(spec: RunSpec, here: list[Device], note: str) -> Device:
         said = "; ".join(filter(None, [f"there is no {wanted} here; there is {kinds}", note, way_out]))
         raise InputError(f"hardware.device: {said}", "hardware.device")
     if not numbers:
-        return found[0]
-    if len(numbers) > 1:
+        return found[:1]
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if len(numbers) > 1 and not engine.several_devices:
         raise InputError(
-            "hardware.devices: this Burnish trains on one device at a time; name one number", "hardware.devices"
+            f"hardware.devices: {engine.title} trains on one device at a time here; name one number, or choose an engine "
+            "that takes several",
+            "hardware.devices",
         )
-    chosen = [device for device in found if device.index == numbers[0]]
-    if not chosen:
-        there = ", ".join(str(device.index) for device in found)
-        raise InputError(
-            f"hardware.devices: there is no device number {numbers[0]}; there are {there}", "hardware.devices"
-        )
-    return chosen[0]
+    by_number = {device.index: device for device in found}
+    for number in numbers:
+        if number not in by_number:
+            there = ", ".join(map(str, by_number))
+            raise InputError(
+                f"hardware.devices: there is no device number {number}; there are {there}", "hardware.devices"
+            )
+    if len(set(numbers)) < len(numbers):
+        raise InputError("hardware.devices: a number is named twice; name every device once", "hardware.devices")
+    return [by_number[number] for number in numbers]
 
 
 def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:

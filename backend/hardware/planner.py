@@ -1,7 +1,7 @@
 """Owns what a run will cost: memory by parts, the rows of a forward pass that fit, steps, tokens, time."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -12,7 +12,8 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import PlanPart
-from backend.contract.spec import RunSpec, validated
+from backend.contract.spec import RunSpec, Section, validated
+from backend.engines.engine import Split
 from backend.models import inspection
 from backend.models.parameter_names import frozen
 from backend.models.weights import read_weights
@@ -69,18 +70,20 @@ class Work:
     """Tokens of the longest sequence."""
     parameters: int
     precision: str
+    split: Split = field(default_factory=Split)
+    """How several devices divide rows and weights; all numbers here are one device's."""
 
     def memory(self, rows: int) -> list[PlanPart]:
-        """What `rows` sequences in one forward pass take, in megabytes.
+        """What `rows` sequences in one forward pass take on one device, in megabytes.
 
         Weights, gradients and what the optimizer keeps are float32, the latter two for what trains alone. Activations follow Korthikanti et al. 2022 (about
         34 values per token and hidden unit, 2 with checkpointing, plus attention maps); logits of language models count
         thrice (logits, log-probabilities, gradient).
         """
         return [
-            PlanPart("Weights", 4 * self.parameters / MB),
-            PlanPart("Gradients", 4 * self.trainable / MB),
-            PlanPart("Optimizer", 4 * _state_per_weight(self.spec) * self.trainable / MB),
+            PlanPart("Weights", 4 * self.parameters * self.split.share / MB),
+            PlanPart("Gradients", 4 * self.trainable * self.split.share / MB),
+            PlanPart("Optimizer", 4 * _state_per_weight(self.spec) * self.trainable * self.split.share / MB),
             PlanPart("Activations", self._activations_mb(rows)),
             PlanPart("Libraries", LIBRARIES_MB),
         ]
@@ -107,13 +110,27 @@ class Work:
         return (shape.layers * (per_layer + attention) * width + logits) / MB
 
     def micro_batch_size(self, available_mb: float) -> int:
-        """Rows of one forward pass: as asked for, else the batch halved until it fits into the free memory."""
-        rows = self.spec.training.batch_size
+        """Rows of one pass on one device: as asked for, else its part of the batch halved until the free memory holds it."""
+        rows = -(-self.spec.training.batch_size // self.split.replicas)
         if self.spec.hardware.micro_batch_size is not None:
             return min(self.spec.hardware.micro_batch_size, rows)
         while rows > 1 and total(self.memory(rows)) > available_mb * SHARE:
             rows = -(-rows // 2)
         return rows
+
+
+def split(spec: RunSpec, folder: Path | None, devices: int) -> Split:
+    """How that many devices divide the work. Raises InputError where the engine's settings do not go with them."""
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    shapes = read_weights(folder).shapes if folder is not None and spec.model.initialise == "pretrained" else {}
+    model_type = str(inspection.read_config(folder).get("model_type", "")) if folder is not None else ""
+    return engine.split(engine_settings(spec), devices, shapes, model_type)
+
+
+def engine_settings(spec: RunSpec) -> Section:
+    """The engine's own keys of the `hardware` section, complete. Raises InputError."""
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    return validated(engine.Settings, spec.hardware.model_extra or {}, "hardware")
 
 
 def _state_per_weight(spec: RunSpec) -> float:

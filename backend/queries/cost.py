@@ -11,7 +11,9 @@ def _plan(arguments: Arguments, tell: Tell) -> RunPlan:
     from backend.run import cost, resolving
 
     spec = resolving.resolve(needed(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
-    return cost.plan(spec, devices.list_devices(spec.hardware.engine), reporting(tell))
+    return cost.plan(
+        spec, devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment), reporting(tell)
+    )
 
 
 QUERIES = (Query("plan", _plan),)

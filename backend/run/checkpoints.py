@@ -4,10 +4,13 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from backend.contract.run_folder import RunFolder, write_json
+from backend.engines.engine import Finish
 from backend.models.sharing import share
 
 MANIFEST = "checkpoint.json"
@@ -19,30 +22,31 @@ class Checkpoints:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
+        self._writer = ThreadPoolExecutor(1, "checkpoint")  # its thread begins with the first that is written beside
 
-    def save(self, step: int, write: Callable[[Path], None]) -> Path:
+    def save(self, step: int, write: Callable[[Path], Finish | None]) -> Path:
         """Let `write` fill a folder beside, then put it in place whole. An earlier checkpoint of this step is kept.
 
         Raises OSError (disk full) after taking the half-written folder away; older checkpoints are untouched.
         """
+        return self.begin(step, write).result()
+
+    def begin(self, step: int, write: Callable[[Path], Finish | None]) -> "Future[Path]":
+        """The same; where `write` leaves a rest to be finished, that is done beside, and the future tells how it ended."""
         final = self._folder.checkpoint(step)
+        begun: Future[Path] = Future()
         if verify(final):
-            return final
+            begun.set_result(final)
+            return begun
         beside = final.with_name(f".{final.name}.{os.getpid()}")
-        try:
+        with _removed_if_it_fails(beside):
             final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
             beside.mkdir()
-            write(beside)
-            flush_to_disk(beside)
-            write_json(beside / MANIFEST, {"step": step, "files": _digests(beside)})
-            if final.exists():  # it did not verify: damaged, and now replaced
-                shutil.rmtree(final)
-            beside.rename(final)
-        except BaseException:
-            shutil.rmtree(beside, ignore_errors=True)
-            raise
-        _flush_folder(final.parent)
-        return final
+            finish = write(beside)
+        if finish is not None:
+            return self._writer.submit(_put_in_place, step, beside, final, finish)
+        begun.set_result(_put_in_place(step, beside, final))
+        return begun
 
     def steps(self) -> list[int]:
         """Steps with a checkpoint folder, ascending, verified or not."""
@@ -69,6 +73,28 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
 
 
+def _put_in_place(step: int, beside: Path, final: Path, finish: Finish | None = None) -> Path:
+    with _removed_if_it_fails(beside):
+        if finish is not None:
+            finish()
+        flush_to_disk(beside)
+        write_json(beside / MANIFEST, {"step": step, "files": _digests(beside)})
+        if final.exists():  # it did not verify: damaged, and now replaced
+            shutil.rmtree(final)
+        beside.rename(final)
+    _flush_folder(final.parent)
+    return final
+
+
+@contextmanager
+def _removed_if_it_fails(beside: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
 def verify(folder: Path) -> bool:
     """Whether every file is there with the size and digest that its manifest states."""
     try:
@@ -79,7 +105,11 @@ def verify(folder: Path) -> bool:
 
 
 def _digests(folder: Path) -> dict[str, list[object]]:
-    return {path.name: _digest(path) for path in sorted(folder.iterdir())}
+    return {path.relative_to(folder).as_posix(): _digest(path) for path in _files(folder)}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _digest(path: Path) -> list[object]:
@@ -90,9 +120,11 @@ def _digest(path: Path) -> list[object]:
 def flush_to_disk(folder: Path) -> None:
     """Wait until every file of the folder is on the disk, before a rename makes it count; whoever may read it, may."""
     share(folder)
-    for path in folder.iterdir():
+    for path in _files(folder):
         with path.open("rb") as file:
             os.fsync(file.fileno())
+    for inner in (path for path in folder.rglob("*") if path.is_dir()):
+        _flush_folder(inner)
 
 
 def _flush_folder(folder: Path) -> None:

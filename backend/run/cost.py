@@ -4,10 +4,11 @@ import numpy as np
 
 from backend.contract.catalog import Device
 from backend.contract.places import is_offline
-from backend.contract.queries import RunPlan
+from backend.contract.queries import Placement, PlanPart, RunPlan
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
+from backend.engines.engine import Split
 from backend.hardware import devices, planner
 from backend.run import options, throughput
 from backend.run.material import Material, make_task, quiet, read_material
@@ -35,14 +36,15 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     parameters = planner.count_parameters(spec, model.folder)
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
-    work = planner.Work(spec, model.folder, task.head, longest, parameters, choice.precision)
-    micro = min(work.micro_batch_size(available), batch_size)
+    split = planner.split(spec, model.folder, len(choice.names))
+    work = planner.Work(spec, model.folder, task.head, longest, parameters, choice.precision, split)
+    micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
     memory = work.memory(micro)
     needed = planner.total(memory)
     epoch = steps_per_epoch(spec.training, features)
     total = total_steps(spec.training, epoch)
     tokens_per_epoch = int(lengths.mean() * features)
-    speed = throughput.expected(spec, model.folder, choice.name, choice.precision)
+    speed = throughput.expected(spec, model.folder, choice.words, choice.precision)
     return RunPlan(
         rows=rows,
         features=features,
@@ -50,21 +52,23 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         total_steps=total,
         batch_size=batch_size,
         micro_batch_size=micro,
-        accumulation=-(-batch_size // micro),
+        accumulation=-(-batch_size // (micro * split.replicas)),
         tokens_per_epoch=tokens_per_epoch,
         parameters=parameters,
         trainable=work.trainable,
-        device=choice.name,
+        device=choice.words,
         precision=choice.precision,
         precision_reason=choice.reason,
         memory=memory,
         memory_mb=needed,
         available_mb=available,
         fits=needed <= available,
+        placement=placed(choice.names, split, memory, min(batch_size, micro * split.replicas)),
         seconds=total / epoch * tokens_per_epoch / speed if speed else None,
         notes=[
             *material.notes,
-            *_notes(spec, material, rows, micro, batch_size),
+            *_notes(spec, material, rows, micro * split.replicas, batch_size),
+            *_filler_note(split, micro, batch_size),
             *cut,
             *filter(None, [choice.warning]),
         ],
@@ -83,6 +87,30 @@ def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.
     lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
     which = "training rows" if len(sample) == len(train) else "training rows at the beginning"
     return np.array(lengths or [1]), len(lengths) / len(sample), truncation_notes(batches, which)
+
+
+def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
+    """What lies on each of several devices in a pass of `rows` rows; devices of one group read the same rows."""
+    if len(names) < 2:
+        return []
+    size, per_group = len(names) // split.replicas, -(-rows // split.replicas)
+    parts = {part.name: part.megabytes for part in memory}
+    return [
+        Placement(name, min(per_group, max(0, rows - number // size * per_group)), parts["Weights"], parts["Optimizer"])
+        for number, name in enumerate(names)
+    ]
+
+
+def _filler_note(split: Split, micro: int, batch_size: int) -> list[str]:
+    """What a batch that the devices cannot share evenly costs, and the nearest that they can."""
+    left = batch_size % split.replicas
+    if not left:
+        return []
+    fitting = [size for size in (batch_size - left, batch_size - left + split.replicas) if size]
+    return [
+        f"{batch_size} rows a step do not divide over {split.replicas}: {split.replicas - left} filler rows are computed and "
+        f"count for nothing; {' or '.join(map(str, fitting))} rows would need none."
+    ]
 
 
 def _notes(spec: RunSpec, material: Material, rows: int, micro: int, batch_size: int) -> list[str]:

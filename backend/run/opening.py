@@ -22,7 +22,7 @@ from backend.data.batches import longest_sequence
 from backend.data.features import Features
 from backend.data.order import Order
 from backend.data.rows import Rows
-from backend.engines.engine import Loading
+from backend.engines.engine import Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.run import options
@@ -82,8 +82,9 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     features = _tokenise(session, material, stages)
     stages.start("loading model")
     order = _order(spec, features["train"])
-    micro_batch_size = _micro_batch_size(session, model, choice, features["train"])
-    plan = _plan(spec, order, micro_batch_size, len(features["train"]), stages)
+    split = planner.split(spec, model.folder, len(choice.names))
+    micro_batch_size = _micro_batch_size(session, model, choice, features["train"], split)
+    plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
     if from_step:
@@ -98,9 +99,9 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         best=_best_so_far(spec, earlier, from_step),
         from_step=from_step,
         is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
-        evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size),
+        evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size) * split.replicas,
         model_folder=model.folder,
-        device=choice.name,
+        device=choice.words,
         precision=choice.precision,
     )
 
@@ -144,7 +145,9 @@ def _order(spec: RunSpec, train: Features) -> Order:
     )
 
 
-def _micro_batch_size(session: Session, model: ModelLocation, choice: devices.Choice, train: Features) -> int:
+def _micro_batch_size(
+    session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split
+) -> int:
     work = planner.Work(
         session.spec,
         model.folder,
@@ -152,6 +155,7 @@ def _micro_batch_size(session: Session, model: ModelLocation, choice: devices.Ch
         length=int(train.lengths.max()),
         parameters=planner.count_parameters(session.spec, model.folder),
         precision=choice.precision,
+        split=split,
     )
     return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
 
@@ -168,7 +172,7 @@ def _begin(
         log.write(
             RunStarted(
                 time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
-                contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.name, precision=choice.precision,
+                contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.words, precision=choice.precision,
                 versions=versions,
             )
         )  # fmt: skip
@@ -179,7 +183,7 @@ def _begin(
             attempt=attempt,
             from_step=from_step,
             versions=versions,
-            device=choice.name,
+            device=choice.words,
             precision=choice.precision,
         )
     )
@@ -250,6 +254,8 @@ def _load(
             adapter=options.adapter_settings(spec),
             threads=getattr(spec.hardware, "threads", None),
             compiling=stages.compile,
+            devices=choice.names,
+            hardware=planner.engine_settings(spec),
         )
     )
     if loaded.resized:
@@ -264,7 +270,7 @@ def _load(
     )
 
 
-def _plan(spec: RunSpec, order: Order, micro_batch_size: int, rows: int, stages: Stages) -> PlanMade:
+def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, rows: int, stages: Stages) -> PlanMade:
     training = spec.training
     total = total_steps(training, order.steps_per_epoch)
     batch_size = min(training.batch_size, rows)
@@ -273,7 +279,7 @@ def _plan(spec: RunSpec, order: Order, micro_batch_size: int, rows: int, stages:
             "batch_larger_than_data",
             f"training.batch_size is {training.batch_size}, but there are only {rows} rows; every step uses all of them",
         )
-    micro = min(micro_batch_size, batch_size)
+    micro = min(micro_batch_size, -(-batch_size // replicas))
     metric = spec.evaluation.best_metric
     return PlanMade(
         time=time.time(),
@@ -281,7 +287,8 @@ def _plan(spec: RunSpec, order: Order, micro_batch_size: int, rows: int, stages:
         steps_per_epoch=order.steps_per_epoch,
         batch_size=batch_size,
         micro_batch_size=micro,
-        accumulation=-(-batch_size // micro),
+        accumulation=-(-batch_size // (micro * replicas)),
+        replicas=replicas,
         epochs=total / order.steps_per_epoch,
         best_metric=metric,
         greater_is_better=greater_is_better(metric or "loss"),

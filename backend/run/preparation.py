@@ -7,7 +7,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import RunSpec
 from backend.data.sources.source import Report
-from backend.hardware import devices
+from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.run import options
@@ -38,9 +38,10 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
     is left to the run.
     """
     check_engine(spec)
-    _check_hardware(spec)
+    choice = _check_hardware(spec)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
+    planner.split(spec, folder, len(choice.names) if choice else 1)
     if folder is not None:
         check_model(spec, folder)
         options.check_model_options(spec, folder)
@@ -75,12 +76,13 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
         check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
 
 
-def _check_hardware(spec: RunSpec) -> None:
-    """A wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
+def _check_hardware(spec: RunSpec) -> devices.Choice | None:
+    """Refuses a wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
     hardware = spec.hardware
     if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
-        found = devices.ask(hardware.engine)
-        devices.choose(spec, found.devices, found.note)
+        found = devices.ask(hardware.engine, environment=hardware.environment)
+        return devices.choose(spec, found.devices, found.note)
+    return None
 
 
 def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:

@@ -86,8 +86,10 @@ def test_an_adapter_trains_is_measured_and_predicts(torchless: Burnish):
 
 
 def test_what_the_engine_cannot_do_is_said_in_a_sentence(torchless: Burnish):
-    refused = torchless("train", str(with_jax(torchless, adapter={"type": "lora", "targets": ["word_embeddings"]})))
-    assert refused.returncode
-    assert (
-        "adapter.targets: 'word_embeddings' is an embedding, and the JAX engine adapts linear layers" in refused.stderr
-    )
+    unknown = {"name_or_path": str(torchless.home / "bloom")}
+    Path(unknown["name_or_path"]).mkdir()
+    (torchless.home / "bloom" / "config.json").write_text('{"model_type": "bloom"}', encoding="utf-8")
+    refused = torchless("train", str(with_jax(torchless, model=unknown)))
+    assert refused.returncode == 2
+    assert "hardware.engine: the JAX engine does not know the architecture 'bloom'; choose PyTorch" in refused.stderr
+    assert not torchless.runs.exists() or not list(torchless.runs.iterdir())

@@ -8,7 +8,7 @@ from app.core import wording
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
-from backend.contract.queries import RunPlan
+from backend.contract.queries import Placement, RunPlan
 
 FACTS = ("Steps", "Tokens", "Trainable", "Time", "Memory")
 
@@ -112,8 +112,18 @@ class CostCard(Card):
             self.values[name].setText(value)
             self.subs[name].setText(sub)
         theme.role(self.values["Memory"], "section" if plan.fits else "danger")
-        parts = "\n".join(f"{part.name}: {wording.megabytes(part.megabytes)}" for part in plan.memory)
+        parts = "\n".join(
+            [
+                *(f"{part.name}: {wording.megabytes(part.megabytes)}" for part in plan.memory),
+                *map(_placed, plan.placement),
+            ]
+        )
         self.values["Memory"].setToolTip(parts)
         self.bar.set_fraction(share, "accent" if plan.fits else "danger")
         self.bar.setToolTip(parts)
         self.show_notes([wording.note(note) for note in (plan.precision_reason, *plan.notes) if note])
+
+
+def _placed(one: Placement) -> str:
+    weights, optimizer = wording.megabytes(one.weights_mb), wording.megabytes(one.optimizer_mb)
+    return f"On {one.device}: {wording.count(one.rows, 'row')} a pass, weights {weights}, optimizer {optimizer}"

@@ -18,13 +18,13 @@ class HardwareSection(Section):
     device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
     """`auto` takes the first accelerator that is here, else the processor."""
     devices: Annotated[list[int] | None, Field(title="Which devices", json_schema_extra=ADVANCED)] = None
-    """Numbers of the accelerators to use; empty takes the first."""
+    """Numbers of the accelerators to use; empty takes the first. With several, each reads a part of every batch."""
     precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
     """Number format of the computation. Weights and optimizer stay in float32."""
     processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=ADVANCED)] = 1
     """Training processes, usually one per accelerator."""
     micro_batch_size: Annotated[int | None, Field(title="Rows per device", ge=1)] = None
-    """Rows in one forward pass; smaller needs less memory and changes no result. Empty takes what fits."""
+    """Rows of one device in one forward pass; fewer need less memory and change no result. Empty takes what fits."""
     memory_limit: Annotated[
         float | None, Field(title="Memory limit", gt=0, json_schema_extra={**ADVANCED, "unit": "GB"})
     ] = None

@@ -1,11 +1,28 @@
 """JAX with Flax and Optax. The engine itself is imported when it is first used, so that the catalog stays quick."""
 
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
 from backend import registry
 from backend.contract.spec import Section
+from backend.engines.engine import Split
+from backend.engines.jax import sharding
 
 
 class Settings(Section):
-    """The JAX engine has no keys of its own in the `hardware` section yet."""
+    """The JAX engine's own keys of the `hardware` section."""
+
+    parallelism: Annotated[
+        Literal["data", "fsdp"], Field(title="Parallelism", json_schema_extra={"advanced": True})
+    ] = "data"
+    """With several devices: `data` keeps the whole model on each; `fsdp` divides large weights and their optimizer state
+    among them, which needs less memory and more messages."""
+    tensor_parallel: Annotated[
+        int, Field(title="Devices per layer", ge=1, le=1024, json_schema_extra={"advanced": True})
+    ] = 1
+    """Devices that compute every layer together, each with a part of its matrices; for models that know how."""
 
 
 class JaxEntry:
@@ -14,14 +31,27 @@ class JaxEntry:
     title = "JAX"
     description = "JAX with Flax and Optax, on TPU, GPU and processor."
     Settings = Settings
-    requires = ("jax", "flax", "optax", "transformers", "safetensors")
+    requires = ("jax", "flax", "optax", "orbax-checkpoint", "transformers", "safetensors")
     extra = "jax"
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
+    several_devices = True
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
         """The modules of `models`, found without importing one."""
         return registry.names("family")
+
+    @staticmethod
+    def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
+        """What each of the devices gets. Raises InputError for groups that do not divide them, or layers."""
+        over = sharding.grid(devices, settings.tensor_parallel, settings.parallelism)
+        if over.members == 1:
+            return sharding.split(shapes, over, {})
+        from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
+
+        rules = find_family({"model_type": model_type}).divided
+        sharding.check_rules(model_type, over.members, rules)
+        return sharding.split(shapes, over, rules)
 
     @staticmethod
     def create():

@@ -1,6 +1,7 @@
 """Owns what JAX sees to compute on; as a program it prints that as one line of JSON and exits."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,21 @@ _KINDS = {"tpu": "tpu", "gpu": "cuda", "cuda": "cuda", "rocm": "cuda"}
 
 
 def devices() -> list[Device]:
-    """Accelerators first, the processor last."""
-    return [*(_accelerators() if _may_have_accelerator() else []), processor()]
+    """Accelerators first, the processor last; where XLA is asked for several processors, each with its share of memory."""
+    return [*(_accelerators() if _may_have_accelerator() else []), *_processors()]
+
+
+def _processors() -> list[Device]:
+    # XLA reads the last of several; asking jax itself would take a second, and seldom is there a second processor.
+    asked = re.findall(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    count, whole = max(1, int(asked[-1])) if asked else 1, processor()
+    if count == 1:
+        return [whole]
+    memory, free = whole.memory_mb / count, whole.free_mb / count
+    return [
+        msgspec.structs.replace(whole, index=index, name=f"{whole.name} {index}", memory_mb=memory, free_mb=free)
+        for index in range(count)
+    ]
 
 
 def _may_have_accelerator() -> bool:

@@ -10,27 +10,30 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.generation import GenerationSettings
-from backend.contract.heads import IGNORE, Head
+from backend.contract.heads import Head
 from backend.contract.places import cache_folder
 from backend.data.batches import targets
-from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
 from backend.engines.jax.generation import Writer
 from backend.engines.jax.heads import HEADS
 from backend.engines.jax.layers import Noise, computing, recomputing
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
+from backend.engines.jax.mesh import layout_of
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
 from backend.engines.jax.programs import Programs, shapes
+from backend.engines.jax.stacking import alike, stacked
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
-WEIGHTS, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
+WEIGHTS = "model.safetensors"
 
 
 class JaxEngine:
@@ -60,8 +63,8 @@ class JaxEngine:
         self._numbers, self._training = _NUMBERS[loading.precision], loading.training
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
-        self._device = _device(loading.device)
-        self._parameters: Parameters = jax.device_put(opened.parameters, self._device)
+        self._layout = layout_of(loading, self._config.model_type, opened.model.divided)
+        self._parameters: Parameters = self._layout.placed(opened.parameters)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing)
         self._programs = Programs(loading.compiling)
@@ -78,9 +81,9 @@ class JaxEngine:
         self._trained = sorted(model.shapes.keys() - kept if self._adapter is None else self._adapter.trained)
         self._optimizer = Optimizer(training, model.undecayed, model.standing.rates(training.layer_decay))
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
-        state = self._optimizer.init({name: self._parameters[name] for name in self._trained})
-        self._state = jax.device_put(state, self._device)
-        self._step = jax.jit(self._compute_step, donate_argnums=(0, 1))
+        trained = {name: self._parameters[name] for name in self._trained}
+        self._state = self._layout.placed(self._optimizer.init(trained))
+        self._step = self._layout.step(self._compute_step, trained, self._state)
         return sum(int(np.prod(model.shapes[name])) for name in self._trained)
 
     # Training
@@ -89,11 +92,13 @@ class JaxEngine:
         """One optimizer step over all micro-batches: summed loss ÷ the targets of the whole step."""
         assert self._training is not None, "the model was loaded without training"
         denominator = sum(targets(self._facts.head, batch, self._facts.class_weights) for batch in micro_batches) or 1.0
-        arrays = _stacked([self._head.arrays(batch) for batch in _alike(micro_batches)])
+        groups = self._layout.groups
+        arrays = stacked([self._head.arrays(batch) for batch in alike(micro_batches, groups)], groups)
         trained = {name: self._parameters[name] for name in self._trained}
         fixed = {name: value for name, value in self._parameters.items() if name not in trained}
         trained, self._state, loss, norm = self._programs.call(
-            self._step, ("step", shapes(arrays)), trained, self._state, fixed, arrays, np.float32(denominator), np.float32(learning_rate),
+            self._step, ("step", shapes(arrays)), trained, self._state, fixed, self._layout.divided(arrays, 1),
+            np.float32(denominator), np.float32(learning_rate),
             _key(self._training.seed, step),
         )  # fmt: skip
         self._parameters = {**fixed, **trained}
@@ -139,9 +144,11 @@ class JaxEngine:
         """The head's outputs for every row of the batch; filler rows get zeros."""
         if self._model is None:
             raise RunFailed("No model is loaded", "no_model")
-        arrays = self._head.arrays(batch)
+        [filled] = alike([batch], self._layout.groups)
+        arrays = self._layout.divided(self._head.arrays(filled), 0)
         found = self._programs.call(self._outputs, ("outputs", shapes(arrays)), self._parameters, arrays)
-        return self._head.read({name: np.asarray(values) for name, values in found.items()}, batch)
+        read = self._head.read({name: np.asarray(values) for name, values in found.items()}, filled)
+        return {name: values[: len(batch["row_valid"])] for name, values in read.items()}
 
     def _compute_outputs(self, parameters: Parameters, arrays: Arrays) -> Arrays:
         assert self._model is not None
@@ -164,28 +171,22 @@ class JaxEngine:
 
     # Files
 
-    def save(self, folder: Path) -> None:
-        """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
-        trained = self._trained if self._optimizer is not None else list(self._parameters)
-        save_file({name: np.asarray(self._parameters[name]) for name in trained}, folder / WEIGHTS, {"format": "np"})
-        if self._optimizer is not None:
-            leaves = jax.tree.leaves(self._state)
-            save_file({f"{number:05}": np.asarray(leaf) for number, leaf in enumerate(leaves)}, folder / OPTIMIZER)
+    def save(self, folder: Path) -> Finish:
+        """Weights and optimizer state, exact, through Orbax; whole once what it returns was called."""
+        return checkpoints.save(folder, self._saved())
 
     def restore(self, folder: Path) -> None:
-        """What `save` wrote, to the bit."""
-        weights = load_file(folder / WEIGHTS)
-        if wrong := [
-            name for name, value in weights.items() if self._parameters.get(name, value[:0]).shape != value.shape
-        ]:
-            raise RunFailed(
-                f"This checkpoint is of another model: {wrong[0]} does not fit; start a new run", "checkpoint_mismatch"
-            )
-        self._parameters |= jax.device_put(weights, self._device)
+        """What `save` wrote, to the bit, whatever devices it was written from."""
+        found = checkpoints.restore(folder, self._saved())
+        self._parameters |= found.parameters
         if self._optimizer is not None:
-            stored = load_file(folder / OPTIMIZER)
-            leaves = jax.device_put([stored[name] for name in sorted(stored)], self._device)
-            self._state = jax.tree.unflatten(jax.tree.structure(self._state), leaves)
+            self._state = jax.tree.unflatten(jax.tree.structure(self._state), found.optimizer)
+
+    def _saved(self) -> checkpoints.Saved:
+        if self._optimizer is None:
+            return checkpoints.Saved(self._parameters, [])
+        trained = {name: self._parameters[name] for name in self._trained}
+        return checkpoints.Saved(trained, jax.tree.leaves(self._state))
 
     def export(self, folder: Path) -> None:
         """Config and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
@@ -200,9 +201,8 @@ class JaxEngine:
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 
     def device_memory_mb(self) -> float | None:
-        """Peak memory taken on the accelerator, or None on a processor."""
-        statistics = self._device.memory_stats()  # a processor has none
-        return statistics["peak_bytes_in_use"] / 1e6 if statistics else None
+        """Peak memory taken on the fullest accelerator, or None on a processor."""
+        return self._layout.peak_memory_mb()
 
 
 def _keep_compilations() -> None:
@@ -211,40 +211,6 @@ def _keep_compilations() -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
-def _device(name: str) -> Any:
-    kind, _, number = name.partition(":")
-    platform = {"cuda": "gpu"}.get(kind, kind)
-    return jax.devices(platform)[int(number or 0)]
-
-
 def _key(seed: int, step: int) -> jax.Array:
     digest = hashlib.blake2b(f"{seed}/{step}".encode(), digest_size=4).digest()
     return jax.random.key(int.from_bytes(digest, "little"))
-
-
-_FILLERS = {"labels": IGNORE, "start_positions": IGNORE, "end_positions": IGNORE, "targets": IGNORE}
-"""What is no target, of arrays that hold targets; a target that is a number is then NaN."""
-
-
-def _alike(batches: Sequence[Batch]) -> list[Batch]:
-    """Micro-batches with filler rows and padding up to the largest of them: one scan wants one shape."""
-    return [{name: _grown(array, _largest(batches, name), name) for name, array in batch.items()} for batch in batches]
-
-
-def _stacked(batches: Sequence[Batch]) -> Batch:
-    """On one another, (number, …); language models may have other numbers of targets."""
-    return {
-        name: np.stack([_grown(each[name], _largest(batches, name), name) for each in batches]) for name in batches[0]
-    }
-
-
-def _largest(batches: Sequence[Batch], name: str) -> tuple[int, ...]:
-    return tuple(max(sizes) for sizes in zip(*(batch[name].shape for batch in batches), strict=True))
-
-
-def _grown(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
-    if array.shape == shape:
-        return array
-    filler = np.nan if array.dtype.kind == "f" else _FILLERS.get(name, 0)
-    more = [(0, size - own) for own, size in zip(array.shape, shape, strict=True)]
-    return np.pad(array, more, constant_values=filler)

@@ -64,7 +64,7 @@ class Writer:
         self, parameters: Parameters, ids: np.ndarray, shown: np.ndarray, at: np.int32, source: Any, kept: Kept
     ) -> tuple[jax.Array, Kept]:
         """Scores after one more token, and what is remembered now."""
-        key = ("token", shown.shape, _shapes(source))
+        key = ("token", shown.shape, _shapes(source), tuple(part.sharding for layer in kept for part in layer))
         return self._programs.call(self._next, key, parameters, ids, shown, at, source, kept)
 
     # Compiled

@@ -1,10 +1,12 @@
 """PyTorch with Accelerate. The engine itself is imported when it is first used, so that the catalog stays quick."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
 
 from backend.contract.spec import Section
+from backend.engines.engine import Split
 
 
 class Settings(Section):
@@ -25,11 +27,17 @@ class TorchEntry:
     requires = ("torch", "transformers", "accelerate", "safetensors")
     extra = "torch"
     optimizers = ()
+    several_devices = False
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
         """Whatever transformers knows."""
         return ()
+
+    @staticmethod
+    def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
+        """All on the one device."""
+        return Split()
 
     @staticmethod
     def create():

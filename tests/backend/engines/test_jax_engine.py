@@ -164,7 +164,9 @@ def test_a_resumed_run_goes_on_to_the_bit(bert: Path, tmp_path: Path):
         whole.train_step([batch], number, RATE)
     for number in (0, 1):
         first.train_step([steps[number]], number, RATE)
-    first.save(tmp_path)
+    finish = first.save(tmp_path)
+    assert finish is not None
+    finish()
     second.restore(tmp_path)
     for number in (2, 3):
         second.train_step([steps[number]], number, RATE)

@@ -34,6 +34,16 @@ def test_the_numbered_device_is_taken():
     assert choose(spec(devices=[1]), [*CARDS, PROCESSOR]).name == "cuda:1"
 
 
+def test_an_engine_that_can_takes_several_in_the_order_of_the_spec():
+    chosen = choose(spec(engine="jax", devices=[1, 0]), [*CARDS, PROCESSOR])
+    assert (chosen.name, chosen.names, chosen.words) == ("cuda:1", ("cuda:1", "cuda:0"), "cuda:1, cuda:0")
+
+
+def test_of_several_the_fullest_decides_what_fits():
+    full = Device("cuda", 1, "Card 1", 16000, 500, ["float32", "float16"])
+    assert choose(spec(engine="jax", devices=[0, 1]), [CARDS[0], full]).device.free_mb == 500
+
+
 def test_the_processor_is_taken_where_there_is_nothing_else():
     chosen = choose(spec(), [PROCESSOR])
     assert (chosen.name, chosen.precision) == ("cpu", "float32")
@@ -45,6 +55,8 @@ def test_the_processor_is_taken_where_there_is_nothing_else():
         ({"device": "mps"}, "hardware.device"),
         ({"devices": [7]}, "hardware.devices"),
         ({"devices": [0, 1]}, "hardware.devices"),
+        ({"engine": "jax", "devices": [0, 0]}, "hardware.devices"),
+        ({"engine": "jax", "devices": [0, 7]}, "hardware.devices"),
         ({"precision": "bfloat16"}, "hardware.precision"),
     ],
 )

@@ -10,6 +10,7 @@ from flax import nnx
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
+from backend.engines.jax.sharding import Rules
 
 Config = dict[str, Any]
 """config.json with the defaults of its class filled in."""
@@ -34,6 +35,8 @@ class Family:
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
     adapted: tuple[str, ...] = ()
     """The matrices that an adapter changes where none are named, as PEFT chooses them; empty for all of them."""
+    divided: Rules = field(default_factory=dict)
+    """What tensor parallelism divides; empty where the family does not say."""
 
 
 def refuse_unless(holds: bool, config: Config, what: str) -> None:

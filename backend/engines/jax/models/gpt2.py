@@ -85,11 +85,17 @@ def check(config: Config) -> None:
     refuse_unless(not config.get("add_cross_attention"), config, "cross-attention")
 
 
+_DIVIDED = {
+    "c_attn.weight": 1, "c_attn.bias": 0, "attn.c_proj.weight": 0, "c_fc.weight": 1, "c_fc.bias": 0,
+    "mlp.c_proj.weight": 0, "wte.weight": 0, "lm_head.weight": 0,
+}  # fmt: skip
+"""Its matrices are (inputs, outputs)."""
 _TOPS = Tops("transformer", Body, "n_embd")
 FAMILY = Family(
     body="transformer",
     check=check,
     adapted=("c_attn",),
+    divided=_DIVIDED,
     heads={
         Head.CAUSAL_LM: ("GPT2LMHeadModel", _TOPS.next_token(lambda body: body.wte)),
         Head.SEQUENCE_CLASSIFICATION: ("GPT2ForSequenceClassification", _TOPS.logits_of_last_token("score")),

@@ -116,6 +116,14 @@ def _window(config: Config, variant: Variant, number: int) -> int | None:
     return config["sliding_window"] if kinds and kinds[number] == "sliding_attention" else None
 
 
+_OUTPUTS = ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")
+_DIVIDED = {
+    **{f"{layer}.{part}": 0 for layer in _OUTPUTS for part in ("weight", "bias")},
+    "o_proj.weight": 1, "down_proj.weight": 1, "embed_tokens.weight": 0, "lm_head.weight": 0,
+}  # fmt: skip
+"""Heads and inner units go to the devices of a group, which add up what they found (Shoeybi et al. 2019)."""
+
+
 def family(variant: Variant) -> Family:
     """The heads of a decoder of this kind."""
     tops = Tops("model", lambda config: Body(config, variant), "hidden_size")
@@ -124,6 +132,7 @@ def family(variant: Variant) -> Family:
         body="model",
         check=check,
         adapted=("q_proj", "v_proj"),
+        divided=_DIVIDED,
         heads={
             Head.CAUSAL_LM: (f"{name}ForCausalLM", tops.next_token(lambda body: body.embed_tokens)),
             Head.SEQUENCE_CLASSIFICATION: (f"{name}ForSequenceClassification", tops.logits_of_last_token("score")),

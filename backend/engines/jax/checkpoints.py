@@ -1,0 +1,120 @@
+"""Owns a checkpoint's files in the JAX engine: parameters and optimizer state through Orbax, while training goes on."""
+
+import errno
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from backend.contract.errors import RunFailed
+from backend.engines.engine import Finish
+
+STATE = "state"
+"""The folder within a checkpoint that Orbax fills."""
+_LISTENS = "ENABLE_ORBAX_PROMETHEUS_TELEMETRY"
+_FULL = ("no space left", "disk quota exceeded", "file too large", "resource_exhausted")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds: trained parameters by name, and the leaves of the optimizer's state in their order."""
+
+    parameters: Mapping[str, jax.Array]
+    optimizer: Sequence[jax.Array]
+
+
+def save(folder: Path, values: Saved) -> Finish:
+    """Copy the values and begin to write them; the files are whole once what is returned was called.
+
+    The copy is made before this returns, so that the next step may take the values' memory.
+    """
+    orbax = _orbax()
+    writer = orbax.AsyncCheckpointer(orbax.PyTreeCheckpointHandler())
+    with _full_disk_stated():
+        writer.save(folder / STATE, args=orbax.args.PyTreeSave(_tree(values)))
+
+    def finish() -> None:
+        with _full_disk_stated(), closing(writer):
+            writer.wait_until_finished()
+
+    return finish
+
+
+def restore(folder: Path, like: Saved) -> Saved:
+    """What was saved, to the bit, with the shapes and in the places of `like`.
+
+    Raises RunFailed for a checkpoint of another model, or one that cannot be read.
+    """
+    orbax = _orbax()
+    wanted = _tree(like)
+    with orbax.Checkpointer(orbax.PyTreeCheckpointHandler()) as reader:
+        try:
+            stored = reader.metadata(folder / STATE).item_metadata
+            if stored is None:
+                raise ValueError("what it holds is not said")
+            _check(stored.tree, wanted)
+            places = jax.tree.map(lambda value: orbax.ArrayRestoreArgs(sharding=value.sharding), wanted)
+            found = reader.restore(folder / STATE, args=orbax.args.PyTreeRestore(wanted, restore_args=places))
+        except (OSError, ValueError, KeyError) as error:
+            raise RunFailed(
+                f"{folder}: this checkpoint cannot be read ({_first_line(error)}); resume from an older one",
+                "checkpoint_unreadable",
+            ) from error
+    return Saved(found["parameters"], [found["optimizer"][name] for name in sorted(found["optimizer"])])
+
+
+def _orbax() -> Any:
+    # A spec's environment could ask Orbax to serve its counters to the network; nothing here listens.
+    os.environ[_LISTENS] = "false"
+    import orbax.checkpoint  # takes a second, which no evaluation or prediction should wait for
+
+    return orbax.checkpoint
+
+
+def _tree(values: Saved) -> dict[str, dict[str, jax.Array]]:
+    leaves = {f"{number:05}": leaf for number, leaf in enumerate(values.optimizer)}
+    return {"parameters": dict(values.parameters), "optimizer": leaves}
+
+
+def _check(stored: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping[str, jax.Array]]) -> None:
+    """Raises RunFailed where the names or shapes are not those of this model and optimizer."""
+    for part, values in wanted.items():
+        found = stored.get(part, {})
+        wrong = [
+            name
+            for name in sorted({*values, *found})
+            if name not in found or name not in values or tuple(found[name].shape) != values[name].shape
+        ]
+        if wrong:
+            what = wrong[0] if part == "parameters" else "its optimizer's state"
+            raise RunFailed(
+                f"This checkpoint is of another model: {what} does not fit; start a new run", "checkpoint_mismatch"
+            )
+
+
+@contextmanager
+def _full_disk_stated() -> Iterator[None]:
+    """Raises the system's own error for a full disk: the library hides it in the words of another."""
+    try:
+        yield
+    except Exception as error:
+        words = " ".join(str(one).lower() for one in _causes(error))
+        if any(sign in words for sign in _FULL):
+            raise OSError(errno.ENOSPC, "No space left on device") from error
+        raise
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,70 @@
+"""Owns the checkpoints of an attempt as they come to be: at most one is written beside training, then an event says so."""
+
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.contract.events import CheckpointRemoved, CheckpointSaved
+from backend.contract.run_folder import RunFolder
+from backend.engines.engine import Engine
+from backend.run.checkpoints import Checkpoints
+from backend.run.event_log import EventLog
+
+
+@dataclass(frozen=True)
+class _Begun:
+    step: int
+    best_step: int | None
+    path: "Future[Path]"
+    seconds: float
+
+
+class Saving:
+    """Saves what an engine holds, keeps `keep` checkpoints and the best one, and writes the events."""
+
+    def __init__(self, folder: RunFolder, log: EventLog, engine: Engine, keep: int) -> None:
+        self._folder, self._log, self._engine, self._keep = folder, log, engine, keep
+        self._checkpoints = Checkpoints(folder)
+        self._begun: _Begun | None = None
+        self._last: int | None = None
+
+    def has(self, step: int) -> bool:
+        """Whether this step was the last to be saved, or begun."""
+        return step == self._last
+
+    def begin(self, step: int, best_step: int | None) -> None:
+        """Save this step; an engine that can goes on meanwhile. Raises OSError as the one before it may have."""
+        self.finish()
+        started = time.perf_counter()
+        path = self._checkpoints.begin(step, self._engine.save)
+        self._begun = _Begun(step, best_step, path, time.perf_counter() - started)
+        self._last = step
+        self.look()
+
+    def look(self) -> None:
+        """Say so where the last one is whole by now."""
+        if self._begun is not None and self._begun.path.done():
+            self.finish()
+
+    def finish(self) -> None:
+        """Wait until the last one is whole, then take older ones away. Raises OSError where it could not be written.
+
+        The best one stays that was the best when this one was begun: a newer best may not be whole yet.
+        """
+        if self._begun is None:
+            return
+        started, begun, self._begun = time.perf_counter(), self._begun, None
+        path = begun.path.result()
+        self._log.write(
+            CheckpointSaved(
+                time=time.time(),
+                step=begun.step,
+                folder=str(path.relative_to(self._folder.path)),
+                seconds=begun.seconds + time.perf_counter() - started,
+                is_best=begun.step == begun.best_step,
+            )
+        )
+        for old in self._checkpoints.remove_older(begun.step, self._keep, begun.best_step):
+            removed = str(self._folder.checkpoint(old).relative_to(self._folder.path))
+            self._log.write(CheckpointRemoved(time=time.time(), step=old, folder=removed))

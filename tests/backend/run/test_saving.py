@@ -1,0 +1,109 @@
+"""A checkpoint that is written beside training counts once it is whole, and what goes wrong with it is heard."""
+
+import errno
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backend.contract.events import CheckpointRemoved, CheckpointSaved
+from backend.contract.run_folder import RunFolder
+from backend.run.checkpoints import Checkpoints
+from backend.run.event_log import EventLog, read_events
+from backend.run.saving import Saving
+
+
+class Slow:
+    """An engine whose files are whole once `may_finish` is set."""
+
+    def __init__(self, problem: OSError | None = None) -> None:
+        self.may_finish, self.problem = threading.Event(), problem
+
+    def save(self, folder: Path) -> Callable[[], None]:
+        inner = folder / "state"
+        inner.mkdir()
+        (inner / "numbers").write_text("half")
+
+        def finish() -> None:
+            self.may_finish.wait()
+            if self.problem is not None:
+                raise self.problem
+            (inner / "numbers").write_text("whole")
+
+        return finish
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Any:
+    log = EventLog(tmp_path / "events.jsonl")
+    yield log
+    log.close()
+
+
+def saving(tmp_path: Path, log: EventLog, engine: Any, keep: int = 2) -> Saving:
+    return Saving(RunFolder(tmp_path), log, engine, keep)
+
+
+def test_training_goes_on_and_nothing_counts_until_it_is_whole(tmp_path: Path, log: EventLog):
+    engine = Slow()
+    found = saving(tmp_path, log, engine)
+    found.begin(5, None)
+    found.look()
+    assert Checkpoints(RunFolder(tmp_path)).steps() == []
+    assert read_events(tmp_path / "events.jsonl") == []
+    engine.may_finish.set()
+    found.finish()
+    assert Checkpoints(RunFolder(tmp_path)).latest() == 5
+    assert [type(event) for event in read_events(tmp_path / "events.jsonl")] == [CheckpointSaved]
+
+
+def test_damage_to_an_inner_file_is_seen(tmp_path: Path, log: EventLog):
+    engine = Slow()
+    engine.may_finish.set()
+    found = saving(tmp_path, log, engine)
+    found.begin(5, None)
+    found.finish()
+    (tmp_path / "checkpoints" / "step-000005" / "state" / "numbers").write_text("hole!")
+    assert Checkpoints(RunFolder(tmp_path)).latest() is None
+
+
+def test_a_full_disk_is_heard_at_the_next_checkpoint_and_leaves_nothing(tmp_path: Path, log: EventLog):
+    engine = Slow(OSError(errno.ENOSPC, "No space left on device"))
+    found = saving(tmp_path, log, engine)
+    found.begin(5, None)
+    engine.may_finish.set()
+    with pytest.raises(OSError, match="No space"):
+        found.begin(10, None)
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_an_engine_that_writes_at_once_is_said_at_once(tmp_path: Path, log: EventLog):
+    engine = SimpleNamespace(save=lambda folder: (folder / "model").write_text("all") and None)
+    saving(tmp_path, log, engine).begin(5, 5)
+    [saved] = read_events(tmp_path / "events.jsonl")
+    assert isinstance(saved, CheckpointSaved)
+    assert (saved.step, saved.folder, saved.is_best) == (5, "checkpoints/step-000005", True)
+
+
+def test_the_old_best_stays_until_the_new_one_is_whole(tmp_path: Path, log: EventLog):
+    engine = Slow()
+    engine.may_finish.set()
+    found, kept = saving(tmp_path, log, engine, keep=1), Checkpoints(RunFolder(tmp_path))
+    found.begin(5, 5)
+    found.begin(8, 5)
+    found.finish()
+    engine.may_finish.clear()
+    found.begin(9, 5)
+    engine.may_finish.set()
+    found._begun.path.result()
+    engine.may_finish.clear()
+    found.begin(10, 10)  # by now a better one is known, and the one before is settled
+    assert kept.steps() == [5, 9]
+    engine.may_finish.set()
+    found.finish()
+    assert kept.steps() == [10]
+    removed = [event.step for event in read_events(tmp_path / "events.jsonl") if isinstance(event, CheckpointRemoved)]
+    assert sorted(removed) == [5, 8, 9]
