@@ -99,8 +99,12 @@ def page(figures: dict[str, Any]) -> str:
         "Trained on a processor from the specs in `docs/results/specs`; the mean of as many seeds as stand there, the",
         "spread (sample standard deviation) after ±. Best checkpoint by the metric on the validation data, which is",
         "also what is reported, so the figures are a little kind to every model. The trivial rule is what needs no model.",
+        "Seconds are those of the quickest seed: others shared the machine.",
         "",
-        "| data | metric | trivial rule | model | mean ± spread | seeds | seconds each |",
+        "On SQuAD bert-tiny stays at 2.4 times the constant span. Its two layers of 128 learn little from 1,602 questions:",
+        "batches of 8, 5 epochs and answers of at most 12 tokens gave F1 0.261, and 5e-4 for longer no more than 0.22.",
+        "",
+        "| data | metric | trivial rule | model | mean ± spread | seeds | seconds |",
         "|---|---|---|---|---|---|---|",
     ]
     for experiment in EXPERIMENTS:
@@ -120,7 +124,7 @@ def page(figures: dict[str, Any]) -> str:
 def _row(experiment: Experiment, baseline: float, model: str, runs: list[dict[str, Any]]) -> str:
     values = [run["metrics"][experiment.metric] for run in runs]
     spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
-    seconds = statistics.mean(run["seconds"] for run in runs)
+    seconds = min(run["seconds"] for run in runs)
     cells = (
         experiment.title, experiment.metric, f"{baseline:.3f} ({experiment.baseline})", model,
         f"**{statistics.mean(values):.3f}**{spread}", ", ".join(str(run["seed"]) for run in runs), f"{seconds:.0f}",
