@@ -15,7 +15,7 @@ from backend.contract.resources import resource
 
 PACKAGES = (
     "burnish", "torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors", "huggingface-hub",
-    "pyarrow", "numpy", "pydantic", "PySide6-Essentials", "pyqtgraph", "jax",
+    "pyarrow", "numpy", "pydantic", "PySide6-Essentials", "pyqtgraph", "jax", "flax", "optax", "orbax-checkpoint",
 )  # fmt: skip
 LISTED = ("contract", "tasks", "data/sources", "engines", "adapters")
 """Folders of the backend whose files decide what the catalog says."""

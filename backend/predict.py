@@ -22,7 +22,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices, planner
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
-from backend.run.engine_choice import check_engine, of_another_machine
+from backend.run.engine_choice import check_engine, to_ask
 from backend.run.material import (
     choose_columns,
     make_source,
@@ -210,7 +210,9 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
             "initialise": "pretrained",
             "config": {},
         }
-        values["hardware"] = of_another_machine(values.get("hardware") or {})
+        hardware = values.get("hardware") or {}
+        wish = spec_file.with_changes({"hardware": {}}, changes)["hardware"].get("engine")
+        values["hardware"] = to_ask(hardware, wish)
         return resolve(spec_file.with_changes(values, changes), run.path)
     folder = Path(target).expanduser()
     note = read_note(folder) if folder.is_dir() else None
@@ -253,7 +255,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     """
     task = make_task(spec)
     folder = locate_model(spec, report).folder
-    check_engine(spec, folder)
+    check_engine(spec, folder, task.head, trains=False)
     inspection.check(folder, task.head, max_length=None, needs_tokenizer=spec.model.tokenizer is None)
     note = read_note(folder)
     is_own = note is not None and note["task"]["type"] == spec.task["type"]

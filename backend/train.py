@@ -214,7 +214,9 @@ class Training:
         rows, features = self._opened.evaluated[split]
         step, stages = self._attempt.step, self._attempt.stages
         stages.start("evaluating", len(features), "rows")
+        compiling = stages.compiling_seconds
         scored = self._session.score(rows, features, self._opened.evaluation_batch_size, stages.report)
+        compiling = stages.compiling_seconds - compiling
         is_best = split == "validation" and self._best.apply(dict(scored.metrics), step)
         if split == "validation" and self._best.lacks(scored.metrics) and not self._told:
             self._told = True
@@ -226,7 +228,7 @@ class Training:
                 epoch=self._order.epoch(step),
                 metrics=dict(scored.metrics),
                 rows=len(rows),
-                seconds=scored.seconds,
+                seconds=scored.seconds - compiling,
                 split=split,
                 is_best=is_best,
             )

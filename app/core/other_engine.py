@@ -56,6 +56,9 @@ def duplicate(catalog: Catalog, run: RunFolder, engine: str) -> Duplicate:
     if kept.get("device", "auto") not in _EVERYWHERE:
         kept["device"] = "auto"
         named.append("device")
+    if len(kept.get("devices") or []) > 1:
+        kept["devices"] = None
+        named.append("devices")
     values["hardware"] = {**kept, "engine": engine}
     names = "|".join(map(re.escape, entries))
     values["name"] = f"{re.sub(f'-({names})$', '', str(values.get('name', 'run')))}-{engine}"

@@ -78,12 +78,15 @@ class Refusal(NamedTuple):
 
 
 def refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusal | None:
-    """Why an engine cannot train a model with an optimizer; an empty model type is one that is not known yet."""
+    """Why an engine cannot train a model with an optimizer; an empty model type is one that is not known yet.
+
+    Without an optimizer nothing is trained.
+    """
     if engine.missing:
         return Refusal("hardware.engine", f"{engine.title} cannot be used here: {engine.missing}")
     if engine.architectures and model_type and model_type.replace("-", "_") not in engine.architectures:
         return Refusal("hardware.engine", f"the {engine.title} engine does not know the architecture {model_type!r}")
-    if engine.optimizers and optimizer not in engine.optimizers:
+    if engine.optimizers and optimizer and optimizer not in engine.optimizers:
         has = ", ".join(engine.optimizers)
         return Refusal("training.optimizer", f"the {engine.title} engine has no {optimizer!r}; it has {has}")
     return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from backend.contract.catalog import Device
 from backend.contract.generation import GenerationSettings
-from backend.contract.heads import HeadFacts
+from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import ModelSection, Section, TrainingSection
 
 Batch = dict[str, np.ndarray]
@@ -117,6 +117,11 @@ class EngineEntry(Protocol):
     @staticmethod
     def architectures() -> tuple[str, ...]:
         """Model types that it knows, with `_` for `-`; none where it takes whatever transformers knows."""
+        ...
+
+    @staticmethod
+    def check(model_type: str, head: Head) -> None:
+        """Raises InputError where the engine knows the architecture and not this head of it."""
         ...
 
     @staticmethod

@@ -51,7 +51,7 @@ def _opened(target: str, task: str, settings: str, version: str) -> "Answerer":
 
     changes = [f"task.{name}={json.dumps(value)}" for name, value in json.loads(settings).items()]
     answerer = answering.Answerer(target, task or None, changes, reporting(_present["tell"]))
-    if answerer.device != "cpu":
+    if not answerer.device.startswith("cpu"):
         claims.Waiting(lambda: os._exit(DEVICE_GIVEN_UP))
     return answerer
 

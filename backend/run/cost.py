@@ -68,7 +68,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         notes=[
             *material.notes,
             *_notes(spec, material, rows, micro * split.replicas, batch_size),
-            *_filler_note(split, micro, batch_size),
+            *_filler_note(split, batch_size),
             *cut,
             *filter(None, [choice.warning]),
         ],
@@ -101,7 +101,7 @@ def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: i
     ]
 
 
-def _filler_note(split: Split, micro: int, batch_size: int) -> list[str]:
+def _filler_note(split: Split, batch_size: int) -> list[str]:
     """What a batch that the devices cannot share evenly costs, and the nearest that they can."""
     left = batch_size % split.replicas
     if not left:

@@ -8,29 +8,40 @@ from backend import registry
 from backend.catalogue_building import engine_entry, missing
 from backend.contract.catalog import refusal
 from backend.contract.errors import InputError
-from backend.contract.spec import RunSpec
+from backend.contract.heads import Head
+from backend.contract.spec import HardwareSection, RunSpec
 from backend.models.inspection import read_config
 
 _FIELD = "hardware.engine"
 
 
-def check_engine(spec: RunSpec, folder: Path | None = None) -> None:
-    """Raises InputError where the engine is not installed, or does not know the optimizer, or the model in `folder`."""
+def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = None, *, trains: bool = True) -> None:
+    """Raises InputError where the engine is not installed, or does not know the optimizer, the model in `folder` or its head."""
     name = spec.hardware.engine
-    entry = engine_entry(name, registry.find("engine", name, _FIELD))
-    stored = read_config(folder) if folder is not None else {}
-    found = refusal(entry, str(stored.get("model_type", "")), spec.training.optimizer)
+    engine = registry.find("engine", name, _FIELD)
+    entry = engine_entry(name, engine)
+    model_type = str(read_config(folder).get("model_type", "")) if folder is not None else ""
+    found = refusal(entry, model_type, spec.training.optimizer if trains else "")
     if found is not None:
         way_out = "; choose PyTorch" if found.field == _FIELD and not entry.missing else ""
         raise InputError(f"{found.field}: {found.reason}{way_out}", found.field)
+    if model_type and head is not None:
+        engine.check(model_type, head)
 
 
-def of_another_machine(hardware: Mapping[str, Any]) -> dict[str, Any]:
-    """The `hardware` section of a run that was trained elsewhere: where its engine is not installed, one that is.
+def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:
+    """The `hardware` section with which a run is asked that was trained with this one, here or elsewhere.
 
-    A model is the same in either; what the section says beside the engine was meant for the other machine.
+    A model is the same in every engine: `engine` is the wish for another one, and where the run's own is not installed
+    it is one that is. Several devices were for training; one is enough to ask.
     """
     engines = registry.all_of("engine")
     own = hardware.get("engine", "torch")
-    usable = [name for name, engine in engines.items() if not missing(engine)]
-    return dict(hardware) if own in usable or own not in engines or not usable else {"engine": usable[0]}
+    usable = [name for name, one in engines.items() if not missing(one)]
+    if engine is None and own not in usable and own in engines and usable:
+        return {"engine": usable[0]}
+    chosen = engine or own
+    several = len(hardware.get("devices") or []) > 1
+    common = HardwareSection.model_fields.keys() - ({"devices"} if several else set())
+    settings = engines[chosen].Settings.model_fields if chosen in engines and not several else {}
+    return {key: value for key, value in hardware.items() if key in common or key in settings}

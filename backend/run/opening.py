@@ -39,7 +39,10 @@ from backend.run.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 
-PACKAGES = ("burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow")
+PACKAGES = (
+    "burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "jax", "jaxlib", "flax", "optax",
+    "orbax-checkpoint",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

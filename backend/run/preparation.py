@@ -57,8 +57,8 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
 
 def check_model(spec: RunSpec, folder: Path) -> None:
     """Raises InputError where the model in `folder` cannot do what the spec asks, or not with its engine."""
-    check_engine(spec, folder)
     task = make_task(spec)
+    check_engine(spec, folder, task.head)
     inspection.check(
         folder,
         task.head,

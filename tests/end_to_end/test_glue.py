@@ -24,7 +24,9 @@ def spec(burnish: Burnish, task: str, glue: str, **data: str) -> str:
     ("task", "glue", "folder", "measured"),
     [
         ("text_classification", "rte", "RTE", {"loss", "accuracy", "f1", "combined", "matthews"}),
-        ("text_regression", "stsb", "STS-B", {"loss", "pearson", "spearman", "combined"}),
+        pytest.param(
+            "text_regression", "stsb", "STS-B", {"loss", "pearson", "spearman", "combined"}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_folder_is_trained_on_measured_and_predicted(

@@ -64,6 +64,7 @@ def test_a_language_model_is_asked(torchless: Burnish):
     assert len(done.stdout.split()) >= 4
 
 
+@pytest.mark.slow
 def test_an_adapter_trains_is_measured_and_predicts(torchless: Burnish):
     adapter = {"type": "lora", "rank": 4, "saved": "adapter", "dora": True}
     done = torchless("train", str(with_jax(torchless, adapter=adapter)))

@@ -49,6 +49,7 @@ def test_a_killed_run_on_two_devices_resumes_to_the_bit(burnish: Burnish):
     assert weights(killed) == weights(whole)
 
 
+@pytest.mark.slow
 def test_a_batch_that_two_devices_cannot_share_evenly_is_filled(burnish: Burnish):
     done = burnish("train", str(spec(burnish, max_steps=3, checkpoint_every=1)))
     assert done.returncode == 0, done.stderr

@@ -100,6 +100,7 @@ def test_packed_instructions_teach_to_answer(burnish: Burnish, writer: Path):
     assert "Assistant:" in template
 
 
+@pytest.mark.slow
 def test_hidden_words_are_found_again_and_masks_filled(burnish: Burnish):
     write_csv(burnish.home / "train.csv", ["text"], [[f"the {a} is {COLOURS[a]}"] for a in animals(400)])
     run = trained(

@@ -106,6 +106,7 @@ def paused(burnish: Burnish) -> RunFolder:
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_from_another_computer_is_lost_once_it_has_not_grown_and_can_be_resumed(burnish: Burnish):
     folder = paused(burnish)
     record = json.loads(folder.process.read_text())
@@ -175,6 +176,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(burni
     assert Checkpoints(folder).latest() == (bad[0] - 1) // 5 * 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is enforced on Linux alone")
 def test_memory_that_runs_out_is_stated_with_the_setting_that_helps(burnish: Burnish):
     rows = "text,label\n" + "".join(f"{'word ' * 600},{'yes' if number % 2 else 'no'}\n" for number in range(3000))

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from end_to_end.burnish_process import Burnish
 
 NAMES = ["Jordan", "Paris", "Georgia", "Florence", "Chelsea", "Austin", "Sydney", "Victoria"]
@@ -60,6 +61,7 @@ def test_trained_tagger_reads_the_context_that_a_tagger_by_words_does_not(burnis
     assert [line.split("\t")[:2] for line in lines if line] == [list(pair) for one in validation for pair in one]
 
 
+@pytest.mark.slow
 def test_untagged_text_is_predicted_and_bad_rows_are_named(burnish: Burnish):
     write(burnish.home / "train.conll", [sentence(random.Random(seed)) for seed in range(40)])
     spec = burnish.spec(

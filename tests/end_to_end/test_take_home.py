@@ -138,6 +138,7 @@ def language_model(folder: Path, corpus: list[str]) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
+@pytest.mark.slow
 def test_a_language_model_from_scratch_learns_predicts_and_continues(burnish: Burnish):
     lines = ["the cat sat on the mat", "the dog sat on the log"] * 200
     (burnish.home / "story.txt").write_text("\n".join(lines) + "\n")

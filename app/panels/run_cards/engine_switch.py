@@ -9,6 +9,7 @@ from app.services.context import AppContext
 from app.services.job import Consent
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
+from backend.contract.queries import Mistake
 from backend.contract.run_folder import RunFolder
 
 
@@ -34,11 +35,15 @@ class EngineSwitch(QObject):
         """Ask which engines there are; once."""
         if not self._asked:
             self._asked = True
-            self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
+            self._context.client.ask("catalog", {}, self._on_catalog, self._on_mistake)
 
     def _on_catalog(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._show_offer()
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self._asked = False  # the page asks again when it comes to the front
+        self.message.emit("error", wording.sentence(mistake.message, mistake.field))
 
     def show_run(self, run: RunFolder) -> None:
         """Another run is shown, or the same one has ended."""

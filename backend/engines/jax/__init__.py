@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from backend import registry
+from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
 from backend.engines.jax import sharding
@@ -42,10 +43,17 @@ class JaxEntry:
         return registry.names("family")
 
     @staticmethod
+    def check(model_type: str, head: Head) -> None:
+        """Raises InputError where the family has no such head."""
+        from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
+
+        find_family({"model_type": model_type}, head)
+
+    @staticmethod
     def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
         """What each of the devices gets. Raises InputError for groups that do not divide them, or layers."""
         over = sharding.grid(devices, settings.tensor_parallel, settings.parallelism)
-        if over.members == 1:
+        if over.members == 1 or not model_type:
             return sharding.split(shapes, over, {})
         from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
 

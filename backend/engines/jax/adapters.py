@@ -29,7 +29,7 @@ Values = dict[str, np.ndarray]
 
 
 class Adapter:
-    """LoRA in place. `opened` is the model with small matrices beside its own, `trained` the names of what learns."""
+    """LoRA on one model. `trained` are the names of what learns, once `adapted` has put it in place."""
 
     def __init__(self, loading: Loading, opened: Opened) -> None:
         assert loading.training is not None
@@ -43,10 +43,15 @@ class Adapter:
         self._targets = [name for name in meant if f"{name}.weight" not in self._in_full]
         if self.is_alone:
             self._check_alone(opened.loaded)
+        self._seed = loading.training.seed
+        self.trained: set[str] = set()
+
+    def adapted(self, opened: Opened) -> Opened:
+        """The model with small matrices beside its own."""
         model = opened.model.changed(self._put_in_place)
-        drawn = self._drawn(model, opened.parameters, loading.training.seed)
+        drawn = self._drawn(model, opened.parameters)
         self.trained = drawn.keys() | self._in_full | self._biases(opened.model)
-        self.opened = replace(opened, model=model, parameters=opened.parameters | drawn, loaded=_counted(opened, model))
+        return replace(opened, model=model, parameters=opened.parameters | drawn, loaded=_counted(opened, model))
 
     @property
     def is_alone(self) -> bool:
@@ -85,14 +90,14 @@ class Adapter:
             owner: Any = reduce(_part, above, module)
             setattr(owner, last, AdaptedLinear(getattr(owner, last), self._settings))
 
-    def _drawn(self, model: Model, parameters: Values, seed: int) -> Values:
+    def _drawn(self, model: Model, parameters: Values) -> Values:
         """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero."""
         found: Values = {}
         for name in sorted(model.shapes.keys() - self._base.shapes.keys()):
             shape = model.shapes[name]
             if name.endswith(peft_files.FIRST):
                 key = f"{peft_files.PREFIX}{name.removesuffix('.weight')}.default.weight"
-                found[name] = draw_uniform(key, shape, shape[1] ** -0.5, seed)
+                found[name] = draw_uniform(key, shape, shape[1] ** -0.5, self._seed)
             elif name.endswith(peft_files.SECOND):
                 found[name] = np.zeros(shape, np.float32)
             else:  # DoRA begins with the sizes that the model has

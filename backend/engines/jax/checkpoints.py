@@ -16,7 +16,7 @@ from backend.engines.engine import Finish
 STATE = "state"
 """The folder within a checkpoint that Orbax fills."""
 _LISTENS = "ENABLE_ORBAX_PROMETHEUS_TELEMETRY"
-_FULL = ("no space left", "disk quota exceeded", "file too large", "resource_exhausted")
+_FULL = ("no space left", "disk quota exceeded", "file too large")
 
 
 @dataclass(frozen=True)

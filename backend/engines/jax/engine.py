@@ -57,7 +57,7 @@ class JaxEngine:
         opened = open_model(loading)
         if loading.training is not None and loading.adapter is not None:
             self._adapter = Adapter(loading, opened)
-            opened = self._adapter.opened
+            opened = self._adapter.adapted(opened)
         self._model, self._config, self._facts = opened.model, opened.config, loading.head
         self._generation = opened.generation
         self._numbers, self._training = _NUMBERS[loading.precision], loading.training

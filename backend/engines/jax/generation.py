@@ -57,14 +57,14 @@ class Writer:
         self, parameters: Parameters, ids: np.ndarray, shown: np.ndarray, source: Any, room: int
     ) -> tuple[jax.Array, Kept]:
         """Scores after the prompt, (rows, vocabulary), and what is remembered of it."""
-        key = ("prompt", ids.shape, room, _shapes(source))
+        key = ("prompt", ids.shape, room, _places(source))
         return self._programs.call(self._first, key, parameters, ids, shown, source, room=room)
 
     def read_token(
         self, parameters: Parameters, ids: np.ndarray, shown: np.ndarray, at: np.int32, source: Any, kept: Kept
     ) -> tuple[jax.Array, Kept]:
         """Scores after one more token, and what is remembered now."""
-        key = ("token", shown.shape, _shapes(source), tuple(part.sharding for layer in kept for part in layer))
+        key = ("token", shown.shape, _places(source), _places(kept))
         return self._programs.call(self._next, key, parameters, ids, shown, at, source, kept)
 
     # Compiled
@@ -151,8 +151,9 @@ class _Passes:
         self._kept, self._source = jax.tree.map(partial(jnp.take, indices=origins, axis=0), (self._kept, self._source))
 
 
-def _shapes(source: Any) -> tuple[tuple[int, ...], ...]:
-    return tuple(array.shape for array in source)
+def _places(tree: Any) -> tuple[Any, ...]:
+    """Shapes, and where the arrays lie: a program is made for both."""
+    return tuple((array.shape, array.sharding) for array in jax.tree.leaves(tree))
 
 
 def _rounded(length: int) -> int:

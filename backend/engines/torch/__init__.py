@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
 
@@ -33,6 +34,10 @@ class TorchEntry:
     def architectures() -> tuple[str, ...]:
         """Whatever transformers knows."""
         return ()
+
+    @staticmethod
+    def check(model_type: str, head: Head) -> None:
+        """Nothing: what transformers has no class for is said of the model, not of the engine."""
 
     @staticmethod
     def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:

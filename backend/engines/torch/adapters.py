@@ -20,11 +20,11 @@ from transformers.pytorch_utils import Conv1D
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_normal, draw_uniform
+from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
 from backend.models.adapter_folder import WEIGHTS, is_alone
 
 _PREFIX, _FIELD, _EXAMPLES = "base_model.model.", "adapter.targets", 8
-_LANGUAGE_HEADS = {Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM}
 _TASKS = {
     Head.SEQUENCE_CLASSIFICATION: TaskType.SEQ_CLS,
     Head.SEQUENCE_REGRESSION: TaskType.SEQ_CLS,
@@ -152,7 +152,7 @@ def _old_names() -> Iterator[None]:
 
 def heads(model: PreTrainedModel, head: Head) -> list[str]:
     """The parts on top of the model that a task brings; none for language models, whose output layer is their own."""
-    if head in _LANGUAGE_HEADS:
+    if head in LANGUAGE_HEADS:
         return []
     words = model.get_input_embeddings()
     return [

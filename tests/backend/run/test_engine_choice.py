@@ -9,6 +9,7 @@ import pytest
 from backend import predict, registry
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
+from backend.contract.heads import Head
 from backend.contract.queries import DeviceList
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, TrainingSection, run_spec
@@ -17,8 +18,10 @@ from backend.engines.jax import JaxEntry
 from backend.engines.jax.optimizer import Optimizer
 from backend.hardware import devices
 from backend.run import preparation
-from backend.run.engine_choice import check_engine, of_another_machine
+from backend.run.engine_choice import check_engine, to_ask
+from backend.run.resolving import resolve
 
+BERT = resource("demo", "bert-tiny")
 TRAIN = resource("demo", "sentiment", "validation.csv")
 
 
@@ -32,6 +35,12 @@ def spec(engine: str = "jax", training: dict[str, Any] | None = None, **hardware
             "hardware": {"engine": engine, **hardware},
         }
     )
+
+
+def resolved(**hardware: Any) -> dict[str, Any]:
+    """The `hardware` section as a run keeps it, complete."""
+    values = spec(**hardware).model_dump(mode="json")
+    return resolve(values, TRAIN.parent).model_dump(mode="json")["hardware"]
 
 
 def refused(given: RunSpec) -> InputError:
@@ -98,10 +107,10 @@ def test_a_run_from_a_machine_with_jax_is_asked_with_what_is_here(monkeypatch: p
     from backend import catalogue_building
 
     trained = {"engine": "jax", "device": "tpu", "precision": "bfloat16"}
-    assert of_another_machine(trained) == trained
+    assert to_ask(trained) == trained
     monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name not in ("jax", "flax", "optax"))
-    assert of_another_machine(trained) == {"engine": "torch"}
-    assert of_another_machine({"threads": 1}) == {"threads": 1}
+    assert to_ask(trained) == {"engine": "torch"}
+    assert to_ask({"threads": 1}) == {"threads": 1}
 
 
 def test_a_run_that_jax_trained_predicts_where_there_is_no_jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -116,3 +125,28 @@ def test_a_run_that_jax_trained_predicts_where_there_is_no_jax(tmp_path: Path, m
     found = predict.spec_of(str(tmp_path), None, []).hardware
     assert (found.engine, found.device) == ("torch", "auto")
     assert predict.spec_of(str(tmp_path), None, ["hardware.engine=jax"]).hardware.engine == "jax"
+
+
+def test_what_is_stored_for_one_engine_does_not_keep_another_from_being_asked():
+    stored = resolved(engine="jax")
+    assert {"parallelism", "tensor_parallel"} <= stored.keys()
+    asked = to_ask(stored, "torch")
+    assert not {"parallelism", "tensor_parallel"} & asked.keys()
+    assert "threads" not in to_ask(resolved(engine="torch"), "jax")
+    assert to_ask(stored) == stored
+
+
+def test_one_device_is_enough_to_ask_a_run_of_several():
+    asked = to_ask(resolved(engine="jax", devices=[0, 1, 2, 3], parallelism="fsdp"))
+    assert not {"devices", "parallelism", "tensor_parallel"} & asked.keys()
+    assert asked["engine"] == "jax"
+    assert to_ask(resolved(engine="jax", devices=[1]))["devices"] == [1]
+
+
+def test_an_optimizer_that_the_engine_does_not_have_keeps_nobody_from_asking():
+    check_engine(spec(training={"optimizer": "of_a_plugin"}), BERT, trains=False)
+
+
+def test_a_head_that_a_family_does_not_have_is_refused_before_the_run():
+    with pytest.raises(InputError, match="knows no question answering beam of bert; choose PyTorch"):
+        check_engine(spec(), BERT, Head.QUESTION_ANSWERING_BEAM)
