@@ -161,4 +161,4 @@ def test_the_settings_page_reads_what_the_doctor_says(qtbot, window: MainWindow)
     assert page.doctor_banner.text() == ""
     assert page.check_again.isEnabled()
     words = [line.text() for line in page.findChildren(QLabel)]
-    assert any(word.startswith("the PyTorch engine can be used: torch ") for word in words)
+    assert any("PyTorch engine can be used: torch " in word for word in words)
