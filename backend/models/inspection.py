@@ -54,7 +54,7 @@ def describe_folder(found: "location.ModelLocation", head: Head | None = None) -
         tokenizer_fits=fits,
         safe=kind != "bin" and not needs_code(config),
         needs_remote_code=needs_code(config),
-        needs_conversion=kind in OLD_FORMATS,
+        needs_conversion=kind in OLD_FORMATS and not _flax_problem(config, kind),
         notes=_notes(config, weights, tokenizer, head),
         problem=_problem(folder, config, None if remote else weights, tokenizer, head) or _flax_problem(config, kind),
     )

@@ -25,6 +25,7 @@ from backend.engines.jax.heads import HEADS
 from backend.engines.jax.layers import Noise, computing, recomputing
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
+from backend.engines.jax.memory import shortage_stated
 from backend.engines.jax.mesh import layout_of
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
@@ -64,7 +65,8 @@ class JaxEngine:
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
         self._layout = layout_of(loading, self._config.model_type, opened.model.divided)
-        self._parameters: Parameters = self._layout.placed(opened.parameters)
+        with shortage_stated():
+            self._parameters: Parameters = self._layout.placed(opened.parameters)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing)
         self._programs = Programs(loading.compiling)
@@ -135,7 +137,8 @@ class JaxEngine:
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
         """Fetch a group of results from the device at once."""
-        found = jax.device_get([(each.loss, each.gradient_norm) for each in results])
+        with shortage_stated():  # steps are computed while the loop goes on, so it may show here first
+            found = jax.device_get([(each.loss, each.gradient_norm) for each in results])
         return [StepNumbers(float(loss), float(norm)) for loss, norm in found]
 
     # Evaluation

@@ -4,12 +4,16 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from backend.engines.engine import Compiling
+from backend.engines.jax.memory import shortage_stated
 
 Key = Hashable
 
 
 class Programs:
-    """Compiled functions of one model. What compiles is handed to `compiling`, which can show it and give it up."""
+    """Compiled functions of one model. What compiles is handed to `compiling`, which can show it and give it up.
+
+    A call raises RunFailed with code `out_of_memory` where it does not fit.
+    """
 
     def __init__(self, compiling: Compiling) -> None:
         self._compiling = compiling
@@ -17,9 +21,10 @@ class Programs:
 
     def call(self, function: Any, key: Key, *arguments: Any, **static: Any) -> Any:
         """`function` is jitted; `key` names it and the shapes of those arguments that may have several."""
-        if key not in self._known:
-            self._known[key] = self._compiling(lambda: function.lower(*arguments, **static).compile())
-        return self._known[key](*arguments)
+        with shortage_stated():
+            if key not in self._known:
+                self._known[key] = self._compiling(lambda: function.lower(*arguments, **static).compile())
+            return self._known[key](*arguments)
 
 
 def shapes(arrays: Mapping[str, Any]) -> Key:

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 import torch
 
-from backend.contract.errors import RunFailed
+from backend.engines.shortage import shortage
 
-HINT = "make hardware.micro_batch_size smaller, or set training.gradient_checkpointing to true"
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory")
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 """`mallopt`'s parameters, as glibc's malloc.h numbers them."""
@@ -21,10 +20,10 @@ def shortage_stated() -> Iterator[None]:
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError) as error:
-        raise _failure(error) from error
+        raise shortage(on_accelerator=isinstance(error, torch.OutOfMemoryError)) from error
     except RuntimeError as error:
         if any(words in str(error) for words in _PROCESSOR_SAYS):
-            raise _failure(error) from error
+            raise shortage(on_accelerator=False) from error
         raise
 
 
@@ -47,8 +46,3 @@ def peak_mb(device: torch.device) -> float | None:
     if device.type == "mps":
         return torch.mps.driver_allocated_memory() / 1e6
     return None
-
-
-def _failure(error: BaseException) -> RunFailed:
-    where = "the accelerator" if isinstance(error, torch.OutOfMemoryError) else "this machine"
-    return RunFailed(f"The memory of {where} is not enough for this batch; {HINT}", "out_of_memory", HINT)

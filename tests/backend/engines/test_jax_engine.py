@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
-from backend.engines.engine import Engine
+from backend.engines.engine import Engine, compile_here
 from backend.engines.jax import models
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.model import find_family
+from backend.engines.jax.programs import Programs
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import loading
@@ -100,6 +101,13 @@ def test_a_step_in_ragged_parts_and_the_outputs_equal_those_of_torch(name, head,
             own, value = own[is_token], value[is_token]
         if "top_tokens" not in key:  # of two that are equally likely either may come first
             np.testing.assert_allclose(own, value, rtol=1e-4, atol=2e-5, err_msg=key)
+
+
+def test_what_does_not_fit_into_memory_names_the_setting_that_helps():
+    huge = jax.jit(lambda value: jax.numpy.broadcast_to(value, (1 << 46,)) * 2)  # 256 terabytes
+    with pytest.raises(RunFailed, match=r"not enough for this batch; make hardware\.micro_batch_size") as failed:
+        jax.block_until_ready(Programs(compile_here).call(huge, "huge", np.float32(1)))
+    assert failed.value.code == "out_of_memory"
 
 
 @pytest.mark.parametrize(("name", "head"), UNKNOWN, ids=[f"{name}-{head}" for name, head in UNKNOWN])
