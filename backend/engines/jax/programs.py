@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import jax
+
 from backend.engines.engine import Compiling
 from backend.engines.jax.memory import shortage_stated
 
@@ -23,6 +25,7 @@ class Programs:
         """`function` is jitted; `key` names it and the shapes of those arguments that may have several."""
         with shortage_stated():
             if key not in self._known:
+                jax.block_until_ready(arguments)  # or what is still computed would pass for compiling
                 self._known[key] = self._compiling(lambda: function.lower(*arguments, **static).compile())
             return self._known[key](*arguments)
 
