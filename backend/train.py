@@ -132,7 +132,7 @@ class Training:
             attempt.folder, attempt.log, opened.session.engine, opened.session.spec.training.keep_checkpoints
         )
         self._told = False  # that evaluations lack the metric that decides
-        self._waiting = WaitingSteps(opened.session.engine, attempt.log)
+        self._waiting = WaitingSteps(opened.session.engine, attempt.log, attempt.stages.clock)
 
     def train(self) -> str | None:
         """Every step that is left; returns the request that ended it early, if one did."""
@@ -159,7 +159,7 @@ class Training:
         return None
 
     def _one_step(self) -> None:
-        started, compiling = time.perf_counter(), self._attempt.stages.compiling_seconds
+        started = self._attempt.stages.clock()
         step = self._attempt.step + 1
         features = self._opened.features["train"]
         rate = learning_rate(step, self._total, self._spec.training)
@@ -170,8 +170,6 @@ class Training:
         )
         result = self._session.engine.train_step(micro_batches, step, rate)
         self._attempt.step = step
-        compiling = self._attempt.stages.compiling_seconds - compiling
-        self._waiting.leave_out(compiling)
         event = StepFinished(
             time=time.time(),
             step=step,
@@ -181,7 +179,7 @@ class Training:
             gradient_norm=None,
             rows=len(indices),
             tokens=int(features.lengths[indices].sum()),
-            seconds=time.perf_counter() - started - compiling,
+            seconds=self._attempt.stages.clock() - started,
         )
         self._waiting.add(event, result)
 
@@ -214,9 +212,9 @@ class Training:
         rows, features = self._opened.evaluated[split]
         step, stages = self._attempt.step, self._attempt.stages
         stages.start("evaluating", len(features), "rows")
-        compiling = stages.compiling_seconds
+        started = stages.clock()
         scored = self._session.score(rows, features, self._opened.evaluation_batch_size, stages.report)
-        compiling = stages.compiling_seconds - compiling
+        seconds = stages.clock() - started
         is_best = split == "validation" and self._best.apply(dict(scored.metrics), step)
         if split == "validation" and self._best.lacks(scored.metrics) and not self._told:
             self._told = True
@@ -228,7 +226,7 @@ class Training:
                 epoch=self._order.epoch(step),
                 metrics=dict(scored.metrics),
                 rows=len(rows),
-                seconds=scored.seconds - compiling,
+                seconds=seconds,
                 split=split,
                 is_best=is_best,
             )

@@ -25,8 +25,11 @@ class Stages:
         self._interval = interval
         self._reported = 0.0
         self._compilations = 0
-        self.compiling_seconds = 0.0
-        """What compiling has taken so far, for those who measure how long something else takes."""
+        self._compiling_seconds = 0.0
+
+    def clock(self) -> float:
+        """Seconds from some moment on; it stands still while an engine compiles, which is no part of what is measured."""
+        return time.perf_counter() - self._compiling_seconds
 
     def start(self, stage: str, total: int = 0, unit: str = "") -> None:
         """Enter a stage."""
@@ -71,7 +74,7 @@ class Stages:
 
     def _tell_compiled(self, seconds: float) -> None:
         self._compilations += 1
-        self.compiling_seconds += seconds
+        self._compiling_seconds += seconds
         self._log.write(ProgramCompiled(time=time.time(), count=self._compilations, seconds=seconds))
 
     def quiet(self) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -24,10 +25,10 @@ class _Step:
 
 
 class WaitingSteps:
-    """Steps since the last read, and the sums from which a run's speed follows."""
+    """Steps since the last read, and the sums from which a run's speed follows; `clock` gives seconds."""
 
-    def __init__(self, engine: Engine, log: EventLog) -> None:
-        self._engine, self._log = engine, log
+    def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float]) -> None:
+        self._engine, self._log, self._clock = engine, log, clock
         self._steps: list[_Step] = []
         self._process = psutil.Process()
         self._memory_measured = 0.0
@@ -36,16 +37,12 @@ class WaitingSteps:
 
     def resume_clock(self) -> None:
         """Training goes on from now: evaluation and checkpoints are in no step's time."""
-        self._since = time.perf_counter()
-
-    def leave_out(self, seconds: float) -> None:
-        """What passed and was no training."""
-        self._since += seconds
+        self._since = self._clock()
 
     def add(self, event: StepFinished, result: StepResult) -> None:
         """A step whose `loss` and `gradient_norm` are still to come; reads the group when it has waited long enough."""
         self._steps.append(_Step(event, result))
-        if time.perf_counter() - self._since >= READ_SECONDS:
+        if self._clock() - self._since >= READ_SECONDS:
             self.read()
 
     def read(self) -> None:
@@ -54,7 +51,7 @@ class WaitingSteps:
             return
         numbers = self._engine.read([step.result for step in self._steps])
         # An accelerator is still computing when a step returns; after the read the sum is true, so it is shared out.
-        elapsed = time.perf_counter() - self._since
+        elapsed = self._clock() - self._since
         stretch = elapsed / sum(step.event.seconds for step in self._steps)
         self.seconds += elapsed
         for step, found in zip(self._steps, numbers, strict=True):

@@ -1,6 +1,7 @@
 """Compiling in the midst of a stage: counted, shown where it takes long, and given up when the run is to end."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +46,14 @@ def test_programs_are_counted_and_a_quick_one_is_no_stage(log: EventLog, path: P
     compiled = [event for event in read_events(path) if isinstance(event, ProgramCompiled)]
     assert [event.count for event in compiled] == [1, 2]
     assert names(path) == ["evaluating"]
-    assert stages.compiling_seconds == pytest.approx(sum(event.seconds for event in compiled))
+
+
+def test_the_clock_stands_still_meanwhile(log: EventLog):
+    stages = Stages(log, lambda: None)
+    before, since = stages.clock(), time.perf_counter()
+    stages.compile(lambda: time.sleep(0.3))
+    assert time.perf_counter() - since >= 0.3
+    assert stages.clock() - before < 0.2
 
 
 @pytest.mark.usefixtures("shown_at_once")
