@@ -273,13 +273,11 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             head=task.head_facts(facts),
             model=spec.model,
             training=None,
-            device=choice.name,
+            devices=choice.names,
             precision=choice.precision,
             vocabulary=len(tokenizer),
             pad_token_id=pad_token_id,
-            threads=getattr(spec.hardware, "threads", None),
             compiling=compiled,
-            devices=choice.names,
             hardware=planner.engine_settings(spec),
         )
     )

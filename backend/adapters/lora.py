@@ -1,7 +1,8 @@
 """Owns the settings of LoRA and what can be said of it before a framework is loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -9,6 +10,7 @@ from pydantic import Field
 from backend.contract.errors import InputError
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
+from backend.models.adapter_folder import is_alone
 
 _EXAMPLES = 8
 
@@ -50,14 +52,9 @@ class Lora:
     @staticmethod
     def check(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> None:
         """Raises InputError where a target is no matrix of the file."""
-        names = sorted({part for name in _matrices(shapes) for part in [name.split(".")[-1]]})
         for target in settings.targets if isinstance(settings.targets, list) else ():
-            if not any(_meant(name, target) for name in _matrices(shapes)):
-                raise InputError(
-                    f"adapter.targets: no matrix of this model is called {target!r}; there are for example "
-                    f"{', '.join(names[:_EXAMPLES])}",
-                    "adapter.targets",
-                )
+            if not any(is_meant(name, target) for name in _matrices(shapes)):
+                raise no_such_matrix(target, _matrices(shapes))
 
     @staticmethod
     def trained(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
@@ -65,6 +62,34 @@ class Lora:
         chosen = [shape for name, shape in _matrices(shapes).items() if _is_chosen(settings, name, model_type)]
         sides = sum(settings.rank * (shape[0] + prod(shape[1:])) for shape in chosen)
         return sides + (sum(shape[0] for shape in chosen) if settings.dora else 0)
+
+
+def is_meant(module: str, target: str) -> bool:
+    """Whether a target of the settings means the module of this full name."""
+    return module == target or module.endswith(f".{target}")
+
+
+def no_such_matrix(target: str, modules: Iterable[str]) -> InputError:
+    """The refusal of a target that no module of the model bears."""
+    names = sorted({name.rpartition(".")[2] for name in modules})
+    return InputError(
+        f"adapter.targets: no matrix of this model is called {target!r}; there are for example "
+        f"{', '.join(names[:_EXAMPLES])}",
+        "adapter.targets",
+    )
+
+
+def cannot_leave_alone(reason: str) -> InputError:
+    """The refusal of `saved: adapter`."""
+    return InputError(f"adapter.saved: {reason}; set adapter.saved to merged", "adapter.saved")
+
+
+def check_leaves_alone(folder: Path, *, resized: bool) -> None:
+    """Raises InputError where a model from this folder, its embeddings enlarged or not, cannot be left beside an adapter."""
+    if resized:
+        raise cannot_leave_alone("added tokens make the model itself larger")
+    if is_alone(folder):
+        raise cannot_leave_alone("the model is itself an adapter beside another")
 
 
 _USUAL = {
@@ -82,13 +107,9 @@ def _matrices(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...
     }
 
 
-def _meant(name: str, target: str) -> bool:
-    return name == target or name.endswith(f".{target}")
-
-
 def _is_chosen(settings: Settings, name: str, model_type: str) -> bool:
     if isinstance(settings.targets, list):
-        return any(_meant(name, target) for target in settings.targets)
+        return any(is_meant(name, target) for target in settings.targets)
     return settings.targets == "all-linear" or name.rsplit(".", 1)[-1] in _USUAL
 
 

@@ -36,8 +36,8 @@ class Loading:
     model: ModelSection
     training: TrainingSection | None
     """None loads for evaluation only: no optimizer, nothing trainable."""
-    device: str
-    """`cpu`, `cuda:0` …, already decided."""
+    devices: tuple[str, ...]
+    """`cpu`, `cuda:0` …, already decided; one, where the engine does not take several."""
     precision: Literal["float32", "bfloat16", "float16"]
     vocabulary: int
     """Tokens that the tokenizer knows, added ones included; embeddings are enlarged only if they have fewer rows."""
@@ -49,11 +49,8 @@ class Loading:
     """Of the tokenizer, as are the two above; a language model from scratch takes them for its own."""
     adapter: Section | None = None
     """Settings of a module of `backend.adapters`; None trains every weight."""
-    threads: int | None = None
     compiling: Compiling = compile_here
     """For engines that compile (`Engine.constant_rows`)."""
-    devices: tuple[str, ...] = ()
-    """All that were chosen, where an engine takes several; `device` is the first of them."""
     hardware: Section | None = None
     """The engine's own keys of the `hardware` section; None takes their defaults."""
 

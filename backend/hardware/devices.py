@@ -35,22 +35,20 @@ _TPU_WAY_OUT = {
 
 @dataclass(frozen=True)
 class Choice:
-    """Where a run computes; `name` is what an engine understands (`cpu`, `cuda:0`), `reason` explains the precision."""
+    """Where a run computes; `names` are what an engine understands (`cpu`, `cuda:0`), `reason` explains the precision."""
 
-    name: str
+    names: tuple[str, ...]
     device: Device
     """The one with the least free memory, where there are several."""
     precision: Precision
     reason: str
     warning: str = ""
     """A sentence on what a precision chosen by hand will do to this model."""
-    names: tuple[str, ...] = ()
-    """Of all devices, where an engine trains on several; `name` is the first."""
 
     @property
     def words(self) -> str:
         """All devices, as events and plans name them."""
-        return ", ".join(self.names) or self.name
+        return ", ".join(self.names)
 
 
 def ask(
@@ -99,7 +97,7 @@ def choose(spec: RunSpec, here: list[Device], note: str = "") -> Choice:
     device = min(found, key=lambda one: one.free_mb)
     precision, reason = _precision(spec, device)
     names = tuple(_name(one) for one in found)
-    return Choice(names[0], device, precision, reason, _warning(spec, device, precision), names)
+    return Choice(names, device, precision, reason, _warning(spec, device, precision))
 
 
 def _name(device: Device) -> str:

@@ -1,12 +1,24 @@
-"""Owns what a folder with an adapter alone says of the model that it belongs to (PEFT's adapter_config.json)."""
+"""Owns the layout of a folder with an adapter alone, which is PEFT's, and what it says of the model that it belongs to."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.heads import Head
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+PREFIX = "base_model.model."
+"""What PEFT puts before the names of a model's parameters."""
+TASK_TYPES = {
+    Head.SEQUENCE_CLASSIFICATION: "SEQ_CLS",
+    Head.SEQUENCE_REGRESSION: "SEQ_CLS",
+    Head.TOKEN_CLASSIFICATION: "TOKEN_CLS",
+    Head.QUESTION_ANSWERING: "QUESTION_ANS",
+    Head.CAUSAL_LM: "CAUSAL_LM",
+    Head.SEQ2SEQ_LM: "SEQ_2_SEQ_LM",
+}
+"""How PEFT calls the heads that it has a class for."""
 _WHOLE = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _FIELD = "model.name_or_path"
 

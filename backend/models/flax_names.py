@@ -16,13 +16,10 @@ _WEIGHTS = {"kernel", "scale", "embedding"}
 _KEPT = {"weight", "bias", "final_logits_bias"}
 
 
-def are_known(model_type: str) -> bool:
-    """Whether a family's Flax names are known here."""
-    return model_type in _FAMILIES
-
-
-def why_not(model_type: str) -> str:
-    """Why its Flax weights cannot be read, as the end of a sentence."""
+def problem(model_type: str) -> str:
+    """Why a family's Flax weights cannot be read, as the end of a sentence; nothing where they can."""
+    if model_type in _FAMILIES:
+        return ""
     return (
         f"flax_model.msgpack of the architecture {model_type or 'that config.json does not name'} cannot be converted "
         "here: save the model as safetensors with transformers 4 (from_pretrained with from_flax=True)"

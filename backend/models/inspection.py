@@ -8,11 +8,11 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import ModelDescription
-from backend.models import flax_names, location
+from backend.models import location
 from backend.models.architectures import needs_code, why_not
 from backend.models.positions import longest_sequence
 from backend.models.tokenizer_files import TokenizerFiles, read_tokenizer
-from backend.models.weights import OLD_FORMATS, Weights, read_weights
+from backend.models.weights import OLD_FORMATS, Weights, flax_problem, read_weights
 from backend.registry import find
 
 FIELD = "model.name_or_path"
@@ -35,6 +35,7 @@ def describe_folder(found: "location.ModelLocation", head: Head | None = None) -
     remote = found.remote
     sentence, fits = _tokenizer_sentence(tokenizer, _rows(config))
     kind = remote.weights_format if remote else weights.format
+    unreadable = flax_problem(folder) if kind == "flax" else ""
     return ModelDescription(
         name=found.name,
         folder=str(folder),
@@ -54,9 +55,9 @@ def describe_folder(found: "location.ModelLocation", head: Head | None = None) -
         tokenizer_fits=fits,
         safe=kind != "bin" and not needs_code(config),
         needs_remote_code=needs_code(config),
-        needs_conversion=kind in OLD_FORMATS and not _flax_problem(config, kind),
+        needs_conversion=kind in OLD_FORMATS and not unreadable,
         notes=_notes(config, weights, tokenizer, head),
-        problem=_problem(folder, config, None if remote else weights, tokenizer, head) or _flax_problem(config, kind),
+        problem=_problem(folder, config, None if remote else weights, tokenizer, head) or unreadable,
     )
 
 
@@ -134,12 +135,6 @@ def _problem(
     if weights is not None and weights.problem:
         return weights.problem
     return tokenizer.problem if tokenizer is not None else ""
-
-
-def _flax_problem(config: dict[str, Any], kind: str) -> str:
-    """Of a hub model, whose weights were not looked at."""
-    model_type = str(config.get("model_type", ""))
-    return flax_names.why_not(model_type) if kind == "flax" and not flax_names.are_known(model_type) else ""
 
 
 def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, head: Head | None) -> list[str]:

@@ -12,7 +12,7 @@ from huggingface_hub.utils import HFValidationError, validate_repo_id
 from backend.contract.errors import InputError
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
-from backend.models.weights import OLD_FORMATS, read_weights
+from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
 
 _FIELD = "model.name_or_path"
 
@@ -134,9 +134,16 @@ def _fetched(
             return ModelLocation(folder, "hub", converted.commit, name)
         if not consent:
             raise InputError(f"{_FIELD}: {must_be_converted(name, remote.weights_format)}", _FIELD)
+        if remote.weights_format == "flax":  # the configuration says whether to fetch what may be gigabytes
+            _check_flax(name, hub.download(remote, remote.small_files, report))
     files = remote.small_files + (remote.weight_files if needs_weights else ())
     folder = hub.download(remote, files, report)
     return ModelLocation(folder, "hub", folder.name, name)
+
+
+def _check_flax(name: str, folder: Path) -> None:
+    if problem := flax_problem(folder):
+        raise InputError(f"{_FIELD}: {name}: {problem}", _FIELD)
 
 
 def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:

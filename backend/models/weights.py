@@ -57,10 +57,19 @@ def read_weights(folder: Path) -> Weights:
         files, problem = _files(folder, single, index)
         if problem:
             return Weights("broken", problem=problem)
-        if files and (kind != "flax" or flax_names.are_known(_model_type(folder))):
+        if files and not (kind == "flax" and flax_problem(folder)):
             pointer = next((path for path in files if is_pointer(path)), None)
             return _pointed(pointer) if pointer else Weights(kind, files)
     return Weights("none", problem=f"{folder} holds no weights (model.safetensors); {_none_way_out(folder)}")
+
+
+def flax_problem(folder: Path) -> str:
+    """Why Flax weights of the folder's architecture cannot be read, as the end of a sentence; nothing where they can."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        config = None
+    return flax_names.problem(str(config.get("model_type", "")) if isinstance(config, dict) else "")
 
 
 def is_pointer(path: Path) -> bool:
@@ -85,18 +94,10 @@ def _files(folder: Path, single: str, index: str) -> tuple[tuple[Path, ...], str
 
 def _none_way_out(folder: Path) -> str:
     if (folder / FLAX).is_file() or (folder / FLAX_INDEX).is_file():
-        return flax_names.why_not(_model_type(folder))
+        return flax_problem(folder)
     if (folder / "tf_model.h5").is_file():
         return "tf_model.h5 is of another framework: save the model from there as safetensors"
     return "choose a folder with weights, or set model.initialise to from_config to train from scratch"
-
-
-def _model_type(folder: Path) -> str:
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(config.get("model_type", "")) if isinstance(config, dict) else ""
 
 
 def _read_all(files: tuple[Path, ...]) -> Weights:

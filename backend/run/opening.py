@@ -247,7 +247,7 @@ def _load(
             head=session.task.head_facts(session.facts),
             model=spec.model,
             training=spec.training,
-            device=choice.name,
+            devices=choice.names,
             precision=choice.precision,
             vocabulary=len(session.tokenizer),
             max_length=max(longest_sequence(one) for one in features.values()),
@@ -255,9 +255,7 @@ def _load(
             bos_token_id=session.tokenizer.bos_token_id,
             eos_token_id=session.tokenizer.eos_token_id,
             adapter=options.adapter_settings(spec),
-            threads=getattr(spec.hardware, "threads", None),
             compiling=stages.compile,
-            devices=choice.names,
             hardware=planner.engine_settings(spec),
         )
     )

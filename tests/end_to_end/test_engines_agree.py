@@ -15,10 +15,18 @@ from backend.run.resolving import resolve
 from backend.train import run
 
 ROOT = Path(__file__).resolve().parents[2]
-DEMO, MEASURED = ROOT / "resources" / "demo", ROOT / "docs" / "results" / "data"
+DEMO, DATA = ROOT / "resources" / "demo", ROOT / "docs" / "results" / "data"
 STEPS = 50
 ENGINES = ("jax", "torch")
 TINY = str(DEMO / "bert-tiny")
+
+
+def measured(source: str, name: str, **more: object) -> dict[str, object]:
+    """The data section of what the table of results was measured on."""
+    folder = DATA / name
+    return {"source": source, **{split: str(*folder.glob(f"{split}.*")) for split in ("train", "validation")}, **more}
+
+
 CASES = {
     "sentiment": {
         "task": {"type": "text_classification", "max_length": 64},
@@ -28,30 +36,17 @@ CASES = {
     "boolq": {
         "task": {"type": "text_classification", "max_length": 128},
         "model": {"name_or_path": TINY},
-        "data": {
-            "source": "files",
-            "train": str(MEASURED / "boolq" / "train.tsv"),
-            "validation": str(MEASURED / "boolq" / "validation.tsv"),
-            "columns": {"text": "question", "text_pair": "passage", "label": "label"},
-        },
+        "data": measured("files", "boolq", columns={"text": "question", "text_pair": "passage", "label": "label"}),
     },
     "names": {
         "task": {"type": "token_classification", "max_length": 64},
         "model": {"name_or_path": TINY},
-        "data": {
-            "source": "conll",
-            "train": str(MEASURED / "ner_tweets" / "train.conll"),
-            "validation": str(MEASURED / "ner_tweets" / "validation.conll"),
-        },
+        "data": measured("conll", "ner_tweets"),
     },
     "questions": {
         "task": {"type": "question_answering", "max_length": 128, "doc_stride": 32},
         "model": {"name_or_path": TINY},
-        "data": {
-            "source": "squad",
-            "train": str(MEASURED / "squad" / "train.json"),
-            "validation": str(MEASURED / "squad" / "validation.json"),
-        },
+        "data": measured("squad", "squad"),
     },
     "novels": {
         "task": {"type": "causal_lm", "rows": "blocks", "max_length": 64},

@@ -1,6 +1,8 @@
 """A run of the JAX engine on several devices: its checkpoints are written beside training, and it is resumed from them."""
 
+import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -9,7 +11,16 @@ import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 from safetensors.numpy import load_file
 
-from backend.contract.events import CheckpointSaved, PlanMade, RunFinished, RunResumed, StepFinished
+from backend.contract.events import (
+    CheckpointSaved,
+    PlanMade,
+    ProgramCompiled,
+    RunFinished,
+    RunResumed,
+    StageStarted,
+    StepFinished,
+)
+from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder, run_folders
 
 FLAGS = "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count=2"
@@ -27,6 +38,10 @@ def spec(burnish: Burnish, **training: object) -> Path:
 
 def weights(folder: RunFolder) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in load_file(folder.model / "model.safetensors").items()}
+
+
+def stages(folder: RunFolder) -> list[str]:
+    return [event.stage for event in events_of(folder) if isinstance(event, StageStarted)]
 
 
 @pytest.mark.slow
@@ -75,3 +90,28 @@ def test_a_full_disk_is_said_and_leaves_nothing(burnish: Burnish):
     assert isinstance(last, RunFinished)
     assert last.code == "disk_full", last.message
     assert not folder.checkpoints.exists() or list(folder.checkpoints.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_stop_is_heard_while_a_program_is_compiled(burnish: Burnish):
+    model = burnish.home / "deep"
+    shutil.copytree(resource("demo", "austen-gpt2"), model, ignore=shutil.ignore_patterns("*.safetensors"))
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    (model / "config.json").write_text(json.dumps(config | {"n_layer": 32}), encoding="utf-8")
+    path = burnish.spec(
+        task={"type": "causal_lm", "rows": "blocks", "max_length": 32},
+        model={"name_or_path": str(model), "initialise": "from_config"},
+        evaluation={"every": "never"},
+        hardware={"engine": "jax", "environment": {"XLA_FLAGS": "--xla_backend_optimization_level=3"}},
+    )
+    path.write_text(path.read_text(encoding="utf-8").replace("  threads: 1\n", ""), encoding="utf-8")
+    process = burnish.start("train", str(path))
+    folder = wait_for(lambda: next(iter(run_folders(burnish.runs)), None), process)
+    wait_for(lambda: stages(folder)[-1:] == ["compiling"], process)
+    assert burnish("stop", folder.name).returncode == 0
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    events = events_of(folder)
+    assert not any(isinstance(one, ProgramCompiled | StepFinished) for one in events)
+    assert isinstance(events[-1], RunFinished)
+    assert events[-1].state == "stopped"

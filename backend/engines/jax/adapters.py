@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from flax import nnx
 
-from backend.adapters.lora import Settings
+from backend.adapters.lora import Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_uniform
@@ -19,17 +19,15 @@ from backend.engines.jax import peft_files
 from backend.engines.jax.loading import Opened
 from backend.engines.jax.lora import AdaptedLinear, scaling
 from backend.engines.jax.model import Model
-from backend.models.adapter_folder import is_alone
+from backend.models.adapter_folder import PREFIX
 
-_FIELD, _SAVED, _EXAMPLES = "adapter.targets", "adapter.saved", 8
 _OUTPUT = "lm_head"
 """What every family calls a layer of its own for the vocabulary; only a target of that name means it."""
-_MERGED = f"set {_SAVED} to merged"
 Values = dict[str, np.ndarray]
 
 
 class Adapter:
-    """LoRA on one model. `trained` are the names of what learns, once `adapted` has put it in place."""
+    """LoRA on one model. `trained` are the names of what learns."""
 
     def __init__(self, loading: Loading, opened: Opened) -> None:
         assert loading.training is not None
@@ -44,14 +42,15 @@ class Adapter:
         if self.is_alone:
             self._check_alone(opened.loaded)
         self._seed = loading.training.seed
-        self.trained: set[str] = set()
+        self._model = opened.model.changed(self._put_in_place)
+        self.trained = self._small() | self._in_full | self._biases()
 
     def adapted(self, opened: Opened) -> Opened:
         """The model with small matrices beside its own."""
-        model = opened.model.changed(self._put_in_place)
-        drawn = self._drawn(model, opened.parameters)
-        self.trained = drawn.keys() | self._in_full | self._biases(opened.model)
-        return replace(opened, model=model, parameters=opened.parameters | drawn, loaded=_counted(opened, model))
+        drawn = self._drawn(opened.parameters)
+        more = sum(value.size for value in drawn.values())
+        loaded = replace(opened.loaded, parameters=opened.loaded.parameters + more)
+        return replace(opened, model=self._model, parameters=opened.parameters | drawn, loaded=loaded)
 
     @property
     def is_alone(self) -> bool:
@@ -60,10 +59,8 @@ class Adapter:
 
     def export(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
         """PEFT's two files, into a folder that has the model's configuration."""
-        own = self._own(self._base)
-        tensors = {
-            f"{peft_files.PREFIX}{_in_layer(name) if name in own else name}": parameters[name] for name in self.trained
-        }
+        own = self._own()
+        tensors = {f"{PREFIX}{_in_layer(name) if name in own else name}": parameters[name] for name in self.trained}
         inputs_first = any(self._base.linear[name] for name in self._targets)
         peft_files.write(
             folder, tensors, self._loading, self._targets, sorted(self._owners()), inputs_first=inputs_first
@@ -90,13 +87,16 @@ class Adapter:
             owner: Any = reduce(_part, above, module)
             setattr(owner, last, AdaptedLinear(getattr(owner, last), self._settings))
 
-    def _drawn(self, model: Model, parameters: Values) -> Values:
+    def _small(self) -> set[str]:
+        return self._model.shapes.keys() - self._base.shapes.keys()
+
+    def _drawn(self, parameters: Values) -> Values:
         """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero."""
         found: Values = {}
-        for name in sorted(model.shapes.keys() - self._base.shapes.keys()):
-            shape = model.shapes[name]
+        for name in sorted(self._small()):
+            shape = self._model.shapes[name]
             if name.endswith(peft_files.FIRST):
-                key = f"{peft_files.PREFIX}{name.removesuffix('.weight')}.default.weight"
+                key = f"{PREFIX}{name.removesuffix('.weight')}.default.weight"
                 found[name] = draw_uniform(key, shape, shape[1] ** -0.5, self._seed)
             elif name.endswith(peft_files.SECOND):
                 found[name] = np.zeros(shape, np.float32)
@@ -105,16 +105,16 @@ class Adapter:
                 found[name] = np.linalg.norm(parameters[f"{layer}.weight"], axis=0 if self._base.linear[layer] else 1)
         return found
 
-    def _own(self, model: Model) -> set[str]:
+    def _own(self) -> set[str]:
         """The weights and biases of the layers that are adapted."""
         names = {f"{name}.{each}" for name in self._targets for each in ("weight", "bias")}
-        return names & model.shapes.keys()
+        return names & self._base.shapes.keys()
 
-    def _biases(self, model: Model) -> set[str]:
+    def _biases(self) -> set[str]:
         if self._settings.bias == "none":
             return set()
-        every = {name for name in model.shapes if f".{name}".endswith(".bias")}
-        return every if self._settings.bias == "all" else every & self._own(model)
+        every = {name for name in self._base.shapes if f".{name}".endswith(".bias")}
+        return every if self._settings.bias == "all" else every & self._own()
 
     def _owners(self) -> set[str]:
         """The modules that hold what trains in full, as PEFT's `modules_to_save` wants them."""
@@ -122,17 +122,12 @@ class Adapter:
         return {top if (top := name.partition(".")[0]) in tops else name.rpartition(".")[0] for name in self._in_full}
 
     def _check_alone(self, loaded: Loaded) -> None:
-        if loaded.resized:
-            raise InputError(f"{_SAVED}: added tokens make the model itself larger; {_MERGED}", _SAVED)
-        if is_alone(self._loading.folder):
-            raise InputError(f"{_SAVED}: the model is itself an adapter beside another; {_MERGED}", _SAVED)
+        check_leaves_alone(self._loading.folder, resized=bool(loaded.resized))
         of_vocabulary = self._loading.head.head in LANGUAGE_HEADS and self._in_full  # tied to what does not train
         others = self._base.shapes.keys() - self._in_full
         shared = (not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
         if of_vocabulary or any(shared):
-            raise InputError(
-                f"{_SAVED}: the new weights of this model cannot stand beside an adapter; {_MERGED}", _SAVED
-            )
+            raise cannot_leave_alone("the new weights of this model cannot stand beside an adapter")
 
 
 def _part(module: Any, name: str) -> Any:
@@ -143,11 +138,6 @@ def _in_layer(name: str) -> str:
     """How PEFT calls a parameter of a layer that it has wrapped."""
     layer, _, last = name.rpartition(".")
     return f"{layer}.base_layer.{last}"
-
-
-def _counted(opened: Opened, model: Model) -> Loaded:
-    more = sum(int(np.prod(shape)) for name, shape in model.shapes.items() if name not in opened.model.shapes)
-    return replace(opened.loaded, parameters=opened.loaded.parameters + more)
 
 
 def _is_on_top(name: str, model: Model) -> bool:
@@ -172,28 +162,20 @@ def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
     below = [name for name in model.linear if head in LANGUAGE_HEADS or not _is_on_top(name, model)]
     linear = [name for name in below if name != _OUTPUT]
     if wanted == "auto":
-        return [name for name in linear if any(_matches(name, one) for one in model.adapted)] or linear
+        return [name for name in linear if any(is_meant(name, one) for one in model.adapted)] or linear
     if wanted == "all-linear":
         return linear
     return sorted({name for target in wanted for name in _named(model, target, below, linear)})
 
 
 def _named(model: Model, target: str, below: list[str], linear: list[str]) -> list[str]:
-    if found := [name for name in below if _matches(name, target)]:
+    if found := [name for name in below if is_meant(name, target)]:
         return found
     tables = {name.removesuffix(".weight") for name, shape in model.shapes.items() if len(shape) == 2}
-    if any(_matches(name, target) for name in tables - model.linear.keys()):
+    if any(is_meant(name, target) for name in tables - model.linear.keys()):
         raise InputError(
-            f"{_FIELD}: {target!r} is an embedding, and the JAX engine adapts linear layers alone; leave it out, or "
-            "choose PyTorch",
-            _FIELD,
+            f"adapter.targets: {target!r} is an embedding, and the JAX engine adapts linear layers alone; leave it out, "
+            "or choose PyTorch",
+            "adapter.targets",
         )
-    names = sorted({name.rpartition(".")[2] for name in linear})
-    raise InputError(
-        f"{_FIELD}: no matrix of this model is called {target!r}; there are for example {', '.join(names[:_EXAMPLES])}",
-        _FIELD,
-    )
-
-
-def _matches(name: str, wanted: str) -> bool:
-    return name == wanted or name.endswith(f".{wanted}")
+    raise no_such_matrix(target, linear)

@@ -67,10 +67,9 @@ class Layout:
 def layout_of(loading: Loading, model_type: str, rules: Rules) -> Layout:
     """On the chosen devices, as the spec wishes. Raises InputError where they cannot be divided so."""
     settings = loading.hardware if isinstance(loading.hardware, Settings) else Settings()
-    names = loading.devices or (loading.device,)
-    grid = sharding.grid(len(names), settings.tensor_parallel, settings.parallelism)
+    grid = sharding.grid(len(loading.devices), settings.tensor_parallel, settings.parallelism)
     sharding.check_rules(model_type, grid.members, rules)
-    return Layout([_device(name) for name in names], grid, rules)
+    return Layout([_device(name) for name in loading.devices], grid, rules)
 
 
 def _device(name: str) -> Any:

@@ -13,26 +13,14 @@ from safetensors.numpy import save_file
 
 from backend.adapters.lora import Settings
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.heads import Head
 from backend.engines.engine import Loading
 from backend.engines.jax.lora import scaling
-from backend.models.adapter_folder import CONFIG, WEIGHTS
+from backend.models.adapter_folder import CONFIG, PREFIX, TASK_TYPES, WEIGHTS
 
 Values = dict[str, np.ndarray]
 _FIELD = "model.name_or_path"
-PREFIX = "base_model.model."
-"""What PEFT puts before the names of a model's parameters."""
 FIRST, SECOND, MAGNITUDE = ".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"
 _WORDS_FIRST, _WORDS_SECOND = ".lora_embedding_A", ".lora_embedding_B"
-_TASKS = {
-    Head.SEQUENCE_CLASSIFICATION: "SEQ_CLS",
-    Head.SEQUENCE_REGRESSION: "SEQ_CLS",
-    Head.TOKEN_CLASSIFICATION: "TOKEN_CLS",
-    Head.QUESTION_ANSWERING: "QUESTION_ANS",
-    Head.CAUSAL_LM: "CAUSAL_LM",
-    Head.SEQ2SEQ_LM: "SEQ_2_SEQ_LM",
-}
-"""How PEFT calls the heads that it has a class for."""
 _BEYOND = (
     "alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication", "lora_bias", "monteclora_config",
     "target_parameters", "trainable_token_indices", "use_bdlora", "use_qalora",
@@ -71,7 +59,7 @@ def write(
     settings, name = loading.adapter, loading.model.name_or_path
     configuration = {
         "peft_type": "LORA",
-        "task_type": _TASKS.get(loading.head.head),
+        "task_type": TASK_TYPES.get(loading.head.head),
         "base_model_name_or_path": name,
         "revision": None if Path(name).is_dir() else loading.model.revision,
         "inference_mode": True,

@@ -9,7 +9,7 @@ from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 import torch
-from peft import LoraConfig, PeftModel, TaskType, get_peft_model, get_peft_model_state_dict
+from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
 from safetensors.torch import load_file, save_file
@@ -17,23 +17,13 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
+from backend.adapters.lora import cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
-from backend.models.adapter_folder import WEIGHTS, is_alone
-
-_PREFIX, _FIELD, _EXAMPLES = "base_model.model.", "adapter.targets", 8
-_TASKS = {
-    Head.SEQUENCE_CLASSIFICATION: TaskType.SEQ_CLS,
-    Head.SEQUENCE_REGRESSION: TaskType.SEQ_CLS,
-    Head.TOKEN_CLASSIFICATION: TaskType.TOKEN_CLS,
-    Head.QUESTION_ANSWERING: TaskType.QUESTION_ANS,
-    Head.CAUSAL_LM: TaskType.CAUSAL_LM,
-    Head.SEQ2SEQ_LM: TaskType.SEQ_2_SEQ_LM,
-}
-"""How PEFT calls the heads that it has a class for."""
+from backend.models.adapter_folder import PREFIX, TASK_TYPES, WEIGHTS
 
 
 class Adapter:
@@ -79,7 +69,7 @@ class Adapter:
         saved = replace(
             config,
             inference_mode=True,
-            task_type=_TASKS.get(self._loading.head.head),
+            task_type=TASK_TYPES.get(self._loading.head.head),
             modules_to_save=sorted(self._owners()) or None,
             base_model_name_or_path=self._loading.model.name_or_path,
             revision=None if Path(self._loading.model.name_or_path).is_dir() else self._loading.model.revision,
@@ -104,7 +94,7 @@ class Adapter:
     def _small(self) -> dict[str, torch.Tensor]:
         weights = get_peft_model_state_dict(self._peft, save_embedding_layers=False)
         parameters = dict(self._model.named_parameters())
-        return weights | {f"{_PREFIX}{name}": parameters[name] for name in self._in_full}
+        return weights | {f"{PREFIX}{name}": parameters[name] for name in self._in_full}
 
     def _config(self, targets: list[str]) -> LoraConfig:
         settings, modules = self._settings, dict(self._model.named_modules())
@@ -125,21 +115,12 @@ class Adapter:
         return {next((top for top in tops if _inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
 
     def _check_alone(self) -> None:
-        way_out = "set adapter.saved to merged"
-        if self._resized:
-            raise InputError(f"adapter.saved: added tokens make the model itself larger; {way_out}", "adapter.saved")
-        if is_alone(self._loading.folder):
-            raise InputError(
-                f"adapter.saved: the model is itself an adapter beside another; {way_out}", "adapter.saved"
-            )
+        check_leaves_alone(self._loading.folder, resized=self._resized)
         names = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         for owner in self._owners():
             other = next((name for name in sorted(names - self._in_full) if _inside(name, owner)), None)
             if other or not owner:
-                raise InputError(
-                    f"adapter.saved: the new weights of this model cannot stand beside an adapter; {way_out}",
-                    "adapter.saved",
-                )
+                raise cannot_leave_alone("the new weights of this model cannot stand beside an adapter")
 
 
 @contextmanager
@@ -171,7 +152,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
     tensors = load_file(folder / WEIGHTS)
     trains = {name: each.requires_grad for name, each in model.named_parameters()}
     shapes = {name: each.shape for name, each in model.named_parameters()}
-    held = {name.removeprefix(_PREFIX) for name in tensors}
+    held = {name.removeprefix(PREFIX) for name in tensors}
     try:
         with _old_names():
             made = PeftModel.from_pretrained(model, str(folder), ignore_mismatched_sizes=True)
@@ -183,7 +164,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         ) from error
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(trains[name])
-    return {name for name in held if shapes.get(name) == tensors[f"{_PREFIX}{name}"].shape}
+    return {name for name in held if shapes.get(name) == tensors[f"{PREFIX}{name}"].shape}
 
 
 def _trained_in_full(model: PreTrainedModel, loading: Loading, loaded: Loaded) -> set[str]:
@@ -224,23 +205,21 @@ def _named(model: PreTrainedModel, modules: dict[str, nn.Module], target: str, l
     can = (nn.Linear, Conv1D, nn.Embedding, nn.Conv1d, nn.Conv2d)
     found = [name for name, part in modules.items() if isinstance(part, can) and _matches(name, [target])]
     if not found:
-        names = sorted({name.rpartition(".")[2] for name in linear})
-        raise InputError(
-            f"{_FIELD}: no matrix of this model is called {target!r}; there are for example {', '.join(names[:_EXAMPLES])}",
-            _FIELD,
-        )
+        raise no_such_matrix(target, linear)
     output = model.get_output_embeddings()
     if output is not None and any(
         modules[name].weight is output.weight and modules[name] is not output for name in found
     ):
-        raise InputError(f"{_FIELD}: {target!r} shares its weights with the model's output; leave it out", _FIELD)
+        raise InputError(
+            f"adapter.targets: {target!r} shares its weights with the model's output; leave it out", "adapter.targets"
+        )
     return found
 
 
 def _matches(name: str, wanted: str | list[str]) -> bool:
     if isinstance(wanted, str):
         return re.fullmatch(wanted, name) is not None
-    return any(name == one or name.endswith(f".{one}") for one in wanted)
+    return any(is_meant(name, one) for one in wanted)
 
 
 # Numbers
@@ -252,9 +231,9 @@ def _draw(model: nn.Module, seed: int) -> None:
     for name, parameter in model.named_parameters():
         if ".lora_A." in name:
             bound = (parameter.numel() // len(parameter)) ** -0.5
-            parameter.copy_(torch.from_numpy(draw_uniform(f"{_PREFIX}{name}", tuple(parameter.shape), bound, seed)))
+            parameter.copy_(torch.from_numpy(draw_uniform(f"{PREFIX}{name}", tuple(parameter.shape), bound, seed)))
         elif ".lora_embedding_B." in name:  # of an embedding the other one is zero, and this one normal
-            parameter.copy_(torch.from_numpy(draw_normal(f"{_PREFIX}{name}", tuple(parameter.shape), seed)))
+            parameter.copy_(torch.from_numpy(draw_normal(f"{PREFIX}{name}", tuple(parameter.shape), seed)))
 
 
 def _merged(layer: Any) -> torch.Tensor:

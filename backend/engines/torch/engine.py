@@ -12,7 +12,7 @@ from backend.contract.errors import RunFailed
 from backend.contract.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
-from backend.engines.torch import memory, state
+from backend.engines.torch import Settings, memory, state
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.inputs import valid_rows
@@ -40,9 +40,9 @@ class TorchEngine:
 
     def load(self, loading: Loading) -> Loaded:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
-        if loading.threads is not None:  # else torch's own choice, which heeds OMP_NUM_THREADS and the cores it may use
-            torch.set_num_threads(loading.threads)
-        self._device = torch.device(loading.device)
+        if isinstance(loading.hardware, Settings) and loading.hardware.threads is not None:
+            torch.set_num_threads(loading.hardware.threads)  # else its own choice, which heeds OMP_NUM_THREADS
+        self._device = torch.device(loading.devices[0])
         if self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         elif self._device.type == "cpu":

@@ -41,7 +41,7 @@ def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
     model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
     _learn_end_token(model)
-    model.to(torch.device(loading.device))  # type: ignore[arg-type]
+    model.to(torch.device(loading.devices[0]))  # type: ignore[arg-type]
     _make_trainable(model, loading)
     return model, _loaded(model, account)
 

@@ -7,15 +7,22 @@ import numpy as np
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import ModelSection, TrainingSection
 from backend.engines.engine import Batch, Loading
+from backend.engines.torch import Settings
 
 BERT_TINY = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
 VOCABULARY = 60
 
 
 def loading(folder: Path, head: HeadFacts, training: TrainingSection | None = None, **changes) -> Loading:
-    """What the engine is asked to put in place, on one thread."""
+    """What an engine is asked to put in place, on one thread where it is PyTorch."""
     model = ModelSection(name_or_path=str(folder), **changes.pop("model", {}))
-    values = {"device": "cpu", "precision": "float32", "vocabulary": VOCABULARY, "pad_token_id": 0, "threads": 1}
+    values = {
+        "devices": ("cpu",),
+        "precision": "float32",
+        "vocabulary": VOCABULARY,
+        "pad_token_id": 0,
+        "hardware": Settings(threads=1),
+    }
     return Loading(folder=folder, head=head, model=model, training=training, **(values | changes))
 
 

@@ -27,16 +27,16 @@ def spec(**hardware: Any) -> RunSpec:
 
 def test_an_accelerator_goes_before_the_processor():
     chosen = choose(spec(), [*CARDS, PROCESSOR])
-    assert (chosen.name, chosen.precision) == ("cuda:0", "float16")
+    assert (chosen.words, chosen.precision) == ("cuda:0", "float16")
 
 
 def test_the_numbered_device_is_taken():
-    assert choose(spec(devices=[1]), [*CARDS, PROCESSOR]).name == "cuda:1"
+    assert choose(spec(devices=[1]), [*CARDS, PROCESSOR]).words == "cuda:1"
 
 
 def test_an_engine_that_can_takes_several_in_the_order_of_the_spec():
     chosen = choose(spec(engine="jax", devices=[1, 0]), [*CARDS, PROCESSOR])
-    assert (chosen.name, chosen.names, chosen.words) == ("cuda:1", ("cuda:1", "cuda:0"), "cuda:1, cuda:0")
+    assert (chosen.names, chosen.words) == (("cuda:1", "cuda:0"), "cuda:1, cuda:0")
 
 
 def test_of_several_the_fullest_decides_what_fits():
@@ -46,7 +46,7 @@ def test_of_several_the_fullest_decides_what_fits():
 
 def test_the_processor_is_taken_where_there_is_nothing_else():
     chosen = choose(spec(), [PROCESSOR])
-    assert (chosen.name, chosen.precision) == ("cpu", "float32")
+    assert (chosen.words, chosen.precision) == ("cpu", "float32")
 
 
 @pytest.mark.parametrize(

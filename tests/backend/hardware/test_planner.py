@@ -33,6 +33,7 @@ def megabytes(part: str, **sections) -> float:
 
 def trained_by_the_engine(**sections) -> int:
     """Without the new head, which no plan can count."""
+    from backend.engines.torch import Settings
     from backend.engines.torch.engine import TorchEngine
 
     made, engine = spec(**sections), TorchEngine()
@@ -40,7 +41,7 @@ def trained_by_the_engine(**sections) -> int:
     loaded = engine.load(
         Loading(
             folder=MODEL, head=head, model=ModelSection(**made.model.model_dump()), training=TrainingSection(),
-            device="cpu", precision="float32", vocabulary=30522, pad_token_id=0, threads=1,
+            devices=("cpu",), precision="float32", vocabulary=30522, pad_token_id=0, hardware=Settings(threads=1),
             adapter=options.adapter_settings(made),
         )
     )  # fmt: skip

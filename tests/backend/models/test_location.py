@@ -133,6 +133,16 @@ def test_a_hub_model_without_conversion_asks_for_consent_and_is_converted_once(b
     assert ask("team/old", offline=True)["folder"] == found["folder"]
 
 
+def test_flax_weights_of_an_unknown_family_are_refused_before_they_are_fetched(folder, ask, hub):
+    (folder / "model.safetensors").rename(folder / "flax_model.msgpack")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "big_bird"}), encoding="utf-8")
+    hub.repositories["team/flax"] = {"main": (MAIN, folder)}
+    refused = ask("team/flax", consent_to_convert=True)
+    assert "big_bird" in refused["error"]
+    assert not any("flax_model" in path for path in hub.requests if "/resolve/" in path)
+
+
 def test_a_bin_folder_is_converted_after_consent_and_found_again_without(bin_folder, tmp_path):
     with pytest.raises(InputError, match="--convert-weights"):
         locate(str(bin_folder), "main", cache=tmp_path / "cache", offline=True)

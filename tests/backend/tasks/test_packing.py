@@ -9,13 +9,13 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from backend.contract.heads import IGNORE, Head, HeadFacts
-from backend.contract.spec import ModelSection, TrainingSection
+from backend.contract.spec import TrainingSection
 from backend.data.batches import collate, targets
 from backend.data.features import Features, in_memory
-from backend.engines.engine import Loading
 from backend.engines.torch.engine import TorchEngine
 from backend.tasks._packing import first_fit, packed
 from backend.tasks.causal_lm import CausalLm, Settings
+from tests.backend.engines.material import loading
 
 LENGTH, VOCABULARY = 24, 60
 
@@ -100,19 +100,7 @@ def saved(kind: str, folder: Path) -> Path:
 def loss_and_norm(folder: Path, source: Features) -> tuple[float, float, float]:
     """Loss, gradient norm and number of targets of one step over all features."""
     engine = TorchEngine()
-    engine.load(
-        Loading(
-            folder=folder,
-            head=HeadFacts(Head.CAUSAL_LM),
-            model=ModelSection(name_or_path=str(folder)),
-            training=TrainingSection(),
-            device="cpu",
-            precision="float32",
-            vocabulary=VOCABULARY,
-            pad_token_id=0,
-            threads=1,
-        )
-    )
+    engine.load(loading(folder, HeadFacts(Head.CAUSAL_LM), TrainingSection(), vocabulary=VOCABULARY))
     batch = collate(source, np.arange(len(source)), pad_token_id=0, head=Head.CAUSAL_LM)
     [numbers] = engine.read([engine.train_step([batch], 1, 1e-3)])
     return numbers.loss, numbers.gradient_norm, targets(Head.CAUSAL_LM, batch)
