@@ -113,6 +113,7 @@ def engine_entry(name: str, engine: Any) -> EngineEntry:
         missing=missing(engine),
         architectures=list(engine.architectures()),
         optimizers=list(engine.optimizers),
+        continues=list(engine.continues),
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -10,7 +9,6 @@ from pydantic import Field
 from backend.contract.errors import InputError
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
-from backend.models.adapter_folder import is_alone
 
 _EXAMPLES = 8
 
@@ -84,11 +82,11 @@ def cannot_leave_alone(reason: str) -> InputError:
     return InputError(f"adapter.saved: {reason}; set adapter.saved to merged", "adapter.saved")
 
 
-def check_leaves_alone(folder: Path, *, resized: bool) -> None:
-    """Raises InputError where a model from this folder, its embeddings enlarged or not, cannot be left beside an adapter."""
+def check_leaves_alone(*, resized: bool, adapted: bool) -> None:
+    """Raises InputError where the adapter of a model would need more of it: enlarged embeddings, or an adapter before."""
     if resized:
         raise cannot_leave_alone("added tokens make the model itself larger")
-    if is_alone(folder):
+    if adapted:
         raise cannot_leave_alone("the model is itself an adapter beside another")
 
 

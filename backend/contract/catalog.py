@@ -68,6 +68,8 @@ class EngineEntry(msgspec.Struct, frozen=True):
     """Model types that it knows, with `_` for `-`; empty where it takes whatever transformers knows."""
     optimizers: list[str] = []
     """Optimizers that it has; empty where it has them all."""
+    continues: list[str] = []
+    """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
 
 
 class Refusal(NamedTuple):

@@ -110,6 +110,8 @@ class EngineEntry(Protocol):
     """Those that it has; empty where it has all that are registered."""
     several_devices: ClassVar[bool]
     """Whether one process trains on several devices."""
+    continues: ClassVar[tuple[str, ...]]
+    """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
@@ -183,8 +185,8 @@ class Engine(Protocol):
         """
         ...
 
-    def restore(self, folder: Path) -> None:
-        """What `save` wrote, to the bit."""
+    def restore(self, folder: Path) -> str:
+        """What `save` wrote, to the bit; or the weights of an engine that it `continues`, and then a sentence of what was left."""
         ...
 
     def export(self, folder: Path) -> None:

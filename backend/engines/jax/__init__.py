@@ -36,6 +36,7 @@ class JaxEntry:
     extra = "jax"
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
+    continues = ("torch",)
 
     @staticmethod
     def architectures() -> tuple[str, ...]:

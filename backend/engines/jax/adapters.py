@@ -19,7 +19,7 @@ from backend.engines.jax import peft_files
 from backend.engines.jax.loading import Opened
 from backend.engines.jax.lora import AdaptedLinear, scaling
 from backend.engines.jax.model import Model
-from backend.models.adapter_folder import PREFIX
+from backend.models.adapter_folder import PREFIX, is_alone
 
 _OUTPUT = "lm_head"
 """What every family calls a layer of its own for the vocabulary; only a target of that name means it."""
@@ -122,7 +122,7 @@ class Adapter:
         return {top if (top := name.partition(".")[0]) in tops else name.rpartition(".")[0] for name in self._in_full}
 
     def _check_alone(self, loaded: Loaded) -> None:
-        check_leaves_alone(self._loading.folder, resized=bool(loaded.resized))
+        check_leaves_alone(resized=bool(loaded.resized), adapted=is_alone(self._loading.folder))
         of_vocabulary = self._loading.head.head in LANGUAGE_HEADS and self._in_full  # tied to what does not train
         others = self._base.shapes.keys() - self._in_full
         shared = (not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())

@@ -29,6 +29,7 @@ class TorchEntry:
     extra = "torch"
     optimizers = ()
     several_devices = False
+    continues = ()
 
     @staticmethod
     def architectures() -> tuple[str, ...]:

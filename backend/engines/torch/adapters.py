@@ -23,7 +23,7 @@ from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
-from backend.models.adapter_folder import PREFIX, TASK_TYPES, WEIGHTS
+from backend.models.adapter_folder import PREFIX, TASK_TYPES, WEIGHTS, is_alone
 
 
 class Adapter:
@@ -115,7 +115,7 @@ class Adapter:
         return {next((top for top in tops if _inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
 
     def _check_alone(self) -> None:
-        check_leaves_alone(self._loading.folder, resized=self._resized)
+        check_leaves_alone(resized=self._resized, adapted=is_alone(self._loading.folder))
         names = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         for owner in self._owners():
             other = next((name for name in sorted(names - self._in_full) if _inside(name, owner)), None)
