@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from flax import nnx
 
-from backend.adapters.lora import Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
+from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_uniform
@@ -162,7 +162,7 @@ def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
     below = [name for name in model.linear if head in LANGUAGE_HEADS or not _is_on_top(name, model)]
     linear = [name for name in below if name != _OUTPUT]
     if wanted == "auto":
-        return [name for name in linear if any(is_meant(name, one) for one in model.adapted)] or linear
+        return [name for name in linear if any(is_meant(name, one) for one in USUAL)] or linear
     if wanted == "all-linear":
         return linear
     return sorted({name for target in wanted for name in _named(model, target, below, linear)})
