@@ -1,5 +1,6 @@
 """A paused run goes on with the other engine, once its person has agreed to a new optimizer."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,11 @@ def text(path: Path) -> str:
 
 def test_it_asks_first_and_then_goes_on_from_the_last_step(burnish: Burnish, paused: RunFolder):
     before, step = text(paused.spec), last_step(paused)
-    refused = burnish("resume", paused.name, "--engine", "jax")
-    assert refused.returncode == 2
-    assert f"from step {step}" in refused.stderr
-    assert "--new-optimizer" in refused.stderr
-    assert text(paused.spec) == before
+    for engine, words in (("abacus", "abacus"), ("jax", f"from step {step}.*--new-optimizer")):
+        refused = burnish("resume", paused.name, "--engine", engine)
+        assert refused.returncode == 2
+        assert re.search(words, refused.stderr)
+        assert text(paused.spec) == before
     values = spec_file.read(paused.spec)
     values["training"]["max_steps"] = step + 3  # the rest need not be trained here
     paused.spec.write_text(spec_file.dump(values), encoding="utf-8")
@@ -53,11 +54,3 @@ def test_it_asks_first_and_then_goes_on_from_the_last_step(burnish: Burnish, pau
     assert spec_file.read(paused.spec)["hardware"]["engine"] == "jax"
     assert "threads" not in spec_file.read(paused.spec)["hardware"]
     assert spec_file.read(paused.path / "spec.torch.yaml")["hardware"]["engine"] == "torch"
-
-
-def test_an_engine_that_there_is_not_changes_nothing(burnish: Burnish, paused: RunFolder):
-    before = text(paused.spec)
-    refused = burnish("resume", paused.name, "--engine", "abacus")
-    assert refused.returncode == 2
-    assert "abacus" in refused.stderr
-    assert text(paused.spec) == before
