@@ -56,6 +56,10 @@ class SourceEntry(msgspec.Struct, frozen=True):
     """Keys of the `data` section that hold paths; where `train` is none of them, it names a split."""
 
 
+DEVICES_OF_EVERY_ENGINE = ("auto", "cpu", "cuda")
+"""Values of `hardware.device` that another engine may find too."""
+
+
 class EngineEntry(msgspec.Struct, frozen=True):
     """One engine; `missing` says what to install where it cannot be used."""
 
