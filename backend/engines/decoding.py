@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.contract.generation import GenerationSettings
+from backend.engines.demands import NONE, Demands
 
 Advance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The tokens that were chosen (rows,) and the row that each goes on from (rows,) → scores of the next (rows, vocabulary)."""
@@ -21,8 +22,8 @@ class Rules:
     ends: frozenset[int]
     room: int
     """How many tokens there may be."""
-    last: int | None = None
-    """What the last of them must be, where a model says so."""
+    demands: Demands = NONE
+    """What the model asks of its texts."""
 
     def apply(self, scores: np.ndarray, seen: np.ndarray, written: int) -> np.ndarray:
         """(rows, vocabulary) float32 after prompts and `written` tokens, all of them in `seen` (rows, length)."""
@@ -34,11 +35,10 @@ class Rules:
         if settings.no_repeat_ngram_size:
             for row, ids in enumerate(seen):
                 scores[row, _would_repeat(ids, settings.no_repeat_ngram_size)] = -np.inf
+        self.demands.forbid(scores, seen)
         if written < settings.min_new_tokens:
             scores[:, sorted(self.ends)] = -np.inf
-        if self.last is not None and written + 1 == self.room:
-            scores[:] = -np.inf
-            scores[:, self.last] = 0.0
+        self.demands.force(scores, seen, written, self.room)
         return self._sharpened(scores) if settings.sample else scores
 
     def _sharpened(self, scores: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from backend.contract.generation import GenerationSettings
 from backend.engines import decoding
+from backend.engines.demands import demands_of
 from backend.engines.engine import Batch
 from backend.engines.jax.layers import Memory, computing, remembering
 from backend.engines.jax.model import Model, Parameters
@@ -39,7 +40,7 @@ class Writer:
         if room < 1:
             return [np.zeros(0, np.int64) for _ in passes.prompt]
         ends = end_tokens(settings, self.defaults, self._config)
-        rules = decoding.Rules(settings, ends, room, self.defaults.forced_eos_token_id)
+        rules = decoding.Rules(settings, ends, room, demands_of(self.defaults, ends))
         return decoding.write(passes.begin(room), passes.advance, passes.prompt, rules)
 
     def stream(self, parameters: Parameters, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:

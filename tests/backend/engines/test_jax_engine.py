@@ -21,7 +21,7 @@ from backend.engines.jax.programs import Programs
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import loading
-from tests.backend.engines.tiny_models import MODELS, PADDING
+from tests.backend.engines.tiny_models import ENDS, MODELS, PADDING
 
 RATE = 1e-2
 TRAINING = TrainingSection(weight_decay=0.1, max_gradient_norm=0.5, seed=7, adam_epsilon=1e-4, label_smoothing=0.1)
@@ -86,7 +86,7 @@ def assert_equal(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tol
 )
 def test_a_step_in_ragged_parts_and_the_outputs_equal_those_of_torch(name, head, tiny, tmp_path: Path):
     jax, torch = both(tiny, name, head)
-    batch = head_batch(head, 13, padding=PADDING.get(name, 0))
+    batch = head_batch(head, 13, padding=PADDING.get(name, 0), end=ENDS.get(name))
     parts = [part_of(batch, slice(0, 8)), part_of(batch, slice(8, 13))]
     found = [engine.read([engine.train_step(parts, 0, RATE)])[0] for engine in (jax, torch)]
     np.testing.assert_allclose(

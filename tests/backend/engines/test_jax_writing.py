@@ -15,7 +15,7 @@ from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.material import VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
 
-ANSWERING = {"t5", "mt5", "marian"}
+ANSWERING = {"t5", "mt5", "marian", "bart", "mbart"}
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {},
     "careful": {"repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "min_new_tokens": 5},
@@ -42,8 +42,13 @@ def opened(kind: Callable[[], Engine], folder: Path, name: str) -> Engine:
     return engine
 
 
-PAIRS = [(name, way) for name in ("gpt2", "llama", "mistral", "qwen3", "opt", "t5", "mt5", "marian") for way in WAYS]
-QUICK = {(name, way) for name, way in PAIRS if name == "gpt2" or way == "greedy" or (name, way) == ("t5", "beams")}
+NAMES = ("gpt2", "llama", "mistral", "qwen3", "opt", "t5", "mt5", "marian", "bart", "mbart")
+PAIRS = [(name, way) for name in NAMES for way in WAYS]
+QUICK = {
+    (name, way)
+    for name, way in PAIRS
+    if name == "gpt2" or way == "greedy" or (name, way) in {("t5", "beams"), ("bart", "beams")}
+}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Owns what a family is: the classes of one `model_type`, by head, with the names that their files use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,8 @@ class Family:
     """Raises InputError for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names under which a file may hold a parameter, or hold it twice."""
     adapted: tuple[str, ...] = ()
     """The matrices that an adapter changes where none are named, as PEFT chooses them; empty for all of them."""
     divided: Rules = field(default_factory=dict)
