@@ -200,7 +200,7 @@ class ForAnswers(nnx.Module):
 
 FIXED = frozenset({"final_logits_bias"})
 ALIASES: dict[str, str] = dict.fromkeys(
-    ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"), "model.shared.weight"
+    ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"), "shared.weight"
 )
 """Other names of the one table of tokens; files that were converted may have it under any of them."""
 

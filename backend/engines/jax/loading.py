@@ -148,16 +148,13 @@ def _lengthened(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _own_name(name: str, model: Model) -> str | None:
-    """The model's name for a file's: a bare body's lack the prefix, and old files call norms otherwise."""
+    """The model's name for a file's: a bare body's lack the prefix, another head's have another, old files call norms otherwise."""
     stem, _, last = name.rpartition(".")
     names = [name, f"{stem}.{_OLD_NAMES.get(last, last)}"]
-    candidates = [
-        *names,
-        *(f"{model.body}.{one}" for one in names),
-        *(one.removeprefix(f"{model.body}.") for one in names),
-    ]
-    own = (model.aliases.get(one, one) for one in candidates)
-    return next((one for one in own if one in model.shapes), None)
+    bare = [*names, *(one.removeprefix(f"{body}.") for body in sorted(model.bodies) for one in names)]
+    bare = [model.aliases.get(one, one) for one in bare]
+    candidates = (*names, *(f"{model.body}.{one}" for one in bare), *bare)
+    return next((one for one in candidates if one in model.shapes), None)
 
 
 def _fit_head(parameters: Values, model: Model, stored: Any, loading: Loading) -> None:

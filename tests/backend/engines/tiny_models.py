@@ -91,7 +91,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 PADDING = {"marian": 59}
 """Ids of padding that are not 0."""
-ENDS = {"bart": 2, "mbart": 2}
+ENDS = {"bart": 2, "mbart": 2, "t5": 1, "mt5": 1}
 """Ids of the end token at which an architecture reads a whole text: every text must have one."""
 
 

@@ -33,8 +33,10 @@ class Family:
     """Raises InputError for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
+    bodies: Mapping[Head, str] = field(default_factory=dict)
+    """The attribute in heads that call it otherwise."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Other names under which a file may hold a parameter, or hold it twice."""
+    """Other names under which a file may hold a parameter, or hold it twice; without the body's attribute."""
     adapted: tuple[str, ...] = ()
     """The matrices that an adapter changes where none are named, as PEFT chooses them; empty for all of them."""
     divided: Rules = field(default_factory=dict)
