@@ -1,6 +1,6 @@
 """Owns how tokens are chosen from scores: greedy, sampled, or by beams, with transformers' rules; in numpy, for any engine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,20 +64,38 @@ def write(scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rule
     """New ids of every prompt (rows, length), without the end token; `scores` (rows, vocabulary) are the first."""
     if rules.settings.num_beams > 1:
         return _Beams(rules, len(prompts)).write(scores, advance, prompts)
+    written: list[list[int]] = [[] for _ in prompts]
+    for tokens, going in _steps(scores, advance, prompts, rules):
+        for row in np.flatnonzero(going):
+            written[row].append(int(tokens[row]))
+    return [np.array(one, dtype=np.int64) for one in written]
+
+
+def stream(scores: np.ndarray, advance: Advance, prompt: np.ndarray, rules: Rules) -> Iterator[int]:
+    """The same ids of one prompt (1, length), each as soon as it is chosen; beams cannot show one before the whole is there."""
+    if rules.settings.num_beams > 1:
+        yield from write(scores, advance, prompt, rules)[0].tolist()
+        return
+    for tokens, _ in _steps(scores, advance, prompt, rules):
+        yield int(tokens[0])
+
+
+def _steps(
+    scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rules
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """A token of every row, and which rows have not ended, both (rows,), until all have."""
     random = np.random.default_rng(rules.settings.seed) if rules.settings.sample else None
     rows, seen = np.arange(len(prompts)), prompts
     going = np.ones(len(prompts), dtype=bool)
-    written: list[list[int]] = [[] for _ in prompts]
     for number in range(rules.room):
         tokens = _chosen(rules.apply(scores, seen, number), random)
-        going &= ~np.isin(tokens, sorted(rules.ends))
-        for row in np.flatnonzero(going):
-            written[row].append(int(tokens[row]))
-        if not going.any() or number + 1 == rules.room:
-            break
-        seen = np.concatenate([seen, tokens[:, None]], axis=1)
-        scores = advance(tokens, rows)
-    return [np.array(one, dtype=np.int64) for one in written]
+        going = going & ~np.isin(tokens, sorted(rules.ends))
+        if not going.any():
+            return
+        yield tokens, going
+        if number + 1 < rules.room:
+            seen = np.concatenate([seen, tokens[:, None]], axis=1)
+            scores = advance(tokens, rows)
 
 
 class _Beams:
