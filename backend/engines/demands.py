@@ -13,12 +13,11 @@ _UNKNOWN = {
     "watermarking_config": None,
     "guidance_scale": 1.0,
     "encoder_repetition_penalty": 1.0,
-    "min_p": None,
-    "top_h": None,
-    "epsilon_cutoff": 0.0,
-    "eta_cutoff": 0.0,
+    "renormalize_logits": False,
 }
 """Keys that change what is written in ways that are not built here, with the value that changes nothing."""
+_UNKNOWN_IN_SAMPLES = {"min_p": None, "top_h": None, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
+"""Those that change samples alone."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,10 @@ class Demands:
 NONE = Demands()
 
 
-def demands_of(defaults: Any, ends: frozenset[int]) -> Demands:
+def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> Demands:
     """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
-    for key, neutral in _UNKNOWN.items():
+    unknown = _UNKNOWN | _UNKNOWN_IN_SAMPLES if samples else _UNKNOWN
+    for key, neutral in unknown.items():
         if getattr(defaults, key, None) not in (None, neutral):
             raise InputError(
                 f"model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine does not "

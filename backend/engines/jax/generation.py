@@ -55,7 +55,7 @@ class Writer:
         passes = _Passes(self, parameters, batch, settings.num_beams)
         room = room_for(settings, self._config, passes.prompt.shape[1])
         ends = end_tokens(settings, self.defaults, self._config)
-        return passes, decoding.Rules(settings, ends, room, demands_of(self.defaults, ends))
+        return passes, decoding.Rules(settings, ends, room, demands_of(self.defaults, ends, samples=settings.sample))
 
     def read_source(self, parameters: Parameters, ids: np.ndarray, mask: np.ndarray) -> jax.Array:
         """What the decoder sees of sources, (rows, length, width)."""

@@ -122,6 +122,23 @@ def test_an_adapter_that_learnt_nothing_is_the_one_torch_writes(name, targets, t
             assert value == files[1][key], key
 
 
+@pytest.mark.parametrize(("name", "head"), [("llama", Head.QUESTION_ANSWERING), ("t5", Head.TOKEN_CLASSIFICATION)])
+def test_below_a_head_that_calls_the_body_otherwise_adapters_are_those_of_torch(name, head, tiny: Tiny, tmp_path: Path):
+    wanted = {"adapter": Settings(saved="adapter")}
+    engines = [opened(kind, tiny(name), head, **wanted)[0] for kind in KINDS]
+    batch = head_batch(head, 5, seed=2)
+    for engine in engines:
+        engine.train_step([batch], 0, RATE)
+    ours, theirs = (exported(engine, tmp_path / kind) for engine, kind in zip(engines, KINDS, strict=True))
+    assert_equal(ours, theirs, 2e-5)
+    shown = batch["attention_mask"] == 1
+    for kind in KINDS:
+        other, account = opened(kind, tmp_path / "jax", head, None)
+        assert account.new_weights == []
+        for key, value in other.evaluate(batch).items():
+            np.testing.assert_allclose(value[shown], engines[0].evaluate(batch)[key][shown], rtol=1e-4, atol=2e-4)
+
+
 @pytest.mark.slow
 def test_a_step_in_ragged_parts_equals_that_of_torch(tiny: Tiny, tmp_path: Path):
     engines = [adapted(kind, tiny, "bert", targets="all-linear")[0] for kind in KINDS]

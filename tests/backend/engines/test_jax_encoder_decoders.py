@@ -128,9 +128,8 @@ def test_what_a_model_asks_of_its_texts_is_obeyed_as_in_torch(asked, beams: int,
     assert written[0] != plain
 
 
-def test_a_demand_that_is_not_known_is_refused_by_name(tiny: Tiny, tmp_path: Path):
-    folder = copied(tiny("bart"), tmp_path / "asking", generation={"encoder_repetition_penalty": 1.5})
-    with pytest.raises(
-        InputError, match=r"asks for encoder_repetition_penalty, which the JAX engine .* choose PyTorch$"
-    ):
-        opened(JaxEngine, folder).generate(prompts("bart"), GenerationSettings(max_new_tokens=6))
+@pytest.mark.parametrize(("key", "samples"), [("encoder_repetition_penalty", False), ("min_p", True)])
+def test_a_demand_that_is_not_known_is_refused_by_name(key: str, samples: bool, tiny: Tiny, tmp_path: Path):
+    folder = copied(tiny("bart"), tmp_path / "asking", generation={key: 0.5})
+    with pytest.raises(InputError, match=rf"asks for {key}, which the JAX engine .* choose PyTorch$"):
+        opened(JaxEngine, folder).generate(prompts("bart"), GenerationSettings(max_new_tokens=6, sample=samples))

@@ -10,6 +10,7 @@ import torch
 import transformers as hf
 from safetensors.numpy import load_file
 
+from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
 from backend.contract.spec import TrainingSection
 from backend.engines.engine import Batch, Engine
@@ -108,6 +109,15 @@ def test_at_2048_tokens_positions_are_those_of_torch(name: str, tmp_path: Path):
     found, expected = (engine.read([engine.train_step([batch], 0, 1e-3)])[0] for engine in engines)
     assert found.loss == pytest.approx(expected.loss, rel=LONG["loss"])
     assert found.gradient_norm == pytest.approx(expected.gradient_norm, rel=LONG["gradient"])
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+def test_a_scaling_that_is_not_known_is_refused_by_name(kind: str, tiny: Callable[[str], Path]):
+    scaling = {"rope_type": kind, "rope_theta": 10000.0, "factor": 2.0}
+    with pytest.raises(InputError, match=rf"does not know the rotary positions '{kind}' of this model; choose PyTorch"):
+        opened(
+            JaxEngine, tiny("llama"), Head.CAUSAL_LM, TrainingSection(), model={"config": {"rope_parameters": scaling}}
+        )
 
 
 @pytest.mark.parametrize(
