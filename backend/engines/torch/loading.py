@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from backend.contract.errors import InputError
@@ -74,6 +74,7 @@ def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account:
 def _from_file(
     loading: Loading, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: _Account
 ) -> PreTrainedModel:
+    renamed = _names_of_body(loading, config)
     model, report = _built(
         lambda attention: _model_class(loading, config).from_pretrained(
             weights_folder(loading.folder),
@@ -84,9 +85,14 @@ def _from_file(
             local_files_only=True,
             trust_remote_code=False,
             ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
+            key_mapping=renamed,
             output_loading_info=True,
         )
     )
+    if renamed:  # else what is exported would have the old names, under which transformers finds no body
+        model._weight_conversions = [
+            each for each in model._weight_conversions if not renamed.keys() & set(each.source_patterns)
+        ]
     parameters = dict(model.named_parameters())
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
@@ -109,6 +115,19 @@ def _built(build: Any) -> Any:
         if "scaled_dot_product_attention" not in str(error):
             raise
         return build("eager")  # an architecture that has no other
+
+
+def _names_of_body(loading: Loading, config: PreTrainedConfig) -> dict[str, str] | None:
+    """What a file's names become where the head calls the body otherwise than other heads do.
+
+    Those of Llama, Qwen2 and Qwen3 that answer questions do, and transformers would begin their whole body anew.
+    """
+    kinds = (_model_class(loading, config), AutoModel)
+    own, usual = (
+        getattr(kind._model_mapping[type(config)] if hasattr(kind, "_model_mapping") else kind, "base_model_prefix", "")
+        for kind in kinds
+    )
+    return {rf"^{usual}\.": f"{own}."} if own != usual else None
 
 
 def _model_class(loading: Loading, config: PreTrainedConfig) -> Any:
