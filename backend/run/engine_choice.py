@@ -6,10 +6,11 @@ from typing import Any
 
 from backend import registry
 from backend.catalogue_building import engine_entry, missing
-from backend.contract.catalog import refusal
+from backend.contract.catalog import EngineEntry, refusal
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.spec import HardwareSection, RunSpec
+from backend.contract.spec import HardwareSection, RunSpec, Section
+from backend.hardware.planner import engine_settings
 from backend.models.inspection import read_config
 
 _FIELD = "hardware.engine"
@@ -21,12 +22,18 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
     engine = registry.find("engine", name, _FIELD)
     entry = engine_entry(name, engine)
     model_type = str(read_config(folder).get("model_type", "")) if folder is not None else ""
-    found = refusal(entry, model_type, spec.training.optimizer if trains else "")
+    settings = engine_settings(spec)
+    found = refusal(entry, model_type, spec.training.optimizer if trains else "", bridged=_is_bridged(entry, settings))
     if found is not None:
-        way_out = "; choose PyTorch" if found.field == _FIELD and not entry.missing else ""
-        raise InputError(f"{found.field}: {found.reason}{way_out}", found.field)
+        helps = [found.way_out, "choose PyTorch" if found.field == _FIELD and not entry.missing else ""]
+        way_out = ", or ".join(filter(None, helps))
+        raise InputError(f"{found.field}: {found.reason}{way_out and f'; {way_out}'}", found.field)
     if model_type and head is not None:
-        engine.check(model_type, head)
+        engine.check(model_type, head, settings)
+
+
+def _is_bridged(entry: EngineEntry, settings: Section) -> bool:
+    return entry.bridge is not None and bool(getattr(settings, entry.bridge.setting.rpartition(".")[2]))
 
 
 def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:

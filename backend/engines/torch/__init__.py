@@ -29,6 +29,7 @@ class TorchEntry:
     extra = "torch"
     optimizers = ()
     several_devices = False
+    bridge = None
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
@@ -36,7 +37,7 @@ class TorchEntry:
         return ()
 
     @staticmethod
-    def check(model_type: str, head: Head) -> None:
+    def check(model_type: str, head: Head, settings: Settings) -> None:
         """Nothing: what transformers has no class for is said of the model, not of the engine."""
 
     @staticmethod

@@ -1,0 +1,69 @@
+"""Owns torchax's environment, in which torch's functions compute with JAX's arrays; the process stays as it was."""
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import jax
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
+
+_COUNTS_USE = "ENABLE_RUNTIME_UPTIME_TELEMETRY"
+"""What torchax sets where it is unset: a TPU's runtime then tells how long it is used."""
+
+
+@cache
+def environment() -> Any:
+    """torchax's. Importing it would switch torch's fast attention off for the whole process, and count its use."""
+    fast, counts = torch.backends.mha.get_fastpath_enabled(), os.environ.get(_COUNTS_USE)
+    import torchax  # where the bridge is chosen, and no earlier
+
+    torch.backends.mha.set_fastpath_enabled(fast)
+    if counts is None:
+        os.environ.pop(_COUNTS_USE, None)
+    return torchax.default_env()
+
+
+class _Constants(TorchFunctionMode):
+    """What is computed under `torch.no_grad()` is a constant to the gradients; JAX would know nothing of it."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        return found if torch.is_grad_enabled() else tree_map_only(torch.Tensor, _constant, found)
+
+
+def _constant(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach()
+
+
+@contextmanager
+def bridged(key: jax.Array | None) -> Iterator[Any]:
+    """torch's functions that are called inside compute with JAX; gives the environment.
+
+    Randomness comes from `key`: torchax's own is the same in every step. Without one nothing may ask for it.
+    """
+    env = environment()
+    with warnings.catch_warnings():
+        # torch counts in 64 bits, JAX in 32; no table here has more rows than these hold.
+        warnings.filterwarnings("ignore", message="Explicitly requested dtype int64")
+        fast = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)  # its kernels take torch's own tensors alone
+        try:
+            with env.override_property(prng=key), env, _Constants(), torch.enable_grad():
+                yield env
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fast)
+
+
+def as_torch(values: Mapping[str, jax.Array]) -> dict[str, Any]:
+    """JAX's arrays as tensors that torch's functions take, without a copy."""
+    return environment().j2t_iso(dict(values))
+
+
+def as_jax(tensor: Any) -> jax.Array:
+    """The other way."""
+    return tensor.jax()
