@@ -118,6 +118,7 @@ def engine_entry(name: str, engine: Any) -> EngineEntry:
         bridge=None
         if bridge is None
         else Bridge(bridge.setting, bridge.title, bridge.description, list(map(str, bridge.heads)), missing(bridge)),
+        continues=list(engine.continues),
     )
 
 

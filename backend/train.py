@@ -129,7 +129,11 @@ class Training:
         self._spec = opened.session.spec
         self._total = opened.plan.total_steps
         self._saving = Saving(
-            attempt.folder, attempt.log, opened.session.engine, opened.session.spec.training.keep_checkpoints
+            attempt.folder,
+            attempt.log,
+            opened.session.engine,
+            self._spec.hardware.engine,
+            self._spec.training.keep_checkpoints,
         )
         self._told = False  # that evaluations lack the metric that decides
         self._waiting = WaitingSteps(opened.session.engine, attempt.log, attempt.stages.clock)

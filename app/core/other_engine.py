@@ -23,6 +23,8 @@ class Offer:
     engine: str
     title: str
     reason: str = ""
+    continues: bool = False
+    """Whether it can go on from the run's last checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ def offer(catalog: Catalog, run: RunFolder) -> Offer | None:
     if draft is None or other is None:
         return None
     found = refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw")))
-    return Offer(other.name, other.title, _said(found) if found else "")
+    reason = _said(found) if found else ""
+    own = draft.get("hardware.engine", "torch")
+    return Offer(other.name, other.title, reason, continues=not reason and own in other.continues)
 
 
 def _said(refused: Refusal) -> str:

@@ -190,7 +190,9 @@ class RunState:
         self.finished, self.memory = None, None
         self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
         self.pace = Pace()
-        self._note(event, f"Attempt {event.attempt} continues after step {event.from_step}")
+        other = f" with the {event.engine} engine" if event.engine not in ("", self.engine) else ""
+        self.engine = event.engine or self.engine
+        self._note(event, f"Attempt {event.attempt} continues after step {event.from_step}{other}")
 
     def _forget_after(self, step: int) -> None:
         for series in (*self.series.values(), *self.metric_series.values()):

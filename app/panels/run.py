@@ -49,7 +49,7 @@ class Panel(QWidget):
         self.header = PageHeader("Run")
         self.controls = RunButtons()
         self.controls.requested.connect(self._ask)
-        self.controls.resume_asked.connect(self.resume)
+        self.controls.resume_asked.connect(lambda: self.resume())
         self.controls.predictions_asked.connect(self._on_predictions)
         self.controls.duplicate_asked.connect(self._on_duplicate)
         self.header.buttons.addWidget(self.controls)
@@ -59,6 +59,7 @@ class Panel(QWidget):
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
         self.engines.run_started.connect(self._on_repeated)
+        self.engines.resume_asked.connect(self.resume)
         self.engines.offered.connect(self._show_buttons)
         self._pages = QStackedWidget(self)
         self.empty = EmptyState(
@@ -116,7 +117,7 @@ class Panel(QWidget):
         watcher.caught_up.connect(self._mark_dirty)
         watcher.vanished.connect(self._on_vanished)
         self.comparison.show_run(watcher.folder.path, watcher.state)
-        self.engines.show_run(watcher.folder)
+        self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
         self._pages.setCurrentIndex(1)
         self._timer.start()
         self._show_state()
@@ -167,7 +168,7 @@ class Panel(QWidget):
         if not outcome.alive:
             self.controls.waiting.clear()
             if self.watcher is not None:
-                self.engines.show_run(self.watcher.folder)
+                self.engines.show_run(self.watcher.folder, resumable=outcome.resumable)
         self._show_outcome()
         self._show_state()
 
@@ -215,8 +216,8 @@ class Panel(QWidget):
             del self.controls.waiting["checkpoint"]
             self.message.emit("success", f"Checkpoint saved at step {wording.grouped(answers[-1].step)}.")
 
-    def resume(self) -> None:
-        """Continue the run from its last checkpoint."""
+    def resume(self, engine: str = "") -> None:
+        """Continue the run from its last checkpoint, with another engine if one is named."""
         if self.watcher is None:
             return
         self.controls.resuming = True
@@ -226,6 +227,7 @@ class Panel(QWidget):
             watcher.folder.path,
             lambda _: self._on_resume_answered(watcher),
             lambda sentence: self._on_resume_answered(watcher, sentence),
+            engine,
         )
 
     def _on_resume_answered(self, watcher: RunWatcher, mistake: str = "") -> None:

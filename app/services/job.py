@@ -56,9 +56,10 @@ class Jobs(QObject):
         path = _written(spec)
         self._launch(["train", str(path), "--detach", "--json", *consent.options()], on_started, on_error, path)
 
-    def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError) -> None:
-        """Continue a run from its last checkpoint."""
-        self._launch(["resume", str(run), "--detach", "--json"], on_started, on_error)
+    def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError, engine: str = "") -> None:
+        """Continue a run from its last checkpoint; with another engine, to whose new optimizer the person has agreed."""
+        other = ["--engine", engine, "--new-optimizer"] if engine else []
+        self._launch(["resume", str(run), "--detach", "--json", *other], on_started, on_error)
 
     def request(self, run: Path | str, kind: str) -> str:
         """Ask a living run to stop, pause or checkpoint; returns why that was not possible, or nothing."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -10,7 +9,6 @@ from pydantic import Field
 from backend.contract.errors import InputError
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
-from backend.models.adapter_folder import is_alone
 
 _EXAMPLES = 8
 
@@ -27,8 +25,8 @@ class Settings(Section):
     dropout: Annotated[float, Field(title="Dropout", ge=0, lt=1)] = 0.0
     """Dropout before the small matrices."""
     targets: Annotated[Literal["auto", "all-linear"] | list[str], Field(title="Matrices")] = "auto"
-    """`auto` takes those that are usual for the architecture, `all-linear` every one but the head's; or a list of
-    names, for example `[query, value]`."""
+    """`auto` takes those that are usual for the architecture, mostly queries and values; `all-linear` every one but the
+    head's; or a list of names, for example `[query, value]`."""
     dora: Annotated[bool, Field(title="DoRA", json_schema_extra=ADVANCED)] = False
     """Learns direction and size of the difference apart (Liu et al. 2024)."""
     rslora: Annotated[bool, Field(title="Rank-stabilised", json_schema_extra=ADVANCED)] = False
@@ -59,7 +57,9 @@ class Lora:
     @staticmethod
     def trained(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
         """Rank times both sides of every matrix that is meant; heads not yet made are not counted."""
-        chosen = [shape for name, shape in _matrices(shapes).items() if _is_chosen(settings, name, model_type)]
+        chosen = [shape for name, shape in _matrices(shapes).items() if _is_chosen(settings, name)]
+        if settings.targets == "auto" and not chosen:
+            chosen = list(_matrices(shapes).values())
         sides = sum(settings.rank * (shape[0] + prod(shape[1:])) for shape in chosen)
         return sides + (sum(shape[0] for shape in chosen) if settings.dora else 0)
 
@@ -84,18 +84,19 @@ def cannot_leave_alone(reason: str) -> InputError:
     return InputError(f"adapter.saved: {reason}; set adapter.saved to merged", "adapter.saved")
 
 
-def check_leaves_alone(folder: Path, *, resized: bool) -> None:
-    """Raises InputError where a model from this folder, its embeddings enlarged or not, cannot be left beside an adapter."""
+def check_leaves_alone(*, resized: bool, adapted: bool) -> None:
+    """Raises InputError where the adapter of a model would need more of it: enlarged embeddings, or an adapter before."""
     if resized:
         raise cannot_leave_alone("added tokens make the model itself larger")
-    if is_alone(folder):
+    if adapted:
         raise cannot_leave_alone("the model is itself an adapter beside another")
 
 
-_USUAL = {
+USUAL = (
     "query", "value", "q", "v", "c_attn", "q_proj", "v_proj", "query_key_value", "query_proj", "value_proj", "q_lin",
     "v_lin", "in_proj", "qkv_proj", "Wqkv",
-}  # fmt: skip
+)  # fmt: skip
+"""What `auto` means: the matrices of attention that make queries and values, as architectures call them."""
 
 
 def _matrices(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -107,10 +108,10 @@ def _matrices(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...
     }
 
 
-def _is_chosen(settings: Settings, name: str, model_type: str) -> bool:
+def _is_chosen(settings: Settings, name: str) -> bool:
     if isinstance(settings.targets, list):
         return any(is_meant(name, target) for target in settings.targets)
-    return settings.targets == "all-linear" or name.rsplit(".", 1)[-1] in _USUAL
+    return settings.targets == "all-linear" or name.rsplit(".", 1)[-1] in USUAL
 
 
 ADAPTER: Any = Lora

@@ -37,10 +37,31 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 
     text = spec_file.dump(spec.model_dump(mode="json"))
     folder = _made(path) if path else _made_by_date(spec.name)
+    _put_spec(folder, text)  # a folder is a run from the moment its spec stands there, whole
+    return folder
+
+
+def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
+    """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
+    from backend.contract.spec import file as spec_file
+    from backend.run import engine_change, preparation
+
+    if folder.life() == "alive":
+        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with another engine")
+    spec = engine_change.with_engine(folder, engine, new_optimizer=new_optimizer)
+    if spec is None:
+        return
+    checked = preparation.check(spec)
+    before = folder.spec.read_text(encoding="utf-8")
+    kept = folder.path / f"spec.{spec_file.read(folder.spec).get('hardware', {}).get('engine', 'torch')}.yaml"
+    kept.write_text(before, encoding="utf-8")
+    _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
+
+
+def _put_spec(folder: RunFolder, text: str) -> None:
     beside = folder.path / ".spec.yaml"
     beside.write_text(text, encoding="utf-8")
-    beside.replace(folder.spec)  # a folder is a run from the moment its spec stands there, whole
-    return folder
+    beside.replace(folder.spec)
 
 
 def start(folder: RunFolder) -> "subprocess.Popen[bytes]":

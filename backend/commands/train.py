@@ -45,6 +45,10 @@ def _train(arguments: Namespace) -> int:
 
 def _resume_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+    parser.add_argument("--engine", metavar="NAME", help="go on with another engine (torch or jax)")
+    parser.add_argument(
+        "--new-optimizer", action="store_true", help="agree that the other engine begins with a new optimizer"
+    )
     _add_start(parser)
 
 
@@ -56,6 +60,8 @@ def _resume(arguments: Namespace) -> int:
     model = spec_file.read(folder.spec).get("model")
     wanted = isinstance(model, dict) and bool(model.get("trust_remote_code"))
     new_run.require_consent(wanted, arguments.trust_remote_code)
+    if arguments.engine is not None:
+        new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
     return _run(folder, arguments)
 
 

@@ -82,6 +82,8 @@ class EngineEntry(msgspec.Struct, frozen=True):
     """Optimizers that it has; empty where it has them all."""
     bridge: Bridge | None = None
     """For architectures that are not among `architectures`."""
+    continues: list[str] = []
+    """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
 
 
 class Refusal(NamedTuple):

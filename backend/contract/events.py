@@ -39,6 +39,7 @@ class RunResumed(Event, frozen=True, tag=True):
     versions: dict[str, str] = {}
     device: str = ""
     precision: str = ""
+    engine: str = ""
 
 
 class StageStarted(Event, frozen=True, tag=True):

@@ -127,6 +127,8 @@ class EngineEntry(Protocol):
     """Whether one process trains on several devices."""
     bridge: ClassVar[BridgeEntry | None]
     """For architectures that are not among `architectures`; None where there is no such thing."""
+    continues: ClassVar[tuple[str, ...]]
+    """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
 
     @staticmethod
     def architectures() -> tuple[str, ...]:
@@ -200,8 +202,8 @@ class Engine(Protocol):
         """
         ...
 
-    def restore(self, folder: Path) -> None:
-        """What `save` wrote, to the bit."""
+    def restore(self, folder: Path) -> str:
+        """What `save` wrote, to the bit; or the weights of an engine that it `continues`, and then a sentence of what was left."""
         ...
 
     def export(self, folder: Path) -> None:

@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from backend.contract.run_folder import RunFolder, write_json
 from backend.engines.engine import Finish
 from backend.models.sharing import share
 
 MANIFEST = "checkpoint.json"
-"""Last file of a checkpoint to be written: the step, and size and digest of every other file."""
+"""Last file of a checkpoint to be written: the step, the engine, and size and digest of every other file."""
 
 
 class Checkpoints:
     """All checkpoints of one run."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
+    def __init__(self, folder: RunFolder, engine: str = "") -> None:
+        self._folder, self._engine = folder, engine
         self._writer = ThreadPoolExecutor(1, "checkpoint")  # its thread begins with the first that is written beside
 
     def save(self, step: int, write: Callable[[Path], Finish | None]) -> Path:
@@ -44,8 +45,8 @@ class Checkpoints:
             beside.mkdir()
             finish = write(beside)
         if finish is not None:
-            return self._writer.submit(_put_in_place, step, beside, final, finish)
-        begun.set_result(_put_in_place(step, beside, final))
+            return self._writer.submit(self._put_in_place, step, beside, final, finish)
+        begun.set_result(self._put_in_place(step, beside, final))
         return begun
 
     def steps(self) -> list[int]:
@@ -55,6 +56,10 @@ class Checkpoints:
     def latest(self) -> int | None:
         """The highest step whose checkpoint verifies, or None."""
         return next((step for step in reversed(self.steps()) if verify(self._folder.checkpoint(step))), None)
+
+    def written_by(self, step: int) -> str:
+        """The engine that saved the step; nothing of a checkpoint that does not say so, which only older ones are."""
+        return str(_manifest(self._folder.checkpoint(step)).get("engine", ""))
 
     def remove_older(self, step: int, keep: int, best_step: int | None) -> list[int]:
         """Of the checkpoints up to `step` keep the newest `keep` and the best one; returns the steps that were removed.
@@ -72,18 +77,17 @@ class Checkpoints:
         for path in self._folder.checkpoints.glob(".step-*"):
             shutil.rmtree(path, ignore_errors=True)
 
-
-def _put_in_place(step: int, beside: Path, final: Path, finish: Finish | None = None) -> Path:
-    with _removed_if_it_fails(beside):
-        if finish is not None:
-            finish()
-        flush_to_disk(beside)
-        write_json(beside / MANIFEST, {"step": step, "files": _digests(beside)})
-        if final.exists():  # it did not verify: damaged, and now replaced
-            shutil.rmtree(final)
-        beside.rename(final)
-    _flush_folder(final.parent)
-    return final
+    def _put_in_place(self, step: int, beside: Path, final: Path, finish: Finish | None = None) -> Path:
+        with _removed_if_it_fails(beside):
+            if finish is not None:
+                finish()
+            flush_to_disk(beside)
+            write_json(beside / MANIFEST, {"step": step, "engine": self._engine, "files": _digests(beside)})
+            if final.exists():  # it did not verify: damaged, and now replaced
+                shutil.rmtree(final)
+            beside.rename(final)
+        _flush_folder(final.parent)
+        return final
 
 
 @contextmanager
@@ -98,10 +102,14 @@ def _removed_if_it_fails(beside: Path) -> Iterator[None]:
 def verify(folder: Path) -> bool:
     """Whether every file is there with the size and digest that its manifest states."""
     try:
-        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files = _manifest(folder)["files"]
         return all(_digest(folder / name) == known for name, known in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # gone, or JSON of another shape
         return False
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
 
 
 def _digests(folder: Path) -> dict[str, list[object]]:

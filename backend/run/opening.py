@@ -90,8 +90,8 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
-    if from_step:
-        session.engine.restore(folder.checkpoint(from_step))
+    if from_step and (left := session.engine.restore(folder.checkpoint(from_step))):
+        stages.warn("new_optimizer", left)
     return Opened(
         session=session,
         rows=material.rows,
@@ -188,6 +188,7 @@ def _begin(
             versions=versions,
             device=choice.words,
             precision=choice.precision,
+            engine=spec.hardware.engine,
         )
     )
     changed = [

@@ -75,6 +75,7 @@ def test_a_batch_that_two_devices_cannot_share_evenly_is_filled(burnish: Burnish
     assert [event.step for event in events if isinstance(event, CheckpointSaved)] == [1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_a_full_disk_is_said_and_leaves_nothing(burnish: Burnish):
     import resource as limits  # POSIX alone has it
@@ -101,6 +102,7 @@ def test_a_stop_is_heard_while_a_program_is_compiled(burnish: Burnish):
     path = burnish.spec(
         task={"type": "causal_lm", "rows": "blocks", "max_length": 32},
         model={"name_or_path": str(model), "initialise": "from_config"},
+        data={"columns": {"text": "text"}},
         evaluation={"every": "never"},
         hardware={"engine": "jax", "environment": {"XLA_FLAGS": "--xla_backend_optimization_level=3"}},
     )

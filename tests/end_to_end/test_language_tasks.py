@@ -76,6 +76,7 @@ def measured(burnish: Burnish, run: Path, file: str) -> dict[str, float]:
     return json.loads(done.stdout)["metrics"]
 
 
+@pytest.mark.slow
 def test_packed_instructions_teach_to_answer(burnish: Burnish, writer: Path):
     rows = [[question(a), answer(a)] for a in animals(200)]
     write_csv(burnish.home / "train.csv", ["prompt", "response"], rows)

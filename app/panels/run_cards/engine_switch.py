@@ -1,6 +1,7 @@
-"""Owns the training of a run once more, with the other engine."""
+"""Owns what the other engine can do with a run that is over: train it once more, or go on where it stopped."""
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QMessageBox
 
 from app.core import other_engine, wording
 from app.core.other_engine import Offer
@@ -19,6 +20,8 @@ class EngineSwitch(QObject):
     message = Signal(str, str)
     run_started = Signal(str, str)
     """The folders of the new run, and of the one that it repeats."""
+    resume_asked = Signal(str)
+    """The engine with which the run itself is to go on."""
     offered = Signal()
     """What its button says may be another thing."""
 
@@ -28,8 +31,10 @@ class EngineSwitch(QObject):
         self.catalog: Catalog | None = None
         self._asked = False
         self._run: RunFolder | None = None
+        self._resumable = False
+        self.question: QMessageBox | None = None
         self._offer: Offer | None = None
-        controls.other_engine_asked.connect(self.start)
+        controls.other_engine_asked.connect(self.choose)
 
     def ask(self) -> None:
         """Ask which engines there are; once."""
@@ -45,9 +50,9 @@ class EngineSwitch(QObject):
         self._asked = False  # the page asks again when it comes to the front
         self.message.emit("error", wording.sentence(mistake.message, mistake.field))
 
-    def show_run(self, run: RunFolder) -> None:
-        """Another run is shown, or the same one has ended."""
-        self._run = run
+    def show_run(self, run: RunFolder, *, resumable: bool) -> None:
+        """Another run is shown, or the same one has ended; `resumable` before its last step."""
+        self._run, self._resumable = run, resumable
         self._show_offer()
 
     def _show_offer(self) -> None:
@@ -56,6 +61,28 @@ class EngineSwitch(QObject):
         self._offer = other_engine.offer(self.catalog, self._run)
         self._controls.show_offer(self._offer)
         self.offered.emit()
+
+    def choose(self) -> None:
+        """Start the same run with the other engine; where it can also go on from where this one stopped, ask which."""
+        offer = self._offer
+        if offer is None or not offer.continues or not self._resumable:
+            self.start()
+            return
+        question = self.question = QMessageBox(self._controls)
+        question.setWindowTitle(f"Train with {offer.title}")
+        question.setText(f"Go on with {offer.title}, or start the run anew?")
+        question.setInformativeText(
+            "Going on keeps this run and its model as the last checkpoint has it; its optimizer starts new, because "
+            "the two engines keep its state differently.\nStarting anew makes a second run from the first step, with "
+            "both curves in one plot."
+        )
+        go_on = question.addButton("Go on", QMessageBox.ButtonRole.AcceptRole)
+        anew = question.addButton("Start anew", QMessageBox.ButtonRole.AcceptRole)
+        question.setDefaultButton(question.addButton(QMessageBox.StandardButton.Cancel))
+        go_on.clicked.connect(lambda: self.resume_asked.emit(offer.engine))
+        anew.clicked.connect(self.start)
+        question.finished.connect(question.deleteLater)
+        question.open()
 
     def start(self) -> None:
         """Start the same run with the other engine."""

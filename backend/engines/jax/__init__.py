@@ -42,6 +42,7 @@ class JaxEntry:
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
     bridge = BRIDGE
+    continues = ("torch",)
 
     @staticmethod
     def architectures() -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from flax import nnx
 
-from backend.adapters.lora import Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
+from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_uniform
@@ -19,7 +19,7 @@ from backend.engines.jax import peft_files
 from backend.engines.jax.loading import Opened
 from backend.engines.jax.lora import AdaptedLinear, scaling
 from backend.engines.jax.model import Model
-from backend.models.adapter_folder import PREFIX
+from backend.models.adapter_folder import PREFIX, is_alone
 
 _OUTPUT = "lm_head"
 """What every family calls a layer of its own for the vocabulary; only a target of that name means it."""
@@ -123,7 +123,7 @@ class Adapter:
         return {top if (top := name.partition(".")[0]) in tops else name.rpartition(".")[0] for name in self._in_full}
 
     def _check_alone(self, loaded: Loaded) -> None:
-        check_leaves_alone(self._loading.folder, resized=bool(loaded.resized))
+        check_leaves_alone(resized=bool(loaded.resized), adapted=is_alone(self._loading.folder))
         of_vocabulary = self._loading.head.head in LANGUAGE_HEADS and self._in_full  # tied to what does not train
         others = self._base.shapes.keys() - self._in_full
         shared = (not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
@@ -162,7 +162,7 @@ def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
     below = [name for name in model.linear if head in LANGUAGE_HEADS or not _is_on_top(name, model)]
     linear = [name for name in below if name != _OUTPUT]
     if wanted == "auto":
-        return [name for name in linear if any(is_meant(name, one) for one in model.adapted)] or linear
+        return [name for name in linear if any(is_meant(name, one) for one in USUAL)] or linear
     if wanted == "all-linear":
         return linear
     return sorted({name for target in wanted for name in _named(model, target, below, linear)})

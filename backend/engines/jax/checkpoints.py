@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
 from backend.contract.errors import RunFailed
 from backend.engines.engine import Finish
+from backend.engines.jax.peft_files import MAGNITUDE
 
 STATE = "state"
 """The folder within a checkpoint that Orbax fills."""
+_OF_TORCH = "model.safetensors"
 _LISTENS = "ENABLE_ORBAX_PROMETHEUS_TELEMETRY"
 _FULL = ("no space left", "disk quota exceeded", "file too large")
 
@@ -60,11 +65,34 @@ def restore(folder: Path, like: Saved) -> Saved:
             places = jax.tree.map(lambda value: orbax.ArrayRestoreArgs(sharding=value.sharding), wanted)
             found = reader.restore(folder / STATE, args=orbax.args.PyTreeRestore(wanted, restore_args=places))
         except (OSError, ValueError, KeyError) as error:
-            raise RunFailed(
-                f"{folder}: this checkpoint cannot be read ({_first_line(error)}); resume from an older one",
-                "checkpoint_unreadable",
-            ) from error
+            raise _unreadable(folder, error) from error
     return Saved(found["parameters"], [found["optimizer"][name] for name in sorted(found["optimizer"])])
+
+
+def restore_weights(folder: Path, like: Mapping[str, jax.Array]) -> dict[str, np.ndarray]:
+    """The parameters of a checkpoint of the torch engine, under the names and with the shapes of `like`.
+
+    Raises RunFailed for a checkpoint of another model, or one that cannot be read.
+    """
+    try:
+        stored = {_own_name(name): value for name, value in load_file(folder / _OF_TORCH).items()}
+    except (OSError, SafetensorError) as error:
+        raise _unreadable(folder, error) from error
+    if wrong := [name for name in like if name not in stored or stored[name].shape != like[name].shape]:
+        raise _of_another_model(wrong[0])
+    return {name: stored[name] for name in like}
+
+
+def _own_name(name: str) -> str:
+    """How PEFT's files, and the JAX engine, call what PEFT calls by this name within a model."""
+    return name.replace(".base_layer.", ".").replace(f"{MAGNITUDE}.default.weight", MAGNITUDE).replace(".default.", ".")
+
+
+def _unreadable(folder: Path, error: Exception) -> RunFailed:
+    return RunFailed(
+        f"{folder}: this checkpoint cannot be read ({_first_line(error)}); resume from an older one",
+        "checkpoint_unreadable",
+    )
 
 
 def _orbax() -> Any:
@@ -91,9 +119,13 @@ def _check(stored: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping
         ]
         if wrong:
             what = wrong[0] if part == "parameters" else "its optimizer's state"
-            raise RunFailed(
-                f"This checkpoint is of another model: {what} does not fit; start a new run", "checkpoint_mismatch"
-            )
+            raise _of_another_model(what)
+
+
+def _of_another_model(what: str) -> RunFailed:
+    return RunFailed(
+        f"This checkpoint is of another model: {what} does not fit; start a new run", "checkpoint_mismatch"
+    )
 
 
 @contextmanager

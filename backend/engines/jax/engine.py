@@ -175,12 +175,17 @@ class JaxEngine:
         """Weights and optimizer state, exact, through Orbax; whole once what it returns was called."""
         return checkpoints.save(folder, self._saved())
 
-    def restore(self, folder: Path) -> None:
-        """What `save` wrote, to the bit, whatever devices it was written from."""
+    def restore(self, folder: Path) -> str:
+        """What `save` wrote, to the bit, whatever devices it was written from; of a checkpoint of torch the weights."""
+        if not (folder / checkpoints.STATE).is_dir():
+            found = checkpoints.restore_weights(folder, self._saved().parameters)
+            self._parameters |= self._layout.placed(found)
+            return "the checkpoint was written by PyTorch: the model goes on from it, and the optimizer starts new"
         found = checkpoints.restore(folder, self._saved())
         self._parameters |= found.parameters
         if self._optimizer is not None:
             self._state = jax.tree.unflatten(jax.tree.structure(self._state), found.optimizer)
+        return ""
 
     def _saved(self) -> checkpoints.Saved:
         if self._optimizer is None:

@@ -51,7 +51,7 @@ class Model:
         family.check(config)
         self.architecture, build = family.heads[head]
         self._build = build if change is None else _changed(build, change)
-        self.body, self.fixed, self.adapted, self.divided = family.body, family.fixed, family.adapted, family.divided
+        self.body, self.fixed, self.divided = family.body, family.fixed, family.divided
         self._config, self._head, self._outputs = config, head, outputs
         abstract = nnx.eval_shape(lambda: self._build(config, outputs))
         self._graph, state = nnx.split(abstract)

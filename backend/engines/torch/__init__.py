@@ -30,6 +30,7 @@ class TorchEntry:
     optimizers = ()
     several_devices = False
     bridge = None
+    continues = ()
 
     @staticmethod
     def architectures() -> tuple[str, ...]:

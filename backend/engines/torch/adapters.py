@@ -17,13 +17,13 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from backend.adapters.lora import cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
+from backend.adapters.lora import USUAL, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
-from backend.models.adapter_folder import PREFIX, TASK_TYPES, WEIGHTS
+from backend.models.adapter_folder import PREFIX, TASK_TYPES, WEIGHTS, is_alone
 
 
 class Adapter:
@@ -115,7 +115,7 @@ class Adapter:
         return {next((top for top in tops if _inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
 
     def _check_alone(self) -> None:
-        check_leaves_alone(self._loading.folder, resized=self._resized)
+        check_leaves_alone(resized=self._resized, adapted=is_alone(self._loading.folder))
         names = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         for owner in self._owners():
             other = next((name for name in sorted(names - self._in_full) if _inside(name, owner)), None)
@@ -193,8 +193,8 @@ def _targets(model: PreTrainedModel, wanted: str | list[str], tops: list[str]) -
     output = model.get_output_embeddings()
     linear = [name for name, part in modules.items() if isinstance(part, nn.Linear | Conv1D) and part is not output]
     if wanted == "auto":
-        usual = TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.get(str(model.config.model_type))
-        found = [name for name in linear if usual and _matches(name, usual)]
+        usual = TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.get(str(model.config.model_type), [*USUAL])
+        found = [name for name in linear if _matches(name, usual)]
         return found or linear
     if wanted == "all-linear":
         return linear

@@ -130,9 +130,10 @@ class TorchEngine:
         """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
         state.save(folder, self._model, self._frozen, self._optimizer, self._precision)
 
-    def restore(self, folder: Path) -> None:
+    def restore(self, folder: Path) -> str:
         """What `save` wrote, to the bit."""
         state.restore(folder, self._model, self._frozen, self._optimizer, self._precision)
+        return ""
 
     def export(self, folder: Path) -> None:
         """Config, generation settings and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""

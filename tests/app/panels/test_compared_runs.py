@@ -3,8 +3,10 @@
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QPushButton
 
 from app.panels.run import Panel
 from app.panels.run_cards.plots import OTHER
@@ -16,12 +18,17 @@ class OneRun:
 
     def __init__(self, jobs, folder) -> None:
         self._jobs, self.folder = jobs, folder
-        self.values: dict = {}
+        self.values: dict | None = None
         self.refusal = ""
+        self.resumed: tuple[str, str] | None = None
 
     def start(self, values, on_started, on_error, consent) -> None:
         self.values = dict(values)
         on_error(self.refusal) if self.refusal else on_started(str(self.folder))
+
+    def resume(self, run, on_started, on_error, engine="") -> None:
+        self.resumed = (Path(run).name, engine)
+        on_started(str(run))
 
     def __getattr__(self, name: str):
         return getattr(self._jobs, name)
@@ -79,6 +86,33 @@ def test_a_finished_run_is_repeated_with_the_other_engine_and_compared(qtbot, pa
     qtbot.waitUntil(lambda: others(panel.plots.loss) == {"other/loss": 1000, "other/evaluation": 8})
     qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742)
     qtbot.waitUntil(lambda: others(panel.plots.metrics).get("other/accuracy") == 8)
+
+
+def asked(panel, runs, shown) -> dict[str, QPushButton]:
+    """The answers to the question that the button of a run asks which stopped before its end."""
+    give_spec(runs / "sentiment-lost")
+    shown("sentiment-lost")
+    panel.controls.buttons["other_engine"].click()
+    return {button.text(): button for button in panel.engines.question.findChildren(QPushButton)}
+
+
+def test_a_run_that_stopped_early_may_go_on_with_the_other_engine(panel, shown, runs, jobs):
+    answers = asked(panel, runs, shown)
+    assert jobs.values is None
+    answers["Go on"].click()
+    assert jobs.resumed == ("sentiment-lost", "jax")
+    assert panel.path == runs / "sentiment-lost"
+
+
+def test_or_be_started_anew_with_it(panel, shown, runs, jobs):
+    asked(panel, runs, shown)["Start anew"].click()
+    assert jobs.values["hardware"]["engine"] == "jax"
+    assert jobs.resumed is None
+
+
+def test_or_be_left_alone(panel, shown, runs, jobs):
+    asked(panel, runs, shown)["Cancel"].click()
+    assert (jobs.values, jobs.resumed) == (None, None)
 
 
 def test_the_button_comes_when_the_engines_are_known(qtbot, helped, runs):

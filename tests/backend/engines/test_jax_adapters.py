@@ -21,7 +21,7 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
-from backend.adapters.lora import Settings
+from backend.adapters.lora import Lora, Settings
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head
@@ -117,6 +117,14 @@ def test_an_adapter_that_learnt_nothing_is_the_one_torch_writes(name, targets, t
     for key, value in files[0].items():
         if key != "target_modules":  # PEFT abbreviates it
             assert value == files[1][key], key
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "marian", "opt", "t5"])
+def test_the_plan_counts_what_auto_trains(name: str, tiny: Tiny):
+    head = next(head for head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM) if head in find_family({"model_type": name}).heads)
+    _, loaded = opened("torch", tiny(name), head, adapter=Settings(), pad_token_id=PADDING.get(name, 0))
+    shapes = {key: value.shape for key, value in load_file(tiny(name) / "model.safetensors").items()}
+    assert loaded.trainable == Lora.trained(Settings(), shapes, name)
 
 
 @pytest.mark.slow

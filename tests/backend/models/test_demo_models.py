@@ -15,6 +15,7 @@ def test_a_model_is_one_safetensors_file_of_less_than_10_mb(model: DemoModel) ->
     assert (model.folder / "README.md").is_file()
 
 
+@pytest.mark.slow
 def test_the_language_model_finds_an_unread_novel_likelier_than_n_grams_do() -> None:
     folder = demo_model("causal_lm").folder
     found = predict.evaluate(str(folder), folder.parent / "austen" / "persuasion.txt")

@@ -192,7 +192,6 @@ _TOPS = Tops("bert", lambda config: Body(config, pooler=False), "hidden_size")
 FAMILY = Family(
     body="bert",
     check=check,
-    adapted=("query", "value"),
     heads={
         Head.SEQUENCE_CLASSIFICATION: ("BertForSequenceClassification", ForSequence),
         Head.SEQUENCE_REGRESSION: ("BertForSequenceClassification", ForSequence),

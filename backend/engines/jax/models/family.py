@@ -33,8 +33,6 @@ class Family:
     """Raises Unknown for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
-    adapted: tuple[str, ...] = ()
-    """The matrices that an adapter changes where none are named, as PEFT chooses them; empty for all of them."""
     divided: Rules = field(default_factory=dict)
     """What tensor parallelism divides; empty where the family does not say."""
 

@@ -94,7 +94,6 @@ _TOPS = Tops("transformer", Body, "n_embd")
 FAMILY = Family(
     body="transformer",
     check=check,
-    adapted=("c_attn",),
     divided=_DIVIDED,
     heads={
         Head.CAUSAL_LM: ("GPT2LMHeadModel", _TOPS.next_token(lambda body: body.wte)),

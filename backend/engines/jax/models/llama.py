@@ -131,7 +131,6 @@ def family(variant: Variant) -> Family:
     return Family(
         body="model",
         check=check,
-        adapted=("q_proj", "v_proj"),
         divided=_DIVIDED,
         heads={
             Head.CAUSAL_LM: (f"{name}ForCausalLM", tops.next_token(lambda body: body.embed_tokens)),

@@ -100,7 +100,6 @@ _TOPS = Tops("model", Body, "word_embed_proj_dim")
 FAMILY = Family(
     body="model",
     check=check,
-    adapted=("q_proj", "v_proj"),
     heads={
         Head.CAUSAL_LM: ("OPTForCausalLM", _TOPS.next_token(lambda body: body.decoder.embed_tokens)),
         Head.SEQUENCE_CLASSIFICATION: ("OPTForSequenceClassification", _TOPS.logits_of_last_token("score")),

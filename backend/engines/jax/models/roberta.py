@@ -127,7 +127,6 @@ def family(architecture: str) -> Family:
     return Family(
         body="roberta",
         check=check,
-        adapted=("query", "value"),
         heads={
             Head.SEQUENCE_CLASSIFICATION: (f"{architecture}ForSequenceClassification", ForSequence),
             Head.SEQUENCE_REGRESSION: (f"{architecture}ForSequenceClassification", ForSequence),

@@ -195,7 +195,6 @@ def family(architecture: str) -> Family:
     """Of T5 and mT5."""
     return Family(
         body="",
-        adapted=("q", "v"),
         heads={Head.SEQ2SEQ_LM: (f"{architecture}ForConditionalGeneration", ForAnswers)},
     )
 
