@@ -33,7 +33,7 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
 
 
 def _is_bridged(entry: EngineEntry, settings: Section) -> bool:
-    return entry.bridge is not None and bool(getattr(settings, entry.bridge.setting.rpartition(".")[2]))
+    return bool(getattr(settings, _bridge_key(entry), False))
 
 
 def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:
@@ -44,11 +44,23 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
     """
     engines = registry.all_of("engine")
     own = hardware.get("engine", "torch")
-    usable = [name for name, one in engines.items() if not missing(one)]
+    usable = [name for name, one in engines.items() if not missing(one) and not _lacks_bridge(one, hardware)]
     if engine is None and own not in usable and own in engines and usable:
         return {"engine": usable[0]}
     chosen = engine or own
     several = len(hardware.get("devices") or []) > 1
     common = HardwareSection.model_fields.keys() - ({"devices"} if several else set())
-    settings = engines[chosen].Settings.model_fields if chosen in engines and not several else {}
+    settings = set(engines[chosen].Settings.model_fields) if chosen in engines else set()
+    if several:
+        settings &= {_bridge_key(engines[chosen])}
     return {key: value for key, value in hardware.items() if key in common or key in settings}
+
+
+def _lacks_bridge(engine: Any, hardware: Mapping[str, Any]) -> bool:
+    """Whether the run was trained through a bridge of the engine that is not here."""
+    return bool(hardware.get(_bridge_key(engine)) and missing(engine.bridge))
+
+
+def _bridge_key(engine: Any) -> str:
+    """The key of `hardware` that switches the bridge on; empty where there is none."""
+    return engine.bridge.setting.rpartition(".")[2] if engine.bridge is not None else ""

@@ -27,8 +27,8 @@ class Settings(Section):
     ] = 1
     """Devices that compute every layer together, each with a part of its matrices; for models that know how."""
     bridge: Annotated[bool, Field(title="Bridge to PyTorch", json_schema_extra={"advanced": True})] = False
-    """For architectures that JAX does not know itself: it computes transformers' own PyTorch code through torchax. Slower,
-    without adapters; needs burnish[bridge]."""
+    """For architectures that JAX does not know itself: it computes transformers' own PyTorch code through torchax. It
+    writes slower, and has no adapters; needs burnish[bridge]."""
 
 
 class JaxEntry:

@@ -29,6 +29,7 @@ from backend.engines.jax.model import Model
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import loading
+from tests.backend.engines.several_devices import on_devices
 from tests.backend.engines.tiny_models import PADDING
 
 RATE = 1e-2
@@ -268,3 +269,26 @@ def test_the_process_stays_as_it_was():
         pass
     assert torch.backends.mha.get_fastpath_enabled()
     assert "ENABLE_RUNTIME_UPTIME_TELEMETRY" not in os.environ
+
+
+def test_a_run_of_torch_goes_on_with_its_weights(tiny, tmp_path: Path):
+    theirs = opened(TorchEngine, tiny("pegasus"), Head.SEQ2SEQ_LM)
+    step(theirs, Head.SEQ2SEQ_LM)
+    theirs.save(tmp_path)
+    ours = opened(JaxEngine, tiny("pegasus"), Head.SEQ2SEQ_LM)
+    assert "goes on from it" in ours.restore(tmp_path)
+    assert_equal(weights(ours, tmp_path / "ours"), weights(theirs, tmp_path / "theirs"), 0)
+
+
+@pytest.mark.slow
+def test_devices_that_divide_the_weights_lose_what_one_loses(tmp_path: Path):
+    config = transformers.ElectraConfig(
+        vocab_size=200, embedding_size=64, hidden_size=64, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=256, max_position_embeddings=42,
+    )  # fmt: skip
+    transformers.ElectraModel(config).save_pretrained(tmp_path)
+    task = {"do": "train", "model": str(tmp_path), "head": ELECTRA.head, "vocabulary": 200, "dropout": 0.1}
+    divided = {"bridge": True, "parallelism": "fsdp"}
+    alone, shared = on_devices({**task, "settings": {"bridge": True}}, {**task, "devices": 4, "settings": divided})
+    np.testing.assert_allclose(shared["losses"], alone["losses"], rtol=0, atol=1e-5)
+    assert shared["share"] < 0.4 < alone["share"]

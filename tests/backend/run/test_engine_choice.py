@@ -143,6 +143,7 @@ def test_one_device_is_enough_to_ask_a_run_of_several():
     assert not {"devices", "parallelism", "tensor_parallel"} & asked.keys()
     assert asked["engine"] == "jax"
     assert to_ask(resolved(engine="jax", devices=[1]))["devices"] == [1]
+    assert to_ask(resolved(engine="jax", devices=[0, 1], bridge=True))["bridge"] is True
 
 
 def test_an_optimizer_that_the_engine_does_not_have_keeps_nobody_from_asking():
@@ -174,3 +175,13 @@ def test_a_bridge_that_is_not_installed_names_the_extra(tmp_path: Path, monkeypa
     for wished in (True, False):
         with pytest.raises(InputError, match=r"torchax missing; install with: pip install 'burnish\[bridge\]'"):
             check_engine(spec(bridge=wished), tmp_path)
+
+
+def test_a_run_that_was_trained_through_the_bridge_is_asked_without_it(monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    trained = {"engine": "jax", "bridge": True}
+    assert to_ask(trained) == trained
+    is_installed = catalogue_building._is_installed
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name != "torchax" and is_installed(name))
+    assert to_ask(trained) == {"engine": "torch"}

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from transformers import PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
@@ -27,7 +28,7 @@ class Inputs:
         self._accepted = frozenset(inspect.signature(type(module).forward).parameters)
 
     def given(self, arrays: Arrays) -> dict[str, Any]:
-        """Keyword arguments. Raises InputError for packed rows, which not every architecture keeps apart."""
+        """Keyword arguments; of an answer that is being written `source` is what the encoder has made. Raises InputError for packed rows, which not every architecture keeps apart."""
         if "segment" in arrays:
             raise InputError(
                 "task.packing: hardware.bridge cannot keep texts of one row apart; set task.packing to false",
@@ -38,8 +39,12 @@ class Inputs:
         tokens = self._ends_aligned(tokens)
         if self._head is Head.MULTIPLE_CHOICE:  # rows of one choice each
             tokens = {name: array[:, None] for name, array in tokens.items()}
-        found = as_torch(tokens)
-        if self._head is Head.SEQ2SEQ_LM:
+        found: dict[str, Any] = as_torch(tokens)
+        if "source" in arrays:
+            found["encoder_outputs"] = BaseModelOutput(as_torch(arrays)["source"])
+        if "decoder_input_ids" in arrays:
+            found["decoder_input_ids"] = as_torch(arrays)["decoder_input_ids"]
+        elif self._head is Head.SEQ2SEQ_LM:
             found["decoder_input_ids"] = self._beginning(arrays["labels"])
         return found | ({"use_cache": False} if "use_cache" in self._accepted else {})
 
@@ -76,6 +81,8 @@ class Inputs:
                 handle.remove()
 
     def _grid(self, arrays: Arrays) -> tuple[int, ...]:
+        if "decoder_input_ids" in arrays:
+            return arrays["decoder_input_ids"].shape
         return arrays["labels" if self._head is Head.SEQ2SEQ_LM else "input_ids"].shape
 
     def _beginning(self, labels: jax.Array) -> Any:

@@ -21,6 +21,7 @@ from backend.engines.engine import Loading
 from backend.engines.jax.bridge import SETTING
 from backend.engines.jax.bridge.module import BridgedModel
 from backend.engines.jax.bridge.trial import Trial
+from backend.engines.jax.bridge.writer import BridgedWriter
 from backend.engines.jax.loading import Opened
 from backend.engines.transformers_model import Kind, open_model
 
@@ -52,7 +53,7 @@ def open_bridged(loading: Loading) -> Opened:
     model = BridgedModel(module, head, trial.constant)
     parameters = model.take_parameters()
     trial.check(model, parameters)
-    return Opened(model, parameters, module.config, getattr(module, "generation_config", None), loaded)
+    return Opened(model, parameters, module.config, getattr(module, "generation_config", None), loaded, BridgedWriter)
 
 
 def _check(module: PreTrainedModel, *, trains: bool) -> None:

@@ -68,14 +68,32 @@ class BridgedModel:
 
         Of a language model `logits` are (targets, vocabulary), of the places that `arrays` asks for.
         """
-        cast = {name: value.astype(numbers()) for name, value in parameters.items() if name in self._weights}
-        values = {name: cast.get(own, parameters[own]) for name, own in self._own.items()}
+        values = self._values(parameters)
         self._module.train(noise is not None)
         with bridged(None if noise is None else noise.next()):
             given = self._inputs.given(arrays)
             with self._inputs.chosen(arrays) as select:
                 found = functional_call(self._module, as_torch(values), kwargs=given, tie_weights=False)
             return {name: select(as_jax(found[name])) for name in OUTPUTS if name in found}
+
+    def read(self, parameters: Mapping[str, jax.Array], arrays: Arrays) -> jax.Array:
+        """What the encoder makes of sources, (batch, length, width)."""
+        encoder: torch.nn.Module = self._module.get_encoder()
+        [prefix] = [name for name, each in self._module.named_modules() if each is encoder]
+        values = {
+            name.removeprefix(f"{prefix}."): value
+            for name, value in self._values(parameters).items()
+            if name.startswith(f"{prefix}.")
+        }
+        self._module.eval()
+        with bridged(None):
+            found = functional_call(encoder, as_torch(values), kwargs=as_torch(arrays), tie_weights=False)
+            return as_jax(found.last_hidden_state)
+
+    def _values(self, parameters: Mapping[str, jax.Array]) -> dict[str, jax.Array]:
+        """By every name that the module has; weights in the number format of the computation."""
+        cast = {name: value.astype(numbers()) for name, value in parameters.items() if name in self._weights}
+        return {name: cast.get(own, parameters[own]) for name, own in self._own.items()}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         return {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
