@@ -219,6 +219,6 @@ def _draw(names: list[str], model: PreTrainedModel, seed: int, account: Account)
 def _learn_end_token(model: PreTrainedModel) -> None:
     """Where padding is the end token its embedding is learnt all the same: a padding row would get no gradient."""
     words: Any = model.get_input_embeddings()
-    ends = model.config.eos_token_id
+    ends = getattr(model.config, "eos_token_id", None)
     if getattr(words, "padding_idx", None) in (ends if isinstance(ends, list) else [ends]):
         words.padding_idx = None

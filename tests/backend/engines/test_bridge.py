@@ -226,6 +226,28 @@ def test_what_a_model_decides_by_values_is_refused_by_name(tiny):
     assert str(said).endswith("; choose PyTorch")
 
 
+def test_a_function_that_torchax_does_not_have_is_named(tmp_path: Path):
+    config = transformers.MixtralConfig(
+        vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+        intermediate_size=32, num_local_experts=4, max_position_embeddings=40, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    transformers.MixtralForCausalLM(config).save_pretrained(tmp_path)
+    assert "torchax cannot compute this mixtral model (Operator with name aten::" in str(
+        refusal(tmp_path, Head.CAUSAL_LM)
+    )
+
+
+def test_a_variant_of_a_family_of_ours_goes_over_it(tmp_path: Path):
+    config = transformers.BertConfig(
+        vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=40, tie_word_embeddings=False,
+    )  # fmt: skip
+    transformers.BertForMaskedLM(config).save_pretrained(tmp_path)
+    said = str(refusal(tmp_path, Head.MASKED_LM, hardware=Settings()))
+    assert "does not know an output layer of its own of bert; switch on hardware.bridge" in said
+    assert isinstance(opened(JaxEngine, tmp_path, Head.MASKED_LM, training=None)._model, BridgedModel)
+
+
 @pytest.mark.parametrize(
     ("name", "head", "changes", "words"),
     [

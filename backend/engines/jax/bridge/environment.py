@@ -28,6 +28,14 @@ def environment() -> Any:
     return torchax.default_env()
 
 
+def missing_function() -> type[Exception]:
+    """What torchax raises where it has no translation of a function of torch."""
+    environment()
+    from torchax.tensor import OperatorNotFound  # not before `environment` has imported torchax in its own way
+
+    return OperatorNotFound
+
+
 class _Constants(TorchFunctionMode):
     """What is computed under `torch.no_grad()` is a constant to the gradients; JAX would know nothing of it."""
 

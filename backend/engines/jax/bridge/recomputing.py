@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
 from torch import nn
 
 from backend.engines.jax.bridge.environment import environment
@@ -19,12 +18,12 @@ def recompute_layers(module: nn.Module) -> None:
 
 
 def _through_jax(layer: Callable[..., Any], *given: Any) -> Any:
-    """`layer(*given)` as transformers asks for it; the first given is what the layer changes."""
+    """`layer(*given)` as transformers asks for it; what it closes over is kept as the first given is."""
     env = environment()
     key = env.get_and_rotate_prng_key()  # taken outside: what is recomputed must draw the same again
 
-    def computed(x: jax.Array) -> Any:
+    def computed(first: Any) -> Any:
         with env.override_property(prng=key):
-            return env.t2j_iso(env.v2t_iso(layer(env.j2t_iso(x), *given[1:])))
+            return env.t2j_iso(env.v2t_iso(layer(*env.j2t_iso(first), *given[1:])))
 
-    return env.j2t_iso(through(computed, given[0].jax()))
+    return env.j2t_iso(through(computed, env.t2j_iso(given[:1])))

@@ -5,7 +5,8 @@ its inputs, the trial says so before anything trains; and what would compute som
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +14,14 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.jax.bridge import SETTING
+from backend.engines.jax.bridge.environment import missing_function
 from backend.engines.jax.bridge.module import OUTPUTS, BridgedModel
 from backend.engines.jax.layers import Noise
+from backend.engines.jax.memory import shortage_stated
 
 Values = Mapping[str, np.ndarray]
 Arrays = dict[str, jax.Array]
@@ -59,7 +62,7 @@ class Trial:
         arrays: Arrays = {name: jnp.asarray(array, jnp.int32) for name, array in self._rows.items()}
         if self._head in LANGUAGE_HEADS:
             arrays["places"] = jnp.arange(self._shown.size, dtype=jnp.int32)
-        with self._unfit_stated(), jax.default_device(jax.local_devices(backend="cpu")[0]):
+        with self._unfit_stated(), shortage_stated(), _on_processor(), jax.default_matmul_precision("highest"):
             placed = {name: jnp.asarray(values) for name, values in parameters.items()}
             trained = {name: values for name, values in placed.items() if name in self._gradients}
 
@@ -115,9 +118,9 @@ class Trial:
     def _unfit_stated(self) -> Iterator[None]:
         try:
             yield
-        except InputError:
+        except (InputError, RunFailed):
             raise
-        except _UNFIT as error:
+        except (*_UNFIT, missing_function()) as error:
             reason = next(iter(str(error).splitlines()), "") or type(error).__name__
             raise self._refusal(reason) from error
 
@@ -126,6 +129,14 @@ class Trial:
             f"{SETTING}: torchax cannot compute this {self._name} model ({reason.strip().rstrip('.')}); choose PyTorch",
             SETTING,
         )
+
+
+def _on_processor() -> AbstractContextManager[Any]:
+    """JAX's own, beside PyTorch: a model that several devices must share may be too large for one of them."""
+    try:
+        return jax.default_device(jax.local_devices(backend="cpu")[0])
+    except RuntimeError:  # JAX_PLATFORMS leaves it out
+        return nullcontext()
 
 
 def _norm(values: Values) -> float:
