@@ -8,12 +8,9 @@ from typing import Any
 
 from app.core import schema
 from app.core.draft import Draft, Values, read_draft
-from backend.contract.catalog import Catalog, EngineEntry, Refusal, refusal
+from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, Refusal, refusal
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
-
-_EVERYWHERE = ("auto", "cpu", "cuda")
-"""Devices that every engine may find."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def duplicate(catalog: Catalog, run: RunFolder, engine: str) -> Duplicate:
     left_out = [key for key in hardware if key not in known]
     named = [key for key in left_out if hardware[key] != before.get(key, {}).get("default")]
     kept = {key: value for key, value in hardware.items() if key in known}
-    if kept.get("device", "auto") not in _EVERYWHERE:
+    if kept.get("device", "auto") not in DEVICES_OF_EVERY_ENGINE:
         kept["device"] = "auto"
         named.append("device")
     if len(kept.get("devices") or []) > 1:

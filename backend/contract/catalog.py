@@ -56,6 +56,10 @@ class SourceEntry(msgspec.Struct, frozen=True):
     """Keys of the `data` section that hold paths; where `train` is none of them, it names a split."""
 
 
+DEVICES_OF_EVERY_ENGINE = ("auto", "cpu", "cuda")
+"""Values of `hardware.device` that another engine may find too."""
+
+
 class Bridge(msgspec.Struct, frozen=True):
     """How an engine computes architectures that are not its own, once the spec's key `setting` is true."""
 

@@ -1,14 +1,12 @@
 """Owns a run that goes on with another engine: what of its last checkpoint goes with it, and the spec from then on."""
 
 from backend import registry
+from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.run.checkpoints import Checkpoints
 from backend.run.resolving import read_spec, resolve
-
-_EVERYWHERE = ("auto", "cpu", "cuda")
-"""Devices that every engine may find."""
 
 
 def with_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> RunSpec | None:
@@ -38,7 +36,7 @@ def with_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> RunSp
     hardware = spec.hardware.model_dump(mode="json")
     known = HardwareSection.model_fields.keys() | kind.Settings.model_fields.keys()
     kept = {key: value for key, value in hardware.items() if key in known} | {"engine": engine}
-    if kept["device"] not in _EVERYWHERE:
+    if kept["device"] not in DEVICES_OF_EVERY_ENGINE:
         kept["device"] = "auto"
     if not kind.several_devices and len(kept["devices"] or []) > 1:
         kept["devices"] = None

@@ -63,7 +63,7 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", CASES)
 def test_fifty_steps_of_both_engines_give_one_curve_and_the_same_answers(name: str, tmp_path: Path):
     jax, torch = (trained(name, engine, tmp_path / engine, dropout=0.0) for engine in ENGINES)
@@ -79,22 +79,25 @@ def test_fifty_steps_of_both_engines_give_one_curve_and_the_same_answers(name: s
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_with_dropout_both_engines_come_to_the_same_metric(tmp_path: Path):
-    accuracy = [last_metrics(trained("sentiment", one, tmp_path / one, dropout=0.1))["accuracy"] for one in ENGINES]
-    assert min(accuracy) > 0.7
+    runs = [trained("sentiment", one, tmp_path / one, dropout=0.1, steps=300, rows=None) for one in ENGINES]
+    accuracy = [last_metrics(run)["accuracy"] for run in runs]
+    assert min(accuracy) > 0.8
     assert max(accuracy) - min(accuracy) < 0.06
 
 
-def trained(name: str, engine: str, path: Path, *, dropout: float) -> RunFolder:
+def trained(
+    name: str, engine: str, path: Path, *, dropout: float, steps: int = STEPS, rows: int | None = 160
+) -> RunFolder:
     spec = {
         "version": 1,
         "name": name,
         **CASES[name],
-        "training": {"max_steps": STEPS, "batch_size": 8, "learning_rate": 2e-4, "warmup": 5},
-        "evaluation": {"every": STEPS},
+        "training": {"max_steps": steps, "batch_size": 8, "learning_rate": 2e-4, "warmup": 5},
+        "evaluation": {"every": steps},
         "hardware": {"engine": engine, "device": "cpu", "precision": "float32"},
     }
     spec["model"] = {**CASES[name]["model"], "dropout": dropout}
-    spec["data"] = {**CASES[name]["data"], "max_rows": 160}
+    spec["data"] = {**CASES[name]["data"], "max_rows": rows}
     path.mkdir()
     folder = RunFolder(path)
     folder.spec.write_text(spec_file.dump(resolve(spec, ROOT).model_dump(mode="json")), encoding="utf-8")
