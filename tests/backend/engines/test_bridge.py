@@ -286,6 +286,23 @@ def test_what_torch_does_not_differentiate_is_a_constant_to_jax():
     assert jax.grad(compute)(jax.numpy.array([3.0])) == 9.0  # and not 27
 
 
+def test_a_function_with_a_derivative_of_its_own_is_none():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise AssertionError("JAX takes its own")
+
+    def compute(value: jax.Array) -> jax.Array:
+        with bridged(None) as env:
+            return Square.apply(env.j2t_iso(value)).sum().jax()
+
+    assert jax.grad(compute)(jax.numpy.array([3.0])) == 6.0
+
+
 def test_the_process_stays_as_it_was():
     with bridged(None):
         pass

@@ -37,11 +37,39 @@ def missing_function() -> type[Exception]:
 
 
 class _Constants(TorchFunctionMode):
-    """What is computed under `torch.no_grad()` is a constant to the gradients; JAX would know nothing of it."""
+    """What is computed under `torch.no_grad()` is a constant to the gradients; JAX would know nothing of it.
+
+    An `autograd.Function` computes so as well, for it has a derivative of its own: JAX takes that of what it computes,
+    and the trial tells where they differ.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._within = 0
+        self._apply: Any = torch.autograd.Function.__dict__["apply"]
+
+    def __enter__(self) -> "_Constants":
+        mode, apply = self, self._apply
+
+        def counted(kind: type[Any], *args: Any, **kwargs: Any) -> Any:
+            differentiates = torch.is_grad_enabled()
+            mode._within += differentiates
+            try:
+                return apply.__get__(None, kind)(*args, **kwargs)
+            finally:
+                mode._within -= differentiates
+
+        torch.autograd.Function.apply = classmethod(counted)  # type: ignore[assignment]
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        torch.autograd.Function.apply = self._apply
+        super().__exit__(*error)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
-        return found if torch.is_grad_enabled() else tree_map_only(torch.Tensor, _constant, found)
+        is_constant = not torch.is_grad_enabled() and not self._within
+        return tree_map_only(torch.Tensor, _constant, found) if is_constant else found
 
 
 def _constant(tensor: torch.Tensor) -> torch.Tensor:
