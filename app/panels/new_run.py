@@ -168,6 +168,7 @@ class Panel(QWidget):
             self.cards.model.show_draft(self.draft)
             self.findings.model_changed()
         elif key == "hardware.engine":
+            self._forget_engines()
             self.findings.engine_changed()
         elif (entry := self._entry()) and parts.decides_parts(entry, key):
             self._set_parts(entry)
@@ -180,6 +181,16 @@ class Panel(QWidget):
         for key in ("model.revision", "model.trust_remote_code"):
             self.draft.unset(key)
         self.cards.settings.show_draft(self.draft)
+
+    def _forget_engines(self) -> None:
+        """What other engines alone know of the hardware would be refused by the one that is chosen now."""
+        engines = {
+            one.name: one.settings.get("properties", {}) for one in (self.catalog.engines if self.catalog else ())
+        }
+        known = engines.get(str(self.draft.get("hardware.engine", "torch")), {})
+        for name in {name for settings in engines.values() for name in settings} - known.keys():
+            self.draft.unset(f"hardware.{name}")
+        self.cards.hardware.show_draft(self.draft)
 
     def _on_data_changed(self, key: str, value: Any) -> None:
         if not key.startswith(OTHER_ROWS):

@@ -10,8 +10,11 @@ import pytest
 
 from tests.architecture.source import Module
 
+OF_TORCH = ("backend/engines/torch_layers.py", "backend/engines/transformers_model.py")
+"""What the torch engine and the JAX engine's bridge share."""
 FRAMEWORKS = {
-    "torch": "backend/engines/torch/",
+    "torch": ("backend/engines/torch/", "backend/engines/jax/bridge/", *OF_TORCH),
+    "torchax": "backend/engines/jax/bridge/",
     "accelerate": "backend/engines/torch/",
     "jax": "backend/engines/jax/",
     "flax": "backend/engines/jax/",
@@ -22,7 +25,7 @@ UNSAFE = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "jobl
 LISTENING = {"socketserver", "http.server", "xmlrpc", "wsgiref", "uvicorn", "flask", "aiohttp.web"}
 
 
-def found(modules: list[Module], names: set[str], inside: str = "", but: str = "\0") -> list[str]:
+def found(modules: list[Module], names: set[str], inside: str = "", but: str | tuple[str, ...] = "\0") -> list[str]:
     """Where one of `names` (or a part of it) is imported in `inside`, `but` excepted."""
     return [
         f"{module.at(line)} {name}"
@@ -45,7 +48,7 @@ def test_window_imports_nothing_of_the_backend_but_its_contract(modules: list[Mo
 
 
 @pytest.mark.parametrize(("framework", "home"), FRAMEWORKS.items())
-def test_framework_is_imported_in_its_engine_alone(modules: list[Module], framework: str, home: str):
+def test_framework_is_imported_in_its_engine_alone(modules: list[Module], framework: str, home: str | tuple[str, ...]):
     assert found(modules, {framework}, but=home) == []
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.core import wording
 from app.core.draft import Draft
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
 from app.widgets.quiet_combo_box import QuietComboBox
-from backend.contract.catalog import Device, EngineEntry
+from backend.contract.catalog import Bridge, Device, EngineEntry
 from backend.contract.queries import DeviceList
 
 PRECISIONS = (
@@ -28,6 +28,7 @@ class HardwareCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("4 · Hardware", parent)
+        self._bridges: dict[str, Bridge] = {}
         self.engine, self.device, self.precision = QuietComboBox(), QuietComboBox(), QuietComboBox()
         for value, words in PRECISIONS:
             self.precision.addItem(words, value)
@@ -40,13 +41,19 @@ class HardwareCard(Card):
         self._engine_caption = rows.add("Engine", self.engine)
         rows.add("Device", self.device)
         rows.add("Precision", self.precision)
+        self.bridge = QCheckBox("Any other architecture")
+        self.bridge.clicked.connect(lambda wanted: self.changed.emit("hardware.bridge", wanted))
+        self._bridge_caption = rows.add("Bridge", self.bridge)
+        self.bridge_note = label("", "faint", wrap=True)
         self.body.addLayout(rows)
+        self.add(self.bridge_note)
         self.add(self.note)
         self.set_devices(DeviceList([]))
 
     def set_engines(self, engines: Sequence[EngineEntry]) -> None:
         """Offer these; a single one is not worth a row."""
         self.engine.clear()
+        self._bridges = {engine.name: engine.bridge for engine in engines if engine.bridge is not None}
         for engine in engines:
             self.engine.addItem(engine.title + (" (not installed)" if engine.missing else ""), engine.name)
             self.engine.setItemData(self.engine.count() - 1, engine.missing or engine.description, 3)
@@ -74,6 +81,17 @@ class HardwareCard(Card):
             if box.findData(value) < 0 and box is self.device:
                 box.addItem(f"{value} (not on this computer)", value)
             box.setCurrentIndex(box.findData(value))
+        self._show_bridge(draft)
+
+    def _show_bridge(self, draft: Draft) -> None:
+        """Where the engine has one: what it is for, or what must be installed before it can be switched on."""
+        bridge, wanted = self._bridges.get(self.engine.currentData()), bool(draft.get("hardware.bridge", False))
+        for widget in (self.bridge, self._bridge_caption, self.bridge_note):
+            widget.setVisible(bridge is not None)
+        if bridge is not None:
+            self.bridge.setChecked(wanted)
+            self.bridge.setEnabled(wanted or not bridge.missing)  # who has switched it on may switch it off
+            self.bridge_note.setText(f"{bridge.title}: {bridge.missing or bridge.description}")
 
 
 def _one_per_kind(devices: Sequence[Device]) -> list[Device]:

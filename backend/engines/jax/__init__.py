@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from backend import registry
+from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
 from backend.engines.jax import sharding
+from backend.engines.jax.bridge import BRIDGE, SETTING
 
 
 class Settings(Section):
@@ -24,6 +26,9 @@ class Settings(Section):
         int, Field(title="Devices per layer", ge=1, le=1024, json_schema_extra={"advanced": True})
     ] = 1
     """Devices that compute every layer together, each with a part of its matrices; for models that know how."""
+    bridge: Annotated[bool, Field(title="Bridge to PyTorch", json_schema_extra={"advanced": True})] = False
+    """For architectures that JAX does not know itself: it computes transformers' own PyTorch code through torchax. It
+    writes slower, and has no adapters; needs burnish[bridge]."""
 
 
 class JaxEntry:
@@ -36,6 +41,7 @@ class JaxEntry:
     extra = "jax"
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
+    bridge = BRIDGE
     continues = ("torch",)
 
     @staticmethod
@@ -44,8 +50,12 @@ class JaxEntry:
         return registry.names("family")
 
     @staticmethod
-    def check(model_type: str, head: Head) -> None:
-        """Raises InputError where the family has no such head."""
+    def check(model_type: str, head: Head, settings: Settings) -> None:
+        """Raises InputError where no family of ours has the head, nor the bridge where it is wished."""
+        if settings.bridge and head in BRIDGE.heads:
+            return
+        if settings.bridge and not _is_family(model_type):
+            raise InputError(f"{SETTING}: the bridge knows no {head.replace('_', ' ')}; choose PyTorch", SETTING)
         from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
 
         find_family({"model_type": model_type}, head)
@@ -58,7 +68,9 @@ class JaxEntry:
             return sharding.split(shapes, over, {})
         from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
 
-        rules = find_family({"model_type": model_type}).divided
+        rules = (
+            {} if settings.bridge and not _is_family(model_type) else find_family({"model_type": model_type}).divided
+        )
         sharding.check_rules(model_type, over.members, rules)
         return sharding.split(shapes, over, rules)
 
@@ -75,6 +87,10 @@ class JaxEntry:
         from backend.engines.jax.devices import devices  # jax takes seconds to import
 
         return devices()
+
+
+def _is_family(model_type: str) -> bool:
+    return model_type.replace("-", "_") in JaxEntry.architectures()
 
 
 ENGINE = JaxEntry

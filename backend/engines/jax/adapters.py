@@ -37,15 +37,16 @@ class Adapter:
         if not isinstance(loading.adapter, Settings):
             raise InputError("adapter.type: the JAX engine knows LoRA alone; choose PyTorch", "adapter.type")
         self._loading, self._settings = loading, loading.adapter
+        assert isinstance(opened.model, Model), "the bridge refuses adapters"
         self._base = opened.model
-        self._in_full = _trained_in_full(opened, loading.head.head)
-        meant = _targets(opened.model, loading.adapter.targets, loading.head.head)
+        self._in_full = _trained_in_full(self._base, opened, loading.head.head)
+        meant = _targets(self._base, loading.adapter.targets, loading.head.head)
         # A matrix without anything learnt in it has nothing to be adapted.
         self._targets = [name for name in meant if f"{name}.weight" not in self._in_full]
         if self.is_alone:
             self._check_alone(opened.loaded)
         self._seed = loading.training.seed
-        self._model = opened.model.changed(self._put_in_place)
+        self._model = self._base.changed(self._put_in_place)
         self.trained = self._small() | self._in_full | self._biases()
 
     def adapted(self, opened: Opened) -> Opened:
@@ -161,9 +162,8 @@ def _is_on_top(name: str, model: Model) -> bool:
     return name.partition(".")[0] in model.tops
 
 
-def _trained_in_full(opened: Opened, head: Head) -> set[str]:
+def _trained_in_full(model: Model, opened: Opened, head: Head) -> set[str]:
     """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
-    model = opened.model
     found = set(opened.loaded.new_weights)
     if head not in LANGUAGE_HEADS:
         found |= {name for name in model.shapes if _is_on_top(name, model)}

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors.numpy import save_file
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.generation import GenerationSettings
@@ -20,21 +19,19 @@ from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
 from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
-from backend.engines.jax.generation import Writer
 from backend.engines.jax.heads import HEADS
 from backend.engines.jax.layers import Noise, computing, recomputing
-from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
 from backend.engines.jax.memory import shortage_stated
 from backend.engines.jax.mesh import layout_of
-from backend.engines.jax.model import Model, Parameters
+from backend.engines.jax.model import Closure, Parameters
 from backend.engines.jax.models.family import Arrays
+from backend.engines.jax.opening import open_any
 from backend.engines.jax.optimizer import Optimizer
 from backend.engines.jax.programs import Programs, shapes
 from backend.engines.jax.stacking import alike, stacked
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
-WEIGHTS = "model.safetensors"
 
 
 class JaxEngine:
@@ -43,7 +40,7 @@ class JaxEngine:
     constant_rows: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._model: Model | None = None
+        self._model: Closure | None = None
         self._optimizer: Optimizer | None = None
         self._adapter: Adapter | None = None
 
@@ -55,12 +52,12 @@ class JaxEngine:
                 "hardware.precision",
             )
         _keep_compilations()
-        opened = open_model(loading)
+        opened = open_any(loading)
         if loading.training is not None and loading.adapter is not None:
             self._adapter = Adapter(loading, opened)
             opened = self._adapter.adapted(opened)
         self._model, self._config, self._facts = opened.model, opened.config, loading.head
-        self._generation = opened.generation
+        self._generation, self._makes_writer = opened.generation, opened.writer
         self._numbers, self._training = _NUMBERS[loading.precision], loading.training
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
@@ -168,9 +165,9 @@ class JaxEngine:
         return self._writer.stream(self._parameters, input_ids, settings)
 
     @cached_property
-    def _writer(self) -> Writer:
+    def _writer(self) -> Any:
         assert self._model is not None, "no model is loaded"
-        return Writer(self._model, self._config, self._generation, self._numbers, self._programs)
+        return self._makes_writer(self._model, self._config, self._generation, self._numbers, self._programs)
 
     # Files
 
@@ -206,7 +203,8 @@ class JaxEngine:
         tensors = tensors if self._adapter is None else self._adapter.merged(tensors)
         if self._facts.head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM):
             self._generation.save_pretrained(folder)
-        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+        assert self._model is not None
+        self._model.write(folder, tensors)
 
     def device_memory_mb(self) -> float | None:
         """Peak memory taken on the fullest accelerator, or None on a processor."""

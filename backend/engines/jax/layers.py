@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from backend.contract.errors import InputError
+from backend.engines.jax.unknown import Unknown
 
 NEVER = -1e30
 """What is added to a score that must not count; a row of such scores stays finite."""
@@ -283,10 +283,7 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 
 
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
-    """Raises InputError for one that is not here: nothing similar is taken instead."""
+    """Raises Unknown for one that is not here: nothing similar is taken instead."""
     if name not in ACTIVATIONS:
-        raise InputError(
-            f"model.name_or_path: the activation {name!r} of this model is not known to the JAX engine; choose PyTorch",
-            "hardware.engine",
-        )
+        raise Unknown(f"does not know the activation {name!r} of this model")
     return ACTIVATIONS[name]

@@ -2,20 +2,45 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
 
 import jax
+import numpy as np
 from flax import nnx
+from safetensors.numpy import save_file
 
 from backend import registry
-from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm
 from backend.engines.jax.models.family import Build, Config, Family
+from backend.engines.jax.sharding import Rules
+from backend.engines.jax.unknown import Unknown
 from backend.engines.standing import Standing
 
+WEIGHTS = "model.safetensors"
 Parameters = dict[str, jax.Array]
 Change = Callable[[nnx.Module], None]
 """Exchanges parts of a module that is being built."""
+
+
+class Closure(Protocol):
+    """A model as the engine uses it, whether a family of ours computes it or the bridge."""
+
+    architecture: str
+    shapes: dict[str, tuple[int, ...]]
+    fixed: frozenset[str]
+    undecayed: frozenset[str]
+    standing: Standing
+    divided: Rules
+
+    def at(self, parameters: Mapping[str, jax.Array]) -> Any:
+        """What a head asks (`backend.engines.jax.heads`), with these values in place."""
+        ...
+
+    def write(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
+        """The weights as files of Hugging Face's layout."""
+        ...
 
 
 class Model:
@@ -64,6 +89,10 @@ class Model:
             if tuple(value.shape) != self.shapes[name := ".".join(map(str, path))]
         )
 
+    def write(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
+        """The weights as a file of Hugging Face's layout, under their own names."""
+        save_file(dict(parameters), folder / WEIGHTS, {"format": "pt"})
+
     def at(self, parameters: Mapping[str, jax.Array]) -> nnx.Module:
         """The module with these values, inside or outside of a trace."""
         state = nnx.from_flat_state([(path, nnx.Param(parameters[name])) for name, path in self._paths.items()])
@@ -80,19 +109,13 @@ def _changed(build: Build, change: Change) -> Build:
 
 
 def find_family(config: Config, head: Head | None = None) -> Family:
-    """Raises InputError for an architecture, or a head of it, that the engine does not know."""
+    """Raises Unknown for an architecture, or a head of it, that no family is of."""
     name = str(config["model_type"]).replace("-", "_")
     if name not in registry.names("family"):
-        raise InputError(
-            f"hardware.engine: the JAX engine does not know the architecture {config['model_type']!r}; choose PyTorch",
-            "hardware.engine",
-        )
+        raise Unknown(f"does not know the architecture {config['model_type']!r}")
     family: Family = registry.find("family", name, "hardware.engine")
     if head is not None and head not in family.heads:
-        raise InputError(
-            f"hardware.engine: the JAX engine knows no {head.replace('_', ' ')} of {config['model_type']}; choose PyTorch",
-            "hardware.engine",
-        )
+        raise Unknown(f"knows no {head.replace('_', ' ')} of {config['model_type']}", head)
     return family
 
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from backend.contract.errors import InputError
+from backend.engines.jax.unknown import Unknown
 
 Frequencies = tuple[np.ndarray, float]
 """(width / 2,) float32, and what cosine and sine are multiplied by."""
@@ -21,15 +21,9 @@ class Rotary:
         given = config.get("rope_parameters") or {}
         kind = given.get("rope_type", "default")
         if kind not in _KINDS:
-            raise InputError(
-                f"hardware.engine: the JAX engine does not know the rotary positions {kind!r} of this model; choose PyTorch",
-                "hardware.engine",
-            )
+            raise Unknown(f"does not know the rotary positions {kind!r} of this model")
         if given.get("partial_rotary_factor", 1.0) != 1.0:
-            raise InputError(
-                "hardware.engine: the JAX engine does not know partial rotary positions; choose PyTorch",
-                "hardware.engine",
-            )
+            raise Unknown("does not know partial rotary positions")
         self._frequencies, self._scale = _KINDS[kind](given, width, config)
 
     def turned(self, x: jax.Array, positions: jax.Array) -> jax.Array:

@@ -29,6 +29,7 @@ class TorchEntry:
     extra = "torch"
     optimizers = ()
     several_devices = False
+    bridge = None
     continues = ()
 
     @staticmethod
@@ -37,7 +38,7 @@ class TorchEntry:
         return ()
 
     @staticmethod
-    def check(model_type: str, head: Head) -> None:
+    def check(model_type: str, head: Head, settings: Settings) -> None:
         """Nothing: what transformers has no class for is said of the model, not of the engine."""
 
     @staticmethod

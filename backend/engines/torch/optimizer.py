@@ -1,6 +1,5 @@
 """Owns one optimizer step: which weights decay and at which rate, clipping by the global norm, state by parameter name."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -8,10 +7,10 @@ from torch import nn
 
 from backend import registry
 from backend.contract.spec import TrainingSection, validated
-from backend.engines.torch.layers import standing
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.word_rows import WordRows
+from backend.engines.torch_layers import standing, undecayed_parameters
 
 OPTIONS = "training.optimizer_options"
 
@@ -117,12 +116,3 @@ def _groups(
         {"params": groups[key], "weight_decay": 0.0 if key[0] else training.weight_decay, "rate": key[1]}
         for key in sorted(groups, key=lambda key: key[0])
     ]
-
-
-def undecayed_parameters(model: nn.Module) -> Iterator[str]:
-    """Biases and the parameters of normalisation layers, found by the layer's type: names differ too much."""
-    for prefix, module in model.named_modules():
-        is_norm = "Norm" in type(module).__name__
-        for name, _ in module.named_parameters(recurse=False):
-            if is_norm or name.endswith("bias"):
-                yield f"{prefix}.{name}" if prefix else name

@@ -4,6 +4,7 @@ import os
 import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
@@ -354,3 +355,28 @@ def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, helped, tmp
     assert panel.cards.task.description.text() == "Sorts texts that are written in capitals."
     panel.cards.settings.set_unfolded(True)
     assert "signs" in panel.cards.settings.others["training"]._rows["optimizer"].field.choices
+
+
+def test_the_bridge_of_an_engine_is_offered_beside_it(panel):
+    card = panel.cards.hardware
+    assert card.bridge.isHidden()
+    panel.change("hardware.engine", "jax")
+    assert not card.bridge.isHidden()
+    assert "transformers' own PyTorch code" in card.bridge_note.text()
+    card.bridge.click()
+    assert panel.draft.get("hardware.bridge") is True
+    panel.change("hardware.engine", "torch")
+    assert panel.draft.get("hardware.bridge") is None  # PyTorch would refuse it
+    assert card.bridge.isHidden()
+
+
+def test_a_bridge_that_is_not_installed_says_what_to_install(panel):
+    missing = "torchax missing; install with: pip install 'burnish[bridge]'"
+    engines = [
+        msgspec.structs.replace(one, bridge=one.bridge and msgspec.structs.replace(one.bridge, missing=missing))
+        for one in panel.catalog.engines
+    ]
+    panel.cards.hardware.set_engines(engines)
+    panel.change("hardware.engine", "jax")
+    assert not panel.cards.hardware.bridge.isEnabled()
+    assert missing in panel.cards.hardware.bridge_note.text()

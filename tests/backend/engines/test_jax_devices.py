@@ -1,9 +1,5 @@
 """Several devices compute what one computes; what is divided among them takes that much less of each."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,25 +8,14 @@ import numpy as np
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.processes import child_environment
 from backend.engines.jax import JaxEntry, Settings
 from backend.engines.jax.devices import devices
 from backend.models.weights import read_weights
 from tests.backend.engines.material import BERT_TINY, VOCABULARY
+from tests.backend.engines.several_devices import FLAGS, on_devices
 
-FLAGS = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
 BERT = {"do": "train", "model": str(BERT_TINY), "head": "sequence_classification", "vocabulary": 30522, "dropout": 0.1}
 FSDP, TENSOR = {"parallelism": "fsdp"}, {"tensor_parallel": 2}
-
-
-def on_devices(*tasks: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a process with four processors made of the tasks (`on_devices.py`)."""
-    command = [sys.executable, "-m", "tests.backend.engines.on_devices", json.dumps(tasks)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=child_environment({"XLA_FLAGS": FLAGS}), check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,9 @@ def test_an_engine_whose_packages_are_not_installed_names_the_extra(monkeypatch:
 def test_an_architecture_that_it_does_not_know_is_refused_before_the_run(tmp_path: Path):
     (tmp_path / "config.json").write_text('{"model_type": "bloom"}')
     check_engine(spec("torch"), tmp_path)
-    with pytest.raises(InputError, match=r"^hardware\.engine: the JAX engine does not know .*'bloom'; choose PyTorch"):
+    with pytest.raises(
+        InputError, match=r"^hardware\.engine: the JAX engine does not know .*'bloom'; .*choose PyTorch"
+    ):
         check_engine(spec(), tmp_path)
 
 
@@ -141,6 +143,7 @@ def test_one_device_is_enough_to_ask_a_run_of_several():
     assert not {"devices", "parallelism", "tensor_parallel"} & asked.keys()
     assert asked["engine"] == "jax"
     assert to_ask(resolved(engine="jax", devices=[1]))["devices"] == [1]
+    assert to_ask(resolved(engine="jax", devices=[0, 1], bridge=True))["bridge"] is True
 
 
 def test_an_optimizer_that_the_engine_does_not_have_keeps_nobody_from_asking():
@@ -150,3 +153,35 @@ def test_an_optimizer_that_the_engine_does_not_have_keeps_nobody_from_asking():
 def test_a_head_that_a_family_does_not_have_is_refused_before_the_run():
     with pytest.raises(InputError, match="knows no question answering beam of bert; choose PyTorch"):
         check_engine(spec(), BERT, Head.QUESTION_ANSWERING_BEAM)
+
+
+def test_the_bridge_takes_what_the_engine_does_not_know(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "electra"}')
+    check_engine(spec(bridge=True), tmp_path, Head.MASKED_LM)
+    with pytest.raises(
+        InputError, match=r"^hardware\.engine: .*'electra'; switch on hardware\.bridge, or choose PyTorch"
+    ):
+        check_engine(spec(), tmp_path)
+    with pytest.raises(InputError, match=r"^hardware\.bridge: the bridge knows no question answering beam"):
+        check_engine(spec(bridge=True), tmp_path, Head.QUESTION_ANSWERING_BEAM)
+
+
+def test_a_bridge_that_is_not_installed_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    (tmp_path / "config.json").write_text('{"model_type": "electra"}')
+    is_installed = catalogue_building._is_installed
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name != "torchax" and is_installed(name))
+    for wished in (True, False):
+        with pytest.raises(InputError, match=r"torchax missing; install with: pip install 'burnish\[bridge\]'"):
+            check_engine(spec(bridge=wished), tmp_path)
+
+
+def test_a_run_that_was_trained_through_the_bridge_is_asked_without_it(monkeypatch: pytest.MonkeyPatch):
+    from backend import catalogue_building
+
+    trained = {"engine": "jax", "bridge": True}
+    assert to_ask(trained) == trained
+    is_installed = catalogue_building._is_installed
+    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name != "torchax" and is_installed(name))
+    assert to_ask(trained) == {"engine": "torch"}

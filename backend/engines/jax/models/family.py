@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
 from backend.engines.jax.sharding import Rules
+from backend.engines.jax.unknown import Unknown
 
 Config = dict[str, Any]
 """config.json with the defaults of its class filled in."""
@@ -30,7 +30,7 @@ class Family:
     heads: dict[Head, tuple[str, Build]]
     """Head → architecture as config.json names it, and what builds it."""
     check: Callable[[Config], None] = field(default=lambda config: None)
-    """Raises InputError for a variant that the classes do not compute."""
+    """Raises Unknown for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
     bodies: Mapping[Head, str] = field(default_factory=dict)
@@ -42,12 +42,9 @@ class Family:
 
 
 def refuse_unless(holds: bool, config: Config, what: str) -> None:
-    """Raises InputError: an unknown variant is never computed as something similar."""
+    """Raises Unknown: an unknown variant is never computed as something similar."""
     if not holds:
-        raise InputError(
-            f"hardware.engine: the JAX engine does not know {what} of {config['model_type']}; choose PyTorch for this model",
-            "hardware.engine",
-        )
+        raise Unknown(f"does not know {what} of {config['model_type']}")
 
 
 def moved(labels: jax.Array, start: int, padding: int) -> jax.Array:

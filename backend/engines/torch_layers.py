@@ -1,4 +1,6 @@
-"""Owns what of a torch model trains, and at which rate."""
+"""Owns what of a torch module trains, at which rate, and what of it decays."""
+
+from collections.abc import Iterator
 
 from torch import nn
 
@@ -21,3 +23,12 @@ def freeze(model: nn.Module, wishes: list[str | int]) -> None:
     parameters = dict(model.named_parameters())
     for name in standing(model).frozen(wishes):
         parameters[name].requires_grad_(False)
+
+
+def undecayed_parameters(model: nn.Module) -> Iterator[str]:
+    """Biases and the parameters of normalisation layers, found by the layer's type: names differ too much."""
+    for prefix, module in model.named_modules():
+        is_norm = "Norm" in type(module).__name__
+        for name, _ in module.named_parameters(recurse=False):
+            if is_norm or name.endswith("bias"):
+                yield f"{prefix}.{name}" if prefix else name

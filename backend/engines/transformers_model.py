@@ -1,0 +1,242 @@
+"""Owns how transformers' own class of a model gets its weights: of a file, new ones, and what was done to them.
+
+For every engine that computes with that class; it imports torch, so each says itself where that may be.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
+from transformers.utils import logging
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
+from backend.engines.engine import Loaded, Loading
+from backend.engines.initial_weights import draw, is_known
+from backend.models.adapter_folder import is_alone, weights_folder
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an engine makes of a configuration."""
+
+    model_class: Callable[[PreTrainedConfig], Any]
+    """What has `from_pretrained` and `from_config`."""
+    attention: str
+    """transformers' name of an implementation; `eager` is taken where an architecture has no other."""
+    take_stored: Callable[[PreTrainedModel, Path], set[str]]
+    """Merges an adapter that lies alone in a folder; gives the parameters that it holds in full."""
+
+
+@dataclass
+class Account:
+    """What happened to the weights while they were put in place."""
+
+    new: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    resized: str = ""
+
+    def stated(self, model: PreTrainedModel) -> Loaded:
+        """Of a model of which it is decided what trains."""
+        parameters = list(model.parameters())
+        return Loaded(
+            architecture=type(model).__name__,
+            parameters=sum(each.numel() for each in parameters),
+            trainable=sum(each.numel() for each in parameters if each.requires_grad),
+            new_weights=self.new,
+            unused_weights=self.unused,
+            resized=self.resized,
+        )
+
+
+def open_model(loading: Loading, kind: Kind) -> tuple[PreTrainedModel, Account]:
+    """The model on the processor with float32 weights, and what was done to them.
+
+    Raises InputError where spec and model do not go together.
+    """
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    account, seed = Account(), loading.training.seed if loading.training else 0
+    stored, config = open_configuration(loading)
+    if loading.model.initialise == "from_config":
+        model = _from_config(loading, kind, config, seed, account)
+    else:
+        model = _from_file(loading, kind, stored, config, seed, account)
+        _enlarge(model, loading.vocabulary, seed, account)
+    if loading.pad_token_id is not None:
+        model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
+    model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
+    _learn_end_token(model)
+    return model, account
+
+
+def _from_config(
+    loading: Loading, kind: Kind, config: PreTrainedConfig, seed: int, account: Account
+) -> PreTrainedModel:
+    config.dtype = torch.float32
+    rows = getattr(config, "vocab_size", loading.vocabulary)
+    if loading.vocabulary > rows:
+        account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}"
+        if getattr(config, "decoder_vocab_size", None) == rows:
+            config.decoder_vocab_size = loading.vocabulary  # type: ignore[attr-defined]
+        config.vocab_size = loading.vocabulary
+    made = kind.model_class(config)
+    build = (
+        getattr(made, "from_config", None) or made._from_config
+    )  # the one of Auto classes, the other of concrete ones
+    model = _built(kind, lambda attention: build(config, attn_implementation=attention))
+    # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
+    names = [name for name, each in model.named_parameters() if each.requires_grad]
+    if strange := [name for name in names if not is_known(name)]:
+        raise InputError(
+            f"model.initialise: how {strange[0]} of a {config.model_type} model begins is not known here; "
+            "set it to pretrained, or choose another architecture",
+            "model.initialise",
+        )
+    _draw(names, model, seed, account)
+    return model
+
+
+def _from_file(
+    loading: Loading, kind: Kind, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: Account
+) -> PreTrainedModel:
+    renamed = _names_of_body(kind, config)
+    model, report = _built(
+        kind,
+        lambda attention: kind.model_class(config).from_pretrained(
+            weights_folder(loading.folder),
+            config=config,
+            dtype=torch.float32,
+            attn_implementation=attention,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
+            key_mapping=renamed,
+            output_loading_info=True,
+        ),
+    )
+    if renamed:  # else what is exported would have the old names, under which transformers finds no body
+        model._weight_conversions = [
+            each for each in model._weight_conversions if not renamed.keys() & set(each.source_patterns)
+        ]
+    parameters = dict(model.named_parameters())
+    missing = {name for name in report["missing_keys"] if name in parameters}
+    mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
+    if is_alone(loading.folder):
+        held = kind.take_stored(model, loading.folder)
+        missing, mismatched = missing - held, mismatched - held
+    _refuse_other_shapes(model, mismatched, loading.head.head)
+    other_labels = _fit_head(model, stored, loading, missing | mismatched)
+    account.unused = sorted(report["unexpected_keys"])
+    _draw(sorted(missing | mismatched | other_labels), model, seed, account)
+    return model
+
+
+def _built(kind: Kind, build: Callable[[str], Any]) -> Any:
+    try:
+        return build(kind.attention)
+    except ValueError as error:
+        if "scaled_dot_product_attention" not in str(error):
+            raise
+        return build("eager")  # an architecture that has no other
+
+
+def _names_of_body(kind: Kind, config: PreTrainedConfig) -> dict[str, str] | None:
+    """What a file's names become where the head calls the body otherwise than other heads do.
+
+    Those of Llama, Qwen2 and Qwen3 that answer questions do, and transformers would begin their whole body anew.
+    """
+    own, usual = (
+        getattr(made._model_mapping[type(config)] if hasattr(made, "_model_mapping") else made, "base_model_prefix", "")
+        for made in (kind.model_class(config), AutoModel)
+    )
+    return {rf"^{usual}\.": f"{own}."} if own != usual else None
+
+
+def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:
+    expected = set() if head in LANGUAGE_HEADS else set(_head_parameters(model))
+    if body := sorted(mismatched - expected):
+        raise InputError(
+            f"model.config: with these changes {body[0]} has another shape than in the file; "
+            "undo them or set model.initialise to from_config",
+            "model.config",
+        )
+
+
+def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """The parameters of what stands on top: parts that have neither layers nor the word embedding in them."""
+    words = model.get_input_embeddings()
+    tops = [
+        name
+        for name, part in model.named_children()
+        if not any(isinstance(each, torch.nn.ModuleList) or each is words for each in part.modules())
+    ]
+    return {name: each for name, each in model.named_parameters() if name.partition(".")[0] in tops}
+
+
+def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: Loading, new: set[str]) -> set[str]:
+    """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
+    if loading.head.head in LANGUAGE_HEADS:
+        return set()
+    output = _output_layer(model, new)
+    order = order_of_outputs(stored, type(model).__name__, loading.head.labels)
+    if order is None:
+        return set(output)
+    with torch.no_grad():
+        for parameter in output.values():
+            parameter.copy_(parameter[order])
+    return set()
+
+
+def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.Parameter]:
+    """The parameters of the head's last layer, which has a row for each output; none where they are new."""
+    head = _head_parameters(model)
+    last = list(head)[-1].rpartition(".")[0] if head else ""
+    return {name: each for name, each in head.items() if name.rpartition(".")[0] == last and name not in new}
+
+
+def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: Account) -> None:
+    embedding = model.get_input_embeddings()
+    rows = embedding.weight.shape[0]  # type: ignore[union-attr]
+    if vocabulary <= rows:
+        return  # a table may be padded beyond the tokenizer's ids; it is never made smaller
+    before = {name: parameter.shape[:1] for name, parameter in model.named_parameters()}
+    _resize(model, vocabulary)
+    config = model.config.to_dict()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.shape[:1] != before[name]:
+                values = draw(name, tuple(parameter.shape), config, seed)
+                parameter[before[name][0] :] = torch.from_numpy(values[before[name][0] :])
+    account.resized = f"{vocabulary - rows} rows added to the vocabulary of {rows}"
+
+
+def _resize(model: PreTrainedModel, vocabulary: int) -> None:
+    words, last = model.get_input_embeddings(), model.get_output_embeddings()
+    said = model.config.tie_word_embeddings
+    if last is not None and last.weight is not words.weight:
+        # The configuration of T5 1.1 and mT5 says tied whatever the file holds, and resizing would lose their own head.
+        model.config.tie_word_embeddings = False
+    model.resize_token_embeddings(vocabulary, mean_resizing=False)
+    model.config.tie_word_embeddings = said
+
+
+@torch.no_grad()
+def _draw(names: list[str], model: PreTrainedModel, seed: int, account: Account) -> None:
+    parameters, config = dict(model.named_parameters()), model.config.to_dict()
+    for name in names:
+        parameters[name].copy_(torch.from_numpy(draw(name, tuple(parameters[name].shape), config, seed)))
+    account.new = names
+
+
+def _learn_end_token(model: PreTrainedModel) -> None:
+    """Where padding is the end token its embedding is learnt all the same: a padding row would get no gradient."""
+    words: Any = model.get_input_embeddings()
+    ends = getattr(model.config, "eos_token_id", None)
+    if getattr(words, "padding_idx", None) in (ends if isinstance(ends, list) else [ends]):
+        words.padding_idx = None
