@@ -77,7 +77,8 @@ class Follower:
 
     def __init__(self, folder: RunFolder, reader: EventReader, screen: Screen) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
-        self._outcome = Outcome(folder)
+        self._run = folder.whole()
+        self._outcome = Outcome(self._run)
         self._finished: events.RunFinished | None = None
         self._total = 0
         self._evaluated: list[events.EvaluationFinished] = []
@@ -88,7 +89,7 @@ class Follower:
         try:
             self._until_over()
         except KeyboardInterrupt:
-            self._folder.request("stop")
+            self._run.request("stop")
             self._screen.line("Stopping after a checkpoint. Press Ctrl-C again to leave the run to itself.")
             self._until_over()
         finally:
@@ -121,12 +122,12 @@ class Follower:
             outcome.metrics = {**outcome.metrics, **finished.metrics}
         elif record := self._folder.exit_record():
             outcome.state, outcome.message = "failed", record.message
-            outcome.hint = f"Go on with: burnish resume {self._folder.name}"
+            outcome.hint = f"Go on with: burnish resume {self._run.name}"
         elif not self._folder.exists():
             outcome.message = "its folder was deleted or moved while it ran, so nothing more could be saved there"
         else:
             outcome.message = "the run ended without saying how; its supervisor was killed"
-            outcome.hint = f"Go on with: burnish resume {self._folder.name}"
+            outcome.hint = f"Go on with: burnish resume {self._run.name}"
         return outcome
 
     def _show(self, event: events.AnyEvent) -> None:
@@ -154,7 +155,7 @@ class Follower:
                 self._keep(event)
                 if event.split != "validation":
                     measured = in_words(event.metrics) or "no labels to measure by"
-                    self._screen.line(f"{event.split}: {measured}; {self._folder.path / event.csv}")
+                    self._screen.line(f"{event.split}: {measured}; {self._run.path / event.csv}")
             case events.RunFinished():
                 self._finished = event
             case _:
@@ -165,7 +166,7 @@ class Follower:
 
     def _keep(self, event: events.PredictionsWritten) -> None:
         if self._outcome.predictions is None or event.split == "validation":
-            self._outcome.predictions = self._folder.path / event.csv
+            self._outcome.predictions = self._run.path / event.csv
             self._outcome.metrics = dict(event.metrics)
 
 

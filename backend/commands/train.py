@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from backend.commands import new_run
+from backend.commands import joining, new_run
 from backend.commands.command import Command, add_changes, add_consents, add_json
 from backend.commands.follow import EventReader, Follower, Outcome, tell
 from backend.commands.named_run import named_run
@@ -39,6 +39,9 @@ def _train_arguments(parser: ArgumentParser) -> None:
 
 
 def _train(arguments: Namespace) -> int:
+    here = joining.position(arguments.spec, arguments.changes)
+    if not here.is_first:
+        return _run(joining.joined(arguments.run_folder, here), arguments)
     spec = new_run.prepared(arguments.spec, arguments)
     return _run(new_run.written(spec, arguments.run_folder), arguments)
 
@@ -56,7 +59,8 @@ def _resume(arguments: Namespace) -> int:
     model = spec_file.read(folder.spec).get("model")
     wanted = isinstance(model, dict) and bool(model.get("trust_remote_code"))
     new_run.require_consent(wanted, arguments.trust_remote_code)
-    return _run(folder, arguments)
+    here = joining.position(folder.spec, [])
+    return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 
 
 def _refuse_finished(folder: RunFolder) -> None:

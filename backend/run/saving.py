@@ -10,6 +10,7 @@ from backend.contract.run_folder import RunFolder
 from backend.engines.engine import Engine
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
+from backend.run.hosts import ALONE, Hosts
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class _Begun:
 class Saving:
     """Saves what an engine holds, keeps `keep` checkpoints and the best one, and writes the events."""
 
-    def __init__(self, folder: RunFolder, log: EventLog, engine: Engine, keep: int) -> None:
+    def __init__(self, folder: RunFolder, log: EventLog, engine: Engine, keep: int, hosts: Hosts = ALONE) -> None:
         self._folder, self._log, self._engine, self._keep = folder, log, engine, keep
-        self._checkpoints = Checkpoints(folder)
+        self._checkpoints = Checkpoints(folder, hosts)
         self._begun: _Begun | None = None
         self._last: int | None = None
 

@@ -16,10 +16,19 @@ LOOK_SECONDS = 0.1
 
 
 class Stages:
-    """Writes stage events; `report` fits wherever a `Report` is asked for, and calls `on_report`, which may raise."""
+    """Writes stage events; `report` fits wherever a `Report` is asked for, and calls `on_report`, which may raise.
 
-    def __init__(self, log: EventLog, on_report: Callable[[], None], interval: float = 0.2) -> None:
-        self._on_report = on_report
+    So does `on_wait`, which is called meanwhile where something runs beside; without it `on_report` is.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        on_report: Callable[[], None],
+        on_wait: Callable[[], None] | None = None,
+        interval: float = 0.2,
+    ) -> None:
+        self._on_report, self._on_wait = on_report, on_wait or on_report
         self._log = log
         self._stage: tuple[str, int, str] = ("", 0, "")
         self._interval = interval
@@ -60,7 +69,7 @@ class Stages:
         thread.start()
         thread.join(LOOK_SECONDS)
         while thread.is_alive():
-            self._on_report()
+            self._on_wait()
             if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
                 self.start("compiling")
             thread.join(LOOK_SECONDS)
@@ -79,7 +88,7 @@ class Stages:
 
     def quiet(self) -> None:
         """From here on nothing interrupts: the run is ending."""
-        self._on_report = _nothing
+        self._on_report = self._on_wait = _nothing
 
     def warn(self, code: str, message: str) -> None:
         """Something a person should know."""

@@ -1,0 +1,77 @@
+"""Owns how a host that is not the first takes part in a run: it waits for the first one's, in a folder within that."""
+
+import socket
+import time
+from pathlib import Path
+
+from backend.commands.screen import Screen
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
+from backend.contract.spec import file as spec_file
+from backend.engines.hosts import Position
+
+LOOK_SECONDS = 0.5
+
+
+def position(path: Path, changes: list[str]) -> Position:
+    """Which host of the spec at `path` this one is. Raises InputError where there are several and nothing says so."""
+    hardware = spec_file.with_changes(spec_file.read(path), changes).get("hardware")
+    if not isinstance(hardware, dict) or hardware.get("hosts", 1) == 1:
+        return Position()
+    from backend.run import hosts, resolving  # these load pydantic, pyarrow and the data room
+
+    return hosts.position(resolving.read_spec(path, changes))
+
+
+def joined(folder: Path | None, here: Position) -> RunFolder:
+    """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
+    if folder is None:
+        raise InputError(
+            f"--run-folder: {here.count} hosts train one run; name a folder on a disk that all of them share"
+        )
+    run, screen = RunFolder(folder), Screen()
+    screen.line(f"host {here.number} of {here.count} waits for the first one, up to {here.timeout:g} s")
+    try:
+        _wait(run, here)
+    finally:
+        screen.close()
+    own = run.host(here.number)
+    own.path.mkdir(exist_ok=True)
+    beside = own.path / ".spec.yaml"
+    beside.write_bytes(run.spec.read_bytes())
+    beside.replace(own.spec)
+    return own
+
+
+def _wait(run: RunFolder, here: Position) -> None:
+    until = time.monotonic() + here.timeout
+    while not (has_begun := _has_begun(run)) or not _listens(here.coordinator):
+        if time.monotonic() >= until:
+            raise _nobody(run, here, has_begun=has_begun)
+        time.sleep(LOOK_SECONDS)
+
+
+def _has_begun(run: RunFolder) -> bool:
+    return run.exists() and run.process_record() is not None and run.exit_record() is None
+
+
+def _listens(coordinator: str) -> bool:
+    host, _, port = coordinator.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _nobody(run: RunFolder, here: Position, *, has_begun: bool) -> InputError:
+    if not has_begun:
+        return InputError(
+            f"{run.path}: no run was begun there within {here.timeout:g} seconds; start the first host with the same folder, "
+            "on a disk that all hosts share"
+        )
+    return InputError(
+        f"hardware.coordinator: nobody answers at {here.coordinator} within {here.timeout:g} seconds; start the first host, "
+        "and let this one reach that port",
+        "hardware.coordinator",
+    )
