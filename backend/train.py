@@ -13,10 +13,12 @@ from backend.contract.events import (
     StepFinished,
 )
 from backend.contract.run_folder import RunFolder
+from backend.contract.spec import RunSpec
 from backend.run import outcome, throughput
 from backend.run.event_log import EventLog
 from backend.run.failure import failed
 from backend.run.hosts import Hosts
+from backend.run.hosts import position as hosts_of
 from backend.run.interruption import Interrupted
 from backend.run.opening import Opened, open_run
 from backend.run.requests import Requests
@@ -58,7 +60,7 @@ class Attempt:
     def run(self) -> RunFinished:
         """Open the run, train it, leave its model and predictions; returns the final event."""
         try:
-            self.hosts.join(read_spec(self.folder.spec), self.folder, self._lost)
+            self._meet_hosts(read_spec(self.folder.spec))
             opened = open_run(self.folder, self.log, self.stages, self.hosts)
         except Interrupted as wish:
             return self._ended(wish.request)
@@ -79,6 +81,12 @@ class Attempt:
             return self._finished(training, opened)
         except Interrupted as wish:  # training is complete; what is left is made again at a resume
             return self._ended(wish.request)
+
+    def _meet_hosts(self, spec: RunSpec) -> None:
+        count = hosts_of(spec).count
+        if count > 1:
+            self.stages.start("meeting hosts", count, "hosts")
+        self.hosts.join(spec, self.folder, lambda come: self.stages.report(come, count, "hosts"), self._lost)
 
     def _lost(self, error: Exception) -> None:
         """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""

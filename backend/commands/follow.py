@@ -11,6 +11,8 @@ from backend.contract import events
 from backend.contract.run_folder import RunFolder
 
 LOOK_SECONDS = 0.1
+FIRST_SECONDS = 5.0
+"""How long a host that ended waits for the word of how the first did."""
 
 MOST_METRICS = 12
 """Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
@@ -121,7 +123,7 @@ class Follower:
             outcome.state, outcome.message, outcome.hint = finished.state, finished.message, finished.hint
             outcome.metrics = {**outcome.metrics, **finished.metrics}
         elif record := self._folder.exit_record():
-            outcome.state, outcome.message = "failed", record.message
+            outcome.state, outcome.message = "failed", self._first_gone() or record.message
             outcome.hint = f"Go on with: burnish resume {self._run.name}"
         elif not self._folder.exists():
             outcome.message = "its folder was deleted or moved while it ran, so nothing more could be saved there"
@@ -129,6 +131,13 @@ class Follower:
             outcome.message = "the run ended without saying how; its supervisor was killed"
             outcome.hint = f"Go on with: burnish resume {self._run.name}"
         return outcome
+
+    def _first_gone(self) -> str:
+        """Of a host that is not the first: how that ended. JAX ends the others' processes at once, with no word of their own."""
+        until = time.monotonic() + FIRST_SECONDS if self._run.path != self._folder.path else 0.0
+        while (first := self._run.exit_record()) is None and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+        return f"the first host is gone: {first.message}" if until and first and first.message else ""
 
     def _show(self, event: events.AnyEvent) -> None:
         match event:

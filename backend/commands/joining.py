@@ -23,36 +23,58 @@ def position(path: Path, changes: list[str]) -> Position:
     return hosts.position(resolving.read_spec(path, changes))
 
 
-def joined(folder: Path | None, here: Position) -> RunFolder:
-    """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
-    if folder is None:
+def require_folder(here: Position, folder: Path | None) -> None:
+    """Raises InputError where several hosts could not find one another's run."""
+    if here.count > 1 and folder is None:
         raise InputError(
             f"--run-folder: {here.count} hosts train one run; name a folder on a disk that all of them share"
         )
+
+
+def joined(folder: Path, here: Position) -> RunFolder:
+    """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
     run, screen = RunFolder(folder), Screen()
     screen.line(f"host {here.number} of {here.count} waits for the first one, up to {here.timeout:g} s")
     try:
-        _wait(run, here)
+        return _come(run, here)
     finally:
         screen.close()
-    own = run.host(here.number)
+
+
+def _come(run: RunFolder, here: Position) -> RunFolder:
+    from backend.run import meeting  # loads pydantic, which a run on one host has loaded elsewhere
+
+    until, said = time.monotonic() + here.timeout, 0
+    try:
+        while not said or not _listens(here.coordinator):
+            attempt = _begun(run)
+            if attempt not in (0, said):
+                _prepare(run, run.host(here.number))
+                meeting.come(run, here.number, attempt)
+                said = attempt
+            if time.monotonic() >= until:
+                raise _nobody(run, here, has_begun=said > 0)
+            time.sleep(LOOK_SECONDS)
+    except BaseException:  # Ctrl-C too: the first is not to listen for who has left
+        if said:
+            meeting.go(run, here.number)
+        raise
+    return run.host(here.number)
+
+
+def _begun(run: RunFolder) -> int:
+    """The number of the attempt that lives at the first host; 0 where none does."""
+    record = run.process_record()
+    return record.attempt if run.exists() and record is not None and run.exit_record() is None else 0
+
+
+def _prepare(run: RunFolder, own: RunFolder) -> None:
+    if own.exists():
+        return
     own.path.mkdir(exist_ok=True)
     beside = own.path / ".spec.yaml"
     beside.write_bytes(run.spec.read_bytes())
     beside.replace(own.spec)
-    return own
-
-
-def _wait(run: RunFolder, here: Position) -> None:
-    until = time.monotonic() + here.timeout
-    while not (has_begun := _has_begun(run)) or not _listens(here.coordinator):
-        if time.monotonic() >= until:
-            raise _nobody(run, here, has_begun=has_begun)
-        time.sleep(LOOK_SECONDS)
-
-
-def _has_begun(run: RunFolder) -> bool:
-    return run.exists() and run.process_record() is not None and run.exit_record() is None
 
 
 def _listens(coordinator: str) -> bool:

@@ -40,6 +40,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
 
 def _train(arguments: Namespace) -> int:
     here = joining.position(arguments.spec, arguments.changes)
+    joining.require_folder(here, arguments.run_folder)
     if not here.is_first:
         return _run(joining.joined(arguments.run_folder, here), arguments)
     spec = new_run.prepared(arguments.spec, arguments)

@@ -11,6 +11,8 @@ from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.engines.hosts import Board, EngineOfHosts, Position
 from backend.hardware import planner
+from backend.run import meeting
+from backend.run.beside import beside
 from backend.run.host_watch import LOST_SECONDS, PAGE, Watch
 
 Said = TypeVar("Said")
@@ -52,15 +54,23 @@ class Hosts:
         """Whether the run's files are this host's to write, and requests its to hear."""
         return self._here.is_first
 
-    def join(self, spec: RunSpec, folder: RunFolder, on_lost: Lost) -> None:
-        """Meet the other hosts of the spec, if there are any. Raises InputError or RunFailed where one does not come.
+    def join(self, spec: RunSpec, run: RunFolder, look: meeting.Look, on_lost: Lost) -> None:
+        """Meet the other hosts of the spec, if there are any. Raises InputError, or RunFailed where one does not come.
 
-        `on_lost` ends this process; it is called from a thread where another host is gone and this one waits for it.
+        `look` is told meanwhile how many have come, and may raise. `on_lost` ends this process; it is called from a thread
+        where another host is gone and this one waits for it.
         """
-        self._here = position(spec)
-        if self._here.count > 1:
-            self._board = _engine(spec).join(self._here)
-            self._watch = Watch(self._here, self._board, folder, on_lost)
+        here = position(spec)
+        if here.count == 1:
+            return
+        engine = _engine(spec)
+        if here.is_first:
+            meeting.wait(run, here, look)
+            arrival = meeting.Arrival(run, here, look)
+            self._board = beside(lambda: engine.join(here), arrival.look, "joining")
+        else:
+            self._board = engine.join(here)
+        self._here, self._watch = here, Watch(here, self._board, run, on_lost)
 
     def go_together(self) -> None:
         """From here on every host takes the same steps, so whatever a person asks is heard by all at the same one."""

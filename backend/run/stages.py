@@ -1,6 +1,5 @@
 """Owns what a run says about its progress: stages, and how far each is, a few times a second."""
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +7,11 @@ from typing import Any
 from backend.contract.events import DataLoaded, ProgramCompiled, RowsSkipped, StageProgress, StageStarted, Warned
 from backend.data.features import Features
 from backend.data.rows import Rows
+from backend.run.beside import beside
 from backend.run.event_log import EventLog
 
 SHOWN_SECONDS = 1.0
 """Compiling is a stage of its own if it takes longer."""
-LOOK_SECONDS = 0.1
 
 
 class Stages:
@@ -56,28 +55,16 @@ class Stages:
 
     def compile(self, build: Callable[[], Any]) -> Any:
         """What `build` gives. It runs on a thread of its own, so that a wish to end the run is heard meanwhile."""
-        started = time.perf_counter()
-        given: list[tuple[Any, Exception | None]] = []
+        started, before = time.perf_counter(), self._stage
 
-        def work() -> None:
-            try:
-                given.append((build(), None))
-            except Exception as error:
-                given.append((None, error))
-
-        thread, before = threading.Thread(target=work, name="compiling", daemon=True), self._stage
-        thread.start()
-        thread.join(LOOK_SECONDS)
-        while thread.is_alive():
+        def look() -> None:
             self._on_wait()
             if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
                 self.start("compiling")
-            thread.join(LOOK_SECONDS)
+
+        program = beside(build, look, "compiling")
         if self._stage is not before:
             self.start(*before)
-        program, error = given[0]
-        if error is not None:
-            raise error
         self._tell_compiled(time.perf_counter() - started)
         return program
 

@@ -78,21 +78,24 @@ def _detected() -> Position | None:
 
 
 def join(here: Position) -> "JaxBoard":
-    """Meet the other hosts; from here on JAX sees the devices of all. Raises RunFailed where one does not come in time."""
+    """Meet the other hosts, who have come; from here on JAX sees the devices of all. Raises RunFailed where that fails.
+
+    JAX ends the process where one does not come in time, so who calls this is to notice earlier.
+    """
     import jax  # takes seconds, and no run on one host needs it here
 
     try:
         jax.distributed.initialize(
-            here.coordinator, here.count, here.number, initialization_timeout=int(here.timeout),
+            here.coordinator, here.count, here.number, initialization_timeout=int(2 * here.timeout),
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS, shutdown_timeout_seconds=LEAVE_SECONDS,
-            cluster_detection_method="deactivate", coordinator_bind_address=_own_address(here.coordinator),
+            cluster_detection_method="deactivate", coordinator_bind_address=own_address(here.coordinator),
         )  # fmt: skip
     except jax.errors.JaxRuntimeError as error:
         raise _not_met(here, error) from error
     return JaxBoard(here)
 
 
-def _own_address(coordinator: str) -> str | None:
+def own_address(coordinator: str) -> str | None:
     """Where the first host listens: at that address alone, or at all where a name stands for it."""
     host = coordinator.rpartition(":")[0].strip("[]")
     try:
@@ -105,7 +108,7 @@ def _own_address(coordinator: str) -> str | None:
 def _not_met(here: Position, error: Exception) -> RunFailed:
     who = "the other hosts" if here.is_first else f"the first host at {here.coordinator}"
     return RunFailed(
-        f"{who} could not be met within {here.timeout:g} seconds ({next(iter(str(error).splitlines()), '')})",
+        f"{who} could not be met: {next(iter(str(error).splitlines()), 'JAX does not say why')}",
         code="hosts_not_met",
         hint=f"Start the same command on all {here.count} hosts, each with its own {NUMBER}, or raise hardware.host_timeout.",
     )

@@ -13,7 +13,7 @@ from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder
 from backend.contract.spec import run_spec
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry
-from backend.run import host_watch
+from backend.run import host_watch, meeting
 from backend.run.hosts import ALONE, Hosts
 from backend.run.interruption import Interrupted
 
@@ -73,11 +73,14 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
         }
     )
     monkeypatch.setattr(JaxEntry, "join", staticmethod(lambda position: notes))
+    run.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
+    run.host(1).path.mkdir()
+    meeting.come(run, 1, attempt=1)
     found = []
     for number in range(2):
         monkeypatch.setattr(JaxEntry, "position", staticmethod(lambda settings, number=number: Position(number, 2)))
         hosts = Hosts()
-        hosts.join(spec, run, ended.append)
+        hosts.join(spec, run, lambda come: None, ended.append)
         found.append(hosts)
     yield Pair(*found, notes, ended, run)
     for hosts in found:
@@ -141,7 +144,6 @@ def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair):
 
 def test_a_process_that_was_killed_is_known_from_its_record(pair: Pair, until: Until):
     own = pair.run.host(1)
-    own.path.mkdir()
     own.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
     own.write_exit_record(ExitRecord(1, -9, 0.0, "the engine process was killed (SIGKILL)"))
     until(lambda: _raised(pair.first.check))
