@@ -48,6 +48,10 @@ def _come(run: RunFolder, here: Position) -> RunFolder:
     try:
         while not said or not _listens(here.coordinator):
             attempt = _begun(run)
+            if said and not attempt:
+                raise InputError(
+                    f"{run.path}: the first host ended before this one took part; go on with burnish resume on all hosts"
+                )
             if attempt not in (0, said):
                 _prepare(run, run.host(here.number))
                 meeting.come(run, here.number, attempt)

@@ -42,7 +42,9 @@ def _train(arguments: Namespace) -> int:
     here = joining.position(arguments.spec, arguments.changes)
     joining.require_folder(here, arguments.run_folder)
     if not here.is_first:
-        return _run(joining.joined(arguments.run_folder, here), arguments)
+        own = joining.joined(arguments.run_folder, here)
+        _require_consent(own, arguments)
+        return _run(own, arguments)
     spec = new_run.prepared(arguments.spec, arguments)
     return _run(new_run.written(spec, arguments.run_folder), arguments)
 
@@ -53,15 +55,19 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 
 
 def _resume(arguments: Namespace) -> int:
-    from backend.contract.spec import file as spec_file  # loads the YAML reader
-
     folder = named_run(arguments.run)
     _refuse_finished(folder)
+    _require_consent(folder, arguments)
+    here = joining.position(folder.spec, [])
+    return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
+
+
+def _require_consent(folder: RunFolder, arguments: Namespace) -> None:
+    from backend.contract.spec import file as spec_file  # loads the YAML reader
+
     model = spec_file.read(folder.spec).get("model")
     wanted = isinstance(model, dict) and bool(model.get("trust_remote_code"))
     new_run.require_consent(wanted, arguments.trust_remote_code)
-    here = joining.position(folder.spec, [])
-    return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 
 
 def _refuse_finished(folder: RunFolder) -> None:

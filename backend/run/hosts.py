@@ -63,14 +63,15 @@ class Hosts:
         here = position(spec)
         if here.count == 1:
             return
-        engine = _engine(spec)
-        if here.is_first:
-            meeting.wait(run, here, look)
-            arrival = meeting.Arrival(run, here, look)
-            self._board = beside(lambda: engine.join(here), arrival.look, "joining")
-        else:
-            self._board = engine.join(here)
+        self._board = self._joined(here, run, look, _engine(spec))
         self._here, self._watch = here, Watch(here, self._board, run, on_lost)
+
+    def _joined(self, here: Position, run: RunFolder, look: meeting.Look, engine: EngineOfHosts) -> Board:
+        if not here.is_first:
+            return engine.join(here)
+        meeting.wait(run, here, look)
+        arrival = meeting.Arrival(run, here, look)
+        return beside(lambda: engine.join(here), arrival.look, "joining")
 
     def go_together(self) -> None:
         """From here on every host takes the same steps, so whatever a person asks is heard by all at the same one."""
@@ -97,14 +98,11 @@ class Hosts:
         self._watch.heard = self._said
         return word
 
-    def same(self, what: str, value: Any) -> None:
-        """Raises RunFailed where `value`, plain JSON, is another than on the first host."""
+    def same(self, value: Any, otherwise: str) -> None:
+        """Raises RunFailed, which says `otherwise` of this host, where `value`, plain JSON, is another on the first."""
         first = self.agree(lambda: value)
         if json.dumps(first) != json.dumps(value):
-            raise RunFailed(
-                f"host {self._here.number} has {what} {value}, and the first host has {first}; give all hosts the same",
-                code="hosts_differ",
-            )
+            raise RunFailed(f"this host {otherwise}, unlike the first; give all hosts the same", code="hosts_differ")
 
     def check(self) -> None:
         """Raises RunFailed where another host is gone, Interrupted where the first was asked to end before the first step."""

@@ -77,7 +77,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = _choose_device(spec, engine_kind.devices)
-    hosts.same("the devices", [*choice.names, choice.precision])
+    hosts.same([choice.words, choice.precision], f"computes on {choice.words} in {choice.precision}")
     _begin(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
@@ -86,7 +86,9 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     material = _read(spec, model, earlier, stages)
     session = open_session(spec, material, model, engine_kind.create())
     features = _tokenise(session, material, stages)
-    hosts.same("rows", {split: one.fingerprint for split, one in features.items()})
+    hosts.same(
+        {split: one.fingerprint for split, one in features.items()}, "reads other rows, or with another tokenizer"
+    )
     stages.start("loading model")
     order = _order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))

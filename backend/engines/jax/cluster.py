@@ -11,7 +11,8 @@ NUMBER = "BURNISH_HOST"
 """Environment variable with this host's number; not in the spec, which is the same for all."""
 HEARTBEAT_SECONDS = 400
 """JAX ends a process that hears nothing for so long; the run itself finds out earlier and says so."""
-LEAVE_SECONDS = 60
+LEAVE_SECONDS = 300
+"""Whoever computed its last metrics first waits so long for the others."""
 
 
 def position(hosts: int, coordinator: str, timeout: float) -> Position:

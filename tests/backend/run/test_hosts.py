@@ -115,9 +115,11 @@ def test_words_that_all_have_heard_are_taken_away(pair: Pair, until: Until):
 
 
 def test_hosts_with_other_rows_are_told_apart(pair: Pair):
-    pair.first.same("rows", "abc")
-    with pytest.raises(RunFailed, match="host 1 has rows xyz, and the first host has abc") as refusal:
-        pair.other.same("rows", "xyz")
+    for _ in range(2):
+        pair.first.same({"train": "abc"}, "reads other rows")
+    pair.other.same({"train": "abc"}, "reads other rows")
+    with pytest.raises(RunFailed, match="this host reads other rows, unlike the first; give all") as refusal:
+        pair.other.same({"train": "xyz"}, "reads other rows")
     assert refusal.value.code == "hosts_differ"
 
 
