@@ -74,7 +74,11 @@ class Hosts:
         return beside(lambda: engine.join(here), arrival.look, "joining")
 
     def go_together(self) -> None:
-        """From here on every host takes the same steps, so whatever a person asks is heard by all at the same one."""
+        """From here on every host takes the same steps, so whatever a person asks is heard by all at the same one.
+
+        The others wait for the first: where that was asked to end before, they end as it did.
+        """
+        self.agree(lambda: None)
         self.are_together = True
         if self._watch is not None:
             self._watch.are_together = True

@@ -9,13 +9,19 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import RunFailed
+from backend.contract.events import StepFinished
 from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder
 from backend.contract.spec import run_spec
+from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry
 from backend.run import host_watch, meeting
+from backend.run.checkpoints import Checkpoints
+from backend.run.event_log import EventLog
 from backend.run.hosts import ALONE, Hosts
 from backend.run.interruption import Interrupted
+from backend.run.requests import Requests
+from backend.run.waiting_steps import WaitingSteps
 
 Until = Callable[[Callable[[], object]], None]
 
@@ -138,10 +144,77 @@ def test_the_others_end_as_the_first_was_asked_to_before_the_first_step(pair: Pa
 
 
 def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair):
+    pair.first.go_together()
     pair.other.go_together()
     pair.first.leave("paused")
     time.sleep(0.1)  # several looks, of which none may end it
     pair.other.check()
+
+
+def test_who_is_ready_waits_for_the_first_and_ends_as_it_did(pair: Pair):
+    pair.first.leave("stopped")
+    with pytest.raises(Interrupted):
+        pair.other.go_together()
+    assert not pair.other.are_together
+
+
+def test_all_hosts_hear_a_request_at_the_same_step(pair: Pair):
+    pair.run.spec.touch()
+    first, other = Requests(pair.run, pair.first, interval=0.0), Requests(pair.run, pair.other, interval=0.0)
+    asked = []
+    for step in range(3):
+        if step == 1:
+            pair.run.request("checkpoint")
+        asked.append(first.pending())
+        if asked[-1]:
+            first.answered("checkpoint")
+    pair.run.request("stop")  # whose hour has not come, whatever the other host sees on the disk
+    assert [other.pending() for _ in range(3)] == asked == [None, "checkpoint", None]
+    other.answered("stop")
+    assert pair.run.requested() == "stop"
+
+
+def test_before_the_first_step_the_first_alone_hears(pair: Pair):
+    pair.run.spec.touch()
+    pair.run.request("stop")
+    Requests(pair.run, pair.other, interval=0.0).interrupt()
+    with pytest.raises(Interrupted):
+        Requests(pair.run, pair.first, interval=0.0).interrupt()
+
+
+def test_every_host_writes_its_part_of_a_checkpoint_and_the_first_puts_it_in_place(pair: Pair, until: Until):
+    first, other = Checkpoints(pair.run, pair.first), Checkpoints(pair.run, pair.other)
+
+    def write_first(beside: Path) -> None:
+        (beside / "first").touch()
+        until((beside / "other").exists)  # as Orbax waits for the parts of all
+
+    writing = threading.Thread(target=lambda: first.save(4, write_first))
+    writing.start()
+    assert other.save(4, lambda beside: (beside / "other").touch()) == pair.run.checkpoint(4)
+    writing.join(60)
+    assert {path.name for path in pair.run.checkpoint(4).iterdir()} == {"first", "other", "checkpoint.json"}
+    assert other.remove_older(4, keep=0, best_step=None) == []
+    assert other.latest() == 4
+
+
+def test_a_checkpoint_that_is_there_is_written_by_nobody(pair: Pair):
+    first, other = Checkpoints(pair.run, pair.first), Checkpoints(pair.run, pair.other)
+    Checkpoints(pair.run).save(4, lambda beside: (beside / "whole").touch())
+    for each in (first, other):
+        assert each.save(4, lambda beside: pytest.fail("it is there")) == pair.run.checkpoint(4)
+
+
+def test_all_hosts_read_the_same_groups_of_losses(pair: Pair, tmp_path: Path):
+    hours = iter([0.0, 0.1, 0.2, 9.0, 9.0, 9.0, 9.0, 9.0])
+    first, other = Reading(), Reading()
+    for engine, hosts, clock in ((first, pair.first, lambda: next(hours)), (other, pair.other, lambda: 0.0)):
+        log = EventLog(tmp_path / f"{id(engine)}.jsonl")
+        waiting = WaitingSteps(engine, log, clock, hosts)  # type: ignore[arg-type]
+        for step in range(1, 4):
+            waiting.add(step_finished(step), StepResult(1.0, 1.0))
+        log.close()
+    assert first.groups == other.groups == [3]
 
 
 def test_a_process_that_was_killed_is_known_from_its_record(pair: Pair, until: Until):
@@ -175,6 +248,27 @@ def test_an_error_of_a_torn_connection_is_the_loss_of_a_host(pair: Pair):
     assert str(pair.first.cause(ConnectionError("closed by peer"))) == "host 1 failed: no rows"
     mistake = KeyError("own")
     assert pair.first.cause(mistake) is mistake
+
+
+class Reading:
+    """Of an engine only what reads losses; `groups` are how many were read at once."""
+
+    def __init__(self) -> None:
+        self.groups: list[int] = []
+
+    def read(self, results: list[StepResult]) -> list[StepNumbers]:
+        self.groups.append(len(results))
+        return [StepNumbers(one.loss, one.gradient_norm) for one in results]
+
+    def device_memory_mb(self) -> None:
+        """A processor does not say."""
+
+
+def step_finished(step: int) -> StepFinished:
+    """Of eight rows, in a tenth of a second."""
+    return StepFinished(
+        time=0.0, step=step, epoch=1.0, loss=None, learning_rate=0.1, gradient_norm=None, rows=8, tokens=80, seconds=0.1
+    )
 
 
 def _raised(check: Callable[[], None]) -> bool:
