@@ -127,7 +127,7 @@ class _Stopping:
 
     def _ask(self) -> float:
         try:
-            self._folder.request("stop")
+            self._folder.whole().request("stop")
         except OSError:
             return 0.01  # without a folder nobody can be asked
         return self._patience.polite

@@ -1,5 +1,6 @@
 """Owns the training of a run from its spec to its predictions: the loop, once, for every engine and every task."""
 
+import os
 import time
 import traceback
 from contextlib import suppress
@@ -12,11 +13,17 @@ from backend.contract.events import (
     StepFinished,
 )
 from backend.contract.run_folder import RunFolder
+from backend.contract.spec import RunSpec
 from backend.run import outcome, throughput
+from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.failure import failed
+from backend.run.hosts import Hosts
+from backend.run.hosts import position as hosts_of
+from backend.run.interruption import Interrupted
 from backend.run.opening import Opened, open_run
-from backend.run.requests import Interrupted, Requests
+from backend.run.requests import Requests
+from backend.run.resolving import read_spec
 from backend.run.saving import Saving
 from backend.run.schedule import learning_rate
 from backend.run.stages import Stages
@@ -28,34 +35,37 @@ WORTH_REMEMBERING_SECONDS = 1.0
 
 def run(folder: RunFolder) -> int:
     """Train the run in `folder`, from its last checkpoint if there is one. Returns the exit code; events tell the rest."""
-    log = EventLog(folder.events)
-    requests = Requests(folder)
-    attempt = Attempt(folder, log, requests)
+    log, hosts, whole = EventLog(folder.events), Hosts(), folder.whole()
+    requests = Requests(whole, hosts)
+    attempt = Attempt(whole, log, requests, hosts)
     try:
-        log.write(attempt.run())
-        return 0
+        ended = attempt.run()
+        log.write(ended)
     except Exception as error:
         traceback.print_exc()  # into process.log, for whoever mends it
-        log.write(failed(requests.cause(error), attempt.step))
-        return 1
-    finally:
-        log.close()
+        ended = failed(hosts.cause(requests.cause(error)), attempt.step)
+        log.write(ended)
+    hosts.leave(ended.state, ended.message)
+    log.close()
+    return 1 if ended.state == "failed" else 0
 
 
 class Attempt:
     """One life of a run. `step` is the last optimizer step that was taken."""
 
-    def __init__(self, folder: RunFolder, log: EventLog, requests: Requests) -> None:
+    def __init__(self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts) -> None:
         self.step = 0
-        self.folder, self.log, self.requests = folder, log, requests
-        self.stages = Stages(log, on_report=requests.interrupt)
+        self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
+        self.stages = Stages(log, requests.interrupt, requests.interrupt_compiling)
 
     def run(self) -> RunFinished:
         """Open the run, train it, leave its model and predictions; returns the final event."""
         try:
-            opened = open_run(self.folder, self.log, self.stages)
+            self._meet_hosts(read_spec(self.folder.spec))
+            opened = open_run(self.folder, self.log, self.stages, self.hosts)
         except Interrupted as wish:
             return self._ended(wish.request)
+        self.hosts.go_together()
         self.step = opened.from_step
         training = Training(self, opened)
         try:
@@ -72,6 +82,18 @@ class Attempt:
             return self._finished(training, opened)
         except Interrupted as wish:  # training is complete; what is left is made again at a resume
             return self._ended(wish.request)
+
+    def _meet_hosts(self, spec: RunSpec) -> None:
+        count = hosts_of(spec).count
+        if count > 1:
+            self.stages.start("meeting hosts", count, "hosts")
+        self.hosts.join(spec, self.folder, lambda come: self.stages.report(come, count, "hosts"), self._lost)
+
+    def _lost(self, error: Exception) -> None:
+        """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
+        self.log.write(failed(error, self.step))
+        self.log.close()
+        os._exit(1)
 
     def _ended(self, request: str) -> RunFinished:
         self.answer(request)
@@ -95,6 +117,7 @@ class Attempt:
         if best is not None and best != self.step:
             training.checkpoint()
             training.finish_saving()
+            self.hosts.agree(lambda: None)  # the first host has put it in place
             opened.session.engine.restore(self.folder.checkpoint(best))
         self.stages.start("saving")
         outcome.export(self.folder, opened, self.log, self.step if best is None else best)
@@ -132,11 +155,11 @@ class Training:
             attempt.folder,
             attempt.log,
             opened.session.engine,
-            self._spec.hardware.engine,
+            Checkpoints(attempt.folder, attempt.hosts, self._spec.hardware.engine),
             self._spec.training.keep_checkpoints,
         )
         self._told = False  # that evaluations lack the metric that decides
-        self._waiting = WaitingSteps(opened.session.engine, attempt.log, attempt.stages.clock)
+        self._waiting = WaitingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
 
     def train(self) -> str | None:
         """Every step that is left; returns the request that ended it early, if one did."""
@@ -219,16 +242,17 @@ class Training:
         started = stages.clock()
         scored = self._session.score(rows, features, self._opened.evaluation_batch_size, stages.report)
         seconds = stages.clock() - started
-        is_best = split == "validation" and self._best.apply(dict(scored.metrics), step)
-        if split == "validation" and self._best.lacks(scored.metrics) and not self._told:
+        metrics = self._attempt.hosts.agree(lambda: dict(scored.metrics))
+        is_best = split == "validation" and self._best.apply(dict(metrics), step)
+        if split == "validation" and self._best.lacks(metrics) and not self._told:
             self._told = True
-            stages.warn("best_metric", _without_metric(self._best.metric, list(scored.metrics)))
+            stages.warn("best_metric", _without_metric(self._best.metric, list(metrics)))
         self._log.write(
             EvaluationFinished(
                 time=time.time(),
                 step=step,
                 epoch=self._order.epoch(step),
-                metrics=dict(scored.metrics),
+                metrics=dict(metrics),
                 rows=len(rows),
                 seconds=seconds,
                 split=split,
@@ -254,7 +278,7 @@ class Training:
         return self._best.step if self._best.keeps_checkpoint else None
 
     def _remember_speed(self) -> None:
-        if self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
+        if self._attempt.hosts.is_first and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
             opened = self._opened
             speed = self._waiting.tokens / self._waiting.seconds
             throughput.remember(self._spec, opened.model_folder, opened.device, opened.precision, speed)

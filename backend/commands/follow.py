@@ -11,6 +11,8 @@ from backend.contract import events
 from backend.contract.run_folder import RunFolder
 
 LOOK_SECONDS = 0.1
+FIRST_SECONDS = 5.0
+"""How long a host that ended waits for the word of how the first did."""
 
 MOST_METRICS = 12
 """Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
@@ -77,7 +79,8 @@ class Follower:
 
     def __init__(self, folder: RunFolder, reader: EventReader, screen: Screen) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
-        self._outcome = Outcome(folder)
+        self._run = folder.whole()
+        self._outcome = Outcome(self._run)
         self._finished: events.RunFinished | None = None
         self._total = 0
         self._evaluated: list[events.EvaluationFinished] = []
@@ -88,7 +91,7 @@ class Follower:
         try:
             self._until_over()
         except KeyboardInterrupt:
-            self._folder.request("stop")
+            self._run.request("stop")
             self._screen.line("Stopping after a checkpoint. Press Ctrl-C again to leave the run to itself.")
             self._until_over()
         finally:
@@ -120,14 +123,21 @@ class Follower:
             outcome.state, outcome.message, outcome.hint = finished.state, finished.message, finished.hint
             outcome.metrics = {**outcome.metrics, **finished.metrics}
         elif record := self._folder.exit_record():
-            outcome.state, outcome.message = "failed", record.message
-            outcome.hint = f"Go on with: burnish resume {self._folder.name}"
+            outcome.state, outcome.message = "failed", self._first_gone() or record.message
+            outcome.hint = f"Go on with: burnish resume {self._run.name}"
         elif not self._folder.exists():
             outcome.message = "its folder was deleted or moved while it ran, so nothing more could be saved there"
         else:
             outcome.message = "the run ended without saying how; its supervisor was killed"
-            outcome.hint = f"Go on with: burnish resume {self._folder.name}"
+            outcome.hint = f"Go on with: burnish resume {self._run.name}"
         return outcome
+
+    def _first_gone(self) -> str:
+        """Of a host that is not the first: how that ended. JAX ends the others' processes at once, with no word of their own."""
+        until = time.monotonic() + FIRST_SECONDS if self._run.path != self._folder.path else 0.0
+        while (first := self._run.exit_record()) is None and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
+        return f"the first host is gone: {first.message}" if until and first and first.message else ""
 
     def _show(self, event: events.AnyEvent) -> None:
         match event:
@@ -154,7 +164,7 @@ class Follower:
                 self._keep(event)
                 if event.split != "validation":
                     measured = in_words(event.metrics) or "no labels to measure by"
-                    self._screen.line(f"{event.split}: {measured}; {self._folder.path / event.csv}")
+                    self._screen.line(f"{event.split}: {measured}; {self._run.path / event.csv}")
             case events.RunFinished():
                 self._finished = event
             case _:
@@ -165,7 +175,7 @@ class Follower:
 
     def _keep(self, event: events.PredictionsWritten) -> None:
         if self._outcome.predictions is None or event.split == "validation":
-            self._outcome.predictions = self._folder.path / event.csv
+            self._outcome.predictions = self._run.path / event.csv
             self._outcome.metrics = dict(event.metrics)
 
 

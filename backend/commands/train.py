@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from backend.commands import new_run
+from backend.commands import joining, new_run
 from backend.commands.command import Command, add_changes, add_consents, add_json
 from backend.commands.follow import EventReader, Follower, Outcome, tell
 from backend.commands.named_run import named_run
@@ -39,6 +39,12 @@ def _train_arguments(parser: ArgumentParser) -> None:
 
 
 def _train(arguments: Namespace) -> int:
+    here = joining.position(arguments.spec, arguments.changes)
+    joining.require_folder(here, arguments.run_folder)
+    if not here.is_first:
+        own = joining.joined(arguments.run_folder, here)
+        _require_consent(own, arguments)
+        return _run(own, arguments)
     spec = new_run.prepared(arguments.spec, arguments)
     return _run(new_run.written(spec, arguments.run_folder), arguments)
 
@@ -53,18 +59,23 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 
 
 def _resume(arguments: Namespace) -> int:
-    from backend.contract.spec import file as spec_file  # loads the YAML reader
-
     if arguments.new_optimizer and arguments.engine is None:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
     folder = named_run(arguments.run)
     _refuse_finished(folder)
+    _require_consent(folder, arguments)
+    if arguments.engine is not None:
+        new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
+    here = joining.position(folder.spec, [])
+    return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
+
+
+def _require_consent(folder: RunFolder, arguments: Namespace) -> None:
+    from backend.contract.spec import file as spec_file  # loads the YAML reader
+
     model = spec_file.read(folder.spec).get("model")
     wanted = isinstance(model, dict) and bool(model.get("trust_remote_code"))
     new_run.require_consent(wanted, arguments.trust_remote_code)
-    if arguments.engine is not None:
-        new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
-    return _run(folder, arguments)
 
 
 def _refuse_finished(folder: RunFolder) -> None:

@@ -20,6 +20,7 @@ GROWTH_SECONDS = 60.0
 LOCK_TRIES = 40
 """Whoever only looks whether a run is alive (`is_locked`) holds its lock for an instant; that is no refusal."""
 
+_HOST = "host-"
 Life = Literal["new", "alive", "ended", "lost"]
 
 
@@ -83,6 +84,17 @@ class RunFolder:
     def checkpoint(self, step: int) -> Path:
         """The folder of the checkpoint after `step` optimizer steps."""
         return self.checkpoints / f"step-{step:06d}"
+
+    # Several hosts: each but the first has a folder of its own in the run's, with what it says and how it ended.
+
+    def host(self, number: int) -> "RunFolder":
+        """What host `number` of this run writes; the first writes the run itself."""
+        return RunFolder(self.path / f"{_HOST}{number}") if number else self
+
+    def whole(self) -> "RunFolder":
+        """The run to which this folder belongs: itself, or that of which it is a host's."""
+        run = RunFolder(self.path.parent)
+        return run if self.path.name.startswith(_HOST) and run.exists() else self
 
     # Requests: a person or the app makes the file, the backend deletes it when it has answered by an event.
 

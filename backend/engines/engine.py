@@ -63,6 +63,8 @@ class Split:
     """Devices, or groups of them, that each read rows of their own."""
     share: float = 1.0
     """Part of the weights' bytes, and of the optimizer's, that one device holds."""
+    hosts: int = 1
+    """Computers that train together, each with as many devices."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,10 @@ class BridgeEntry:
 
 
 class EngineEntry(Protocol):
-    """What a package of `backend.engines` exports as `ENGINE`: facts for the catalog, and the door to the framework."""
+    """What a package of `backend.engines` exports as `ENGINE`: facts for the catalog, and the door to the framework.
+
+    One whose settings have `hosts` is a `backend.engines.hosts.EngineOfHosts` too.
+    """
 
     title: ClassVar[str]
     description: ClassVar[str]
@@ -142,7 +147,7 @@ class EngineEntry(Protocol):
 
     @staticmethod
     def split(settings: Any, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """How that many devices divide rows and parameters (`shapes` by name, empty where nobody knows them).
+        """How that many devices of a host divide rows and parameters (`shapes` by name, empty where nobody knows them).
 
         `settings` are the engine's own. Raises InputError where they do not go with the devices or the model.
         """
@@ -207,7 +212,7 @@ class Engine(Protocol):
         ...
 
     def export(self, folder: Path) -> None:
-        """Config and float32 weights in Hugging Face layout, safetensors."""
+        """Config and float32 weights in Hugging Face layout, safetensors; of several hosts the first writes them."""
         ...
 
     def device_memory_mb(self) -> float | None:

@@ -44,11 +44,14 @@ class Choice:
     reason: str
     warning: str = ""
     """A sentence on what a precision chosen by hand will do to this model."""
+    hosts: int = 1
+    """Computers that each have such devices."""
 
     @property
     def words(self) -> str:
         """All devices, as events and plans name them."""
-        return ", ".join(self.names)
+        names = ", ".join(self.names)
+        return names if self.hosts == 1 else f"{names} on each of {self.hosts} hosts"
 
 
 def ask(
@@ -97,7 +100,11 @@ def choose(spec: RunSpec, here: list[Device], note: str = "") -> Choice:
     device = min(found, key=lambda one: one.free_mb)
     precision, reason = _precision(spec, device)
     names = tuple(_name(one) for one in found)
-    return Choice(names, device, precision, reason, _warning(spec, device, precision))
+    return Choice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec))
+
+
+def _hosts(spec: RunSpec) -> int:
+    return (spec.hardware.model_extra or {}).get("hosts", 1)
 
 
 def _name(device: Device) -> str:
@@ -116,7 +123,7 @@ def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
         said = "; ".join(filter(None, [f"there is no {wanted} here; there is {kinds}", note, way_out]))
         raise InputError(f"hardware.device: {said}", "hardware.device")
     if not numbers:
-        return found[:1]
+        return found[:1] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if len(numbers) > 1 and not engine.several_devices:
         raise InputError(

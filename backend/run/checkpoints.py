@@ -13,16 +13,17 @@ from typing import Any
 from backend.contract.run_folder import RunFolder, write_json
 from backend.engines.engine import Finish
 from backend.models.sharing import share
+from backend.run.hosts import ALONE, Hosts
 
 MANIFEST = "checkpoint.json"
 """Last file of a checkpoint to be written: the step, the engine, and size and digest of every other file."""
 
 
 class Checkpoints:
-    """All checkpoints of one run."""
+    """All checkpoints of one run. Several hosts write their parts of each; the first puts it in place and takes old ones away."""
 
-    def __init__(self, folder: RunFolder, engine: str = "") -> None:
-        self._folder, self._engine = folder, engine
+    def __init__(self, folder: RunFolder, hosts: Hosts = ALONE, engine: str = "") -> None:
+        self._folder, self._hosts, self._engine = folder, hosts, engine
         self._writer = ThreadPoolExecutor(1, "checkpoint")  # its thread begins with the first that is written beside
 
     def save(self, step: int, write: Callable[[Path], Finish | None]) -> Path:
@@ -36,17 +37,17 @@ class Checkpoints:
         """The same; where `write` leaves a rest to be finished, that is done beside, and the future tells how it ended."""
         final = self._folder.checkpoint(step)
         begun: Future[Path] = Future()
-        if verify(final):
+        name = self._hosts.agree(lambda: None if verify(final) else _made_beside(final).name)
+        if name is None:
             begun.set_result(final)
             return begun
-        beside = final.with_name(f".{final.name}.{os.getpid()}")
+        beside = final.with_name(name)
         with _removed_if_it_fails(beside):
-            final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
-            beside.mkdir()
             finish = write(beside)
+        put = self._put_in_place if self._hosts.is_first else _wait_for_own_part
         if finish is not None:
-            return self._writer.submit(self._put_in_place, step, beside, final, finish)
-        begun.set_result(self._put_in_place(step, beside, final))
+            return self._writer.submit(put, step, beside, final, finish)
+        begun.set_result(put(step, beside, final))
         return begun
 
     def steps(self) -> list[int]:
@@ -66,6 +67,8 @@ class Checkpoints:
 
         A later one is damaged, else the run had gone on from it; it takes nobody's place.
         """
+        if not self._hosts.is_first:
+            return []
         steps = [each for each in self.steps() if each <= step]
         removed = [each for each in steps[:-keep] if each != best_step]
         for each in removed:
@@ -74,6 +77,8 @@ class Checkpoints:
 
     def clear_leftovers(self) -> None:
         """Take away what a process that died while saving left beside."""
+        if not self._hosts.is_first:
+            return
         for path in self._folder.checkpoints.glob(".step-*"):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -88,6 +93,19 @@ class Checkpoints:
             beside.rename(final)
         _flush_folder(final.parent)
         return final
+
+
+def _made_beside(final: Path) -> Path:
+    beside = final.with_name(f".{final.name}.{os.getpid()}")
+    final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
+    beside.mkdir()
+    return beside
+
+
+def _wait_for_own_part(step: int, beside: Path, final: Path, finish: Finish | None = None) -> Path:
+    if finish is not None:
+        finish()
+    return final
 
 
 @contextmanager

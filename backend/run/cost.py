@@ -91,6 +91,8 @@ def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.
 
 def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
     """What lies on each of several devices in a pass of `rows` rows; devices of one group read the same rows."""
+    if split.hosts > 1:
+        names = tuple(f"host {host} {name}" for host in range(split.hosts) for name in names)
     if len(names) < 2:
         return []
     size, per_group = len(names) // split.replicas, -(-rows // split.replicas)

@@ -40,7 +40,7 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
     """The `hardware` section with which a run is asked that was trained with this one, here or elsewhere.
 
     A model is the same in every engine: `engine` is the wish for another one, and where the run's own is not installed
-    it is one that is. Several devices were for training; one is enough to ask.
+    it is one that is. Several devices, or hosts, were for training; one is enough to ask.
     """
     engines = registry.all_of("engine")
     own = hardware.get("engine", "torch")
@@ -48,7 +48,7 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
     if engine is None and own not in usable and own in engines and usable:
         return {"engine": usable[0]}
     chosen = engine or own
-    several = len(hardware.get("devices") or []) > 1
+    several = len(hardware.get("devices") or []) > 1 or hardware.get("hosts", 1) > 1
     common = HardwareSection.model_fields.keys() - ({"devices"} if several else set())
     settings = set(engines[chosen].Settings.model_fields) if chosen in engines else set()
     if several:

@@ -59,9 +59,9 @@ def cut_torn_line(path: Path) -> None:
         file.truncate(0)
 
 
-def read_events(path: Path) -> list[AnyEvent]:
-    """All events of a run so far."""
+def read_events(path: Path, size: int | None = None) -> list[AnyEvent]:
+    """All events of a run so far, or those in the first `size` bytes."""
     if not path.exists():
         return []
     with path.open("rb") as file:
-        return list(decode_all(file))
+        return list(decode_all(file if size is None else file.read(size).splitlines()))

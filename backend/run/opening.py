@@ -28,6 +28,7 @@ from backend.models.location import ModelLocation
 from backend.run import options
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
+from backend.run.hosts import Hosts
 from backend.run.material import Material, make_task, read_material
 from backend.run.preparation import locate_model
 from backend.run.resolving import read_spec
@@ -49,6 +50,7 @@ PACKAGES = (
 class Opened:
     """An attempt that is ready to take its next step."""
 
+    hosts: Hosts
     session: Session
     rows: dict[str, Rows]
     features: dict[str, Features]
@@ -66,15 +68,16 @@ class Opened:
     precision: str
 
 
-def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
-    """Bring a run to where it can take its next step. Raises InputError, RunFailed or Interrupted."""
+def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
+    """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
     spec = read_spec(folder.spec)
-    earlier = read_events(folder.events)
-    checkpoints = Checkpoints(folder)
+    earlier = _earlier(folder, hosts)
+    checkpoints = Checkpoints(folder, hosts)
     checkpoints.clear_leftovers()
-    from_step = checkpoints.latest() or 0
+    from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = _choose_device(spec, engine_kind.devices)
+    hosts.same([choice.words, choice.precision], f"computes on {choice.words} in {choice.precision}")
     _begin(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
@@ -83,16 +86,20 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
     material = _read(spec, model, earlier, stages)
     session = open_session(spec, material, model, engine_kind.create())
     features = _tokenise(session, material, stages)
+    hosts.same(
+        {split: one.fingerprint for split, one in features.items()}, "reads other rows, or with another tokenizer"
+    )
     stages.start("loading model")
     order = _order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))
-    micro_batch_size = _micro_batch_size(session, model, choice, features["train"], split)
+    micro_batch_size = hosts.agree(lambda: _micro_batch_size(session, model, choice, features["train"], split))
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
     if from_step and (left := session.engine.restore(folder.checkpoint(from_step))):
         stages.warn("new_optimizer", left)
     return Opened(
+        hosts=hosts,
         session=session,
         rows=material.rows,
         features=features,
@@ -107,6 +114,12 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages) -> Opened:
         device=choice.words,
         precision=choice.precision,
     )
+
+
+def _earlier(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
+    """What the attempts before this one have said; the first host may be writing anew by the time another reads."""
+    size = hosts.agree(lambda: folder.events.stat().st_size if folder.events.exists() else 0)
+    return read_events(folder.events, size)
 
 
 def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.Choice:

@@ -27,7 +27,10 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
         "columns": dict(session.columns),
         "step": step,
     }
-    model_folder.write(folder.model, fill, note)
+    if opened.hosts.is_first:
+        model_folder.write(folder.model, fill, note)
+    else:
+        session.engine.export(folder.model)  # takes part in bringing divided weights together, and writes nothing
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
 
 
@@ -47,9 +50,10 @@ def predict(
     rows, features = opened.rows[split], opened.features[split]
     scored: Scored = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
     csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
-    predictions_file.write(
-        predictions_file.joined(rows, scored.predictions), csv, parquet, scored.predictions.documents
-    )
+    if opened.hosts.is_first:
+        predictions_file.write(
+            predictions_file.joined(rows, scored.predictions), csv, parquet, scored.predictions.documents
+        )
     log.write(
         PredictionsWritten(
             time=time.time(),

@@ -10,7 +10,7 @@ from backend.data.sources.source import Report
 from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
-from backend.run import options
+from backend.run import hosts, options
 from backend.run.engine_choice import check_engine
 from backend.run.material import make_task, quiet, read_material
 from backend.tokenizers.loading import open_tokenizer
@@ -41,7 +41,8 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
     choice = _check_hardware(spec)
     model = _model_here(spec, report, convert)
     folder = model.folder if model else None
-    planner.split(spec, folder, len(choice.names) if choice else 1)
+    if count := _devices(spec, choice):
+        planner.split(spec, folder, count)
     if folder is not None:
         check_model(spec, folder)
         options.check_model_options(spec, folder)
@@ -79,10 +80,19 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
 def _check_hardware(spec: RunSpec) -> devices.Choice | None:
     """Refuses a wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
     hardware = spec.hardware
+    if hosts.position(spec).count > 1:
+        return None  # one host of a pod sees nothing alone; the run looks when all have met
     if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
         found = devices.ask(hardware.engine, environment=hardware.environment)
         return devices.choose(spec, found.devices, found.note)
     return None
+
+
+def _devices(spec: RunSpec, choice: devices.Choice | None) -> int:
+    """How many each host computes on; 0 where only the run will know."""
+    if choice is not None:
+        return len(choice.names)
+    return len(spec.hardware.devices or []) if hosts.position(spec).count > 1 else 1
 
 
 def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:

@@ -4,26 +4,26 @@ import time
 
 from backend.contract.errors import RunFailed
 from backend.contract.run_folder import RunFolder
-
-
-class Interrupted(Exception):
-    """A person asked the run to stop or pause in the middle of a long stage."""
-
-    def __init__(self, request: str) -> None:
-        super().__init__(request)
-        self.request = request
+from backend.run.hosts import ALONE, Hosts
+from backend.run.interruption import Interrupted
 
 
 class Requests:
-    """Open requests of a run; a look costs a system call or two, so there is one per `interval` seconds."""
+    """Open requests of a run; a look costs a system call or two, so there is one per `interval` seconds.
 
-    def __init__(self, folder: RunFolder, interval: float = 0.2) -> None:
-        self._folder = folder
+    Of several hosts the first looks, and all hear of a request at the same step.
+    """
+
+    def __init__(self, folder: RunFolder, hosts: Hosts = ALONE, interval: float = 0.2) -> None:
+        self._folder, self._hosts = folder, hosts
         self._interval = interval
         self._looked = 0.0
 
     def pending(self) -> str | None:
         """The most urgent open request, or None. Raises RunFailed where the run folder was deleted."""
+        return self._hosts.agree(self._look)
+
+    def _look(self) -> str | None:
         now = time.monotonic()
         if now - self._looked < self._interval:
             return None
@@ -45,10 +45,23 @@ class Requests:
 
     def interrupt(self) -> None:
         """Raises Interrupted where a stop or a pause is asked for; called from within long stages."""
-        request = self.pending()
+        request = self.pending() if self._hosts.are_together else self._heard_alone()
         if request in ("stop", "pause"):
             raise Interrupted(request)
 
+    def interrupt_compiling(self) -> None:
+        """As `interrupt`. Hosts do not compile equally long, so several hear a request only when all have compiled."""
+        if self._hosts.count == 1:
+            self.interrupt()
+        else:
+            self._hosts.check()
+
+    def _heard_alone(self) -> str | None:
+        """Before the first step hosts go at their own pace: the first hears, and the others end because it did."""
+        self._hosts.check()
+        return self._look() if self._hosts.is_first else None
+
     def answered(self, request: str) -> None:
         """Take the request away; its event is written."""
-        self._folder.clear_request(request)
+        if self._hosts.is_first:
+            self._folder.clear_request(request)

@@ -21,11 +21,11 @@ class _Begun:
 
 
 class Saving:
-    """Saves what the engine of that name holds, keeps `keep` checkpoints and the best one, and writes the events."""
+    """Saves what an engine holds, keeps `keep` checkpoints and the best one, and writes the events."""
 
-    def __init__(self, folder: RunFolder, log: EventLog, engine: Engine, name: str, keep: int) -> None:
+    def __init__(self, folder: RunFolder, log: EventLog, engine: Engine, checkpoints: Checkpoints, keep: int) -> None:
         self._folder, self._log, self._engine, self._keep = folder, log, engine, keep
-        self._checkpoints = Checkpoints(folder, name)
+        self._checkpoints = checkpoints
         self._begun: _Begun | None = None
         self._last: int | None = None
 

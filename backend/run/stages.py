@@ -1,6 +1,5 @@
 """Owns what a run says about its progress: stages, and how far each is, a few times a second."""
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -8,18 +7,27 @@ from typing import Any
 from backend.contract.events import DataLoaded, ProgramCompiled, RowsSkipped, StageProgress, StageStarted, Warned
 from backend.data.features import Features
 from backend.data.rows import Rows
+from backend.run.beside import beside
 from backend.run.event_log import EventLog
 
 SHOWN_SECONDS = 1.0
 """Compiling is a stage of its own if it takes longer."""
-LOOK_SECONDS = 0.1
 
 
 class Stages:
-    """Writes stage events; `report` fits wherever a `Report` is asked for, and calls `on_report`, which may raise."""
+    """Writes stage events; `report` fits wherever a `Report` is asked for, and calls `on_report`, which may raise.
 
-    def __init__(self, log: EventLog, on_report: Callable[[], None], interval: float = 0.2) -> None:
-        self._on_report = on_report
+    So does `on_wait`, which is called meanwhile where something runs beside; without it `on_report` is.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        on_report: Callable[[], None],
+        on_wait: Callable[[], None] | None = None,
+        interval: float = 0.2,
+    ) -> None:
+        self._on_report, self._on_wait = on_report, on_wait or on_report
         self._log = log
         self._stage: tuple[str, int, str] = ("", 0, "")
         self._interval = interval
@@ -47,28 +55,16 @@ class Stages:
 
     def compile(self, build: Callable[[], Any]) -> Any:
         """What `build` gives. It runs on a thread of its own, so that a wish to end the run is heard meanwhile."""
-        started = time.perf_counter()
-        given: list[tuple[Any, Exception | None]] = []
+        started, before = time.perf_counter(), self._stage
 
-        def work() -> None:
-            try:
-                given.append((build(), None))
-            except Exception as error:
-                given.append((None, error))
-
-        thread, before = threading.Thread(target=work, name="compiling", daemon=True), self._stage
-        thread.start()
-        thread.join(LOOK_SECONDS)
-        while thread.is_alive():
-            self._on_report()
+        def look() -> None:
+            self._on_wait()
             if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
                 self.start("compiling")
-            thread.join(LOOK_SECONDS)
+
+        program = beside(build, look, "compiling")
         if self._stage is not before:
             self.start(*before)
-        program, error = given[0]
-        if error is not None:
-            raise error
         self._tell_compiled(time.perf_counter() - started)
         return program
 
@@ -79,7 +75,7 @@ class Stages:
 
     def quiet(self) -> None:
         """From here on nothing interrupts: the run is ending."""
-        self._on_report = _nothing
+        self._on_report = self._on_wait = _nothing
 
     def warn(self, code: str, message: str) -> None:
         """Something a person should know."""

@@ -12,6 +12,7 @@ from backend.contract.errors import RunFailed
 from backend.contract.events import MemoryMeasured, StepFinished
 from backend.engines.engine import Engine, StepResult
 from backend.run.event_log import EventLog
+from backend.run.hosts import ALONE, Hosts
 
 READ_SECONDS = 0.5
 """Losses wait on the device at most this long."""
@@ -27,8 +28,8 @@ class _Step:
 class WaitingSteps:
     """Steps since the last read, and the sums from which a run's speed follows; `clock` gives seconds."""
 
-    def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float]) -> None:
-        self._engine, self._log, self._clock = engine, log, clock
+    def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float], hosts: Hosts = ALONE) -> None:
+        self._engine, self._log, self._clock, self._hosts = engine, log, clock, hosts
         self._steps: list[_Step] = []
         self._process = psutil.Process()
         self._memory_measured = 0.0
@@ -42,7 +43,8 @@ class WaitingSteps:
     def add(self, event: StepFinished, result: StepResult) -> None:
         """A step whose `loss` and `gradient_norm` are still to come; reads the group when it has waited long enough."""
         self._steps.append(_Step(event, result))
-        if self._clock() - self._since >= READ_SECONDS:
+        # All hosts read the same groups, so a loss that is no number ends them all after the same step.
+        if self._hosts.agree(lambda: self._clock() - self._since >= READ_SECONDS):
             self.read()
 
     def read(self) -> None:

@@ -74,6 +74,12 @@ def test_nothing_listens(modules: list[Module]):
     assert calls == []
 
 
+def test_hosts_alone_meet_over_the_network(modules: list[Module]):
+    """JAX's coordinator listens while a run on several hosts lives, and only because a person started it as one of them."""
+    calls = [m.path for m in modules for c in _calls(m) if ast.unparse(c.func) == "jax.distributed.initialize"]
+    assert calls == ["backend/engines/jax/cluster.py"]
+
+
 def test_nothing_is_run_from_text(modules: list[Module]):
     calls = [f"{m.at(c.lineno)} {_name(c)}" for m in modules for c in _calls(m) if _is_builtin(c, {"eval", "exec"})]
     shells = [m.at(c.lineno) for m in modules for c in _calls(m) if any(word.arg == "shell" for word in c.keywords)]

@@ -18,7 +18,8 @@ class HardwareSection(Section):
     device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
     """`auto` takes the first accelerator that is here, else the processor."""
     devices: Annotated[list[int] | None, Field(title="Which devices", json_schema_extra=ADVANCED)] = None
-    """Numbers of the accelerators to use; empty takes the first. With several, each reads a part of every batch."""
+    """Numbers of the accelerators to use; empty takes the first, of several hosts all that each has. With several, each
+    reads a part of every batch."""
     precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
     """Number format of the computation. Weights and optimizer stay in float32."""
     processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=ADVANCED)] = 1

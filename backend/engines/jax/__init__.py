@@ -1,16 +1,18 @@
 """JAX with Flax and Optax. The engine itself is imported when it is first used, so that the catalog stays quick."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
-from backend.engines.jax import sharding
+from backend.engines.hosts import Board, Position
+from backend.engines.jax import cluster, sharding
 from backend.engines.jax.bridge import BRIDGE, SETTING
 
 
@@ -29,6 +31,22 @@ class Settings(Section):
     bridge: Annotated[bool, Field(title="Bridge to PyTorch", json_schema_extra={"advanced": True})] = False
     """For architectures that JAX does not know itself: it computes transformers' own PyTorch code through torchax. It
     writes slower, and has no adapters; needs burnish[bridge]."""
+    hosts: Annotated[int, Field(title="Hosts", ge=1, le=4096, json_schema_extra={"advanced": True})] = 1
+    """Computers that train this run together. Each is given the same command and says by `BURNISH_HOST` which one it is."""
+    coordinator: Annotated[str, Field(title="First host", json_schema_extra={"advanced": True})] = ""
+    """Where the first of several hosts listens for the others, as `10.0.0.1:8476`. Empty on a TPU pod and under Slurm."""
+    host_timeout: Annotated[
+        int, Field(title="Patience with hosts", ge=1, le=86400, json_schema_extra={"advanced": True, "unit": "s"})
+    ] = 300
+    """Seconds that several hosts wait for one another before the run begins."""
+
+    @field_validator("coordinator")
+    @classmethod
+    def _has_a_port(cls, coordinator: str) -> str:
+        host, _, port = coordinator.rpartition(":")
+        if coordinator and not (host and port.isdecimal() and 0 < int(port) < 65536):
+            raise ValueError("name a host and a port, such as 10.0.0.1:8476")
+        return coordinator
 
 
 class JaxEntry:
@@ -62,17 +80,27 @@ class JaxEntry:
 
     @staticmethod
     def split(settings: Settings, devices: int, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> Split:
-        """What each of the devices gets. Raises InputError for groups that do not divide them, or layers."""
-        over = sharding.grid(devices, settings.tensor_parallel, settings.parallelism)
+        """What each of the devices of every host gets. Raises InputError for groups that do not divide them, or layers."""
+        over = sharding.grid(devices * settings.hosts, settings.tensor_parallel, settings.parallelism)
         if over.members == 1 or not model_type:
-            return sharding.split(shapes, over, {})
+            return replace(sharding.split(shapes, over, {}), hosts=settings.hosts)
         from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
 
         rules = (
             {} if settings.bridge and not _is_family(model_type) else find_family({"model_type": model_type}).divided
         )
         sharding.check_rules(model_type, over.members, rules)
-        return sharding.split(shapes, over, rules)
+        return replace(sharding.split(shapes, over, rules), hosts=settings.hosts)
+
+    @staticmethod
+    def position(settings: Settings) -> Position:
+        """Which of the run's hosts this one is. Raises InputError where nothing says so."""
+        return cluster.position(settings.hosts, settings.coordinator, settings.host_timeout)
+
+    @staticmethod
+    def join(position: Position) -> Board:
+        """Meet the other hosts, before anything else is asked of JAX. Raises RunFailed where one does not come."""
+        return cluster.join(position)
 
     @staticmethod
     def create():

@@ -43,14 +43,15 @@ def _may_have_accelerator() -> bool:
 def _accelerators() -> list[Device]:
     import jax  # not where there is nothing to find
 
-    return [_device(each) for each in jax.devices() if each.platform in _KINDS]
+    # Of several hosts each chooses among its own, which JAX numbers through all of them.
+    return [_device(each, number) for number, each in enumerate(jax.local_devices()) if each.platform in _KINDS]
 
 
-def _device(each: Any) -> Device:
+def _device(each: Any, number: int) -> Device:
     memory = each.memory_stats() or {}
     total = memory.get("bytes_limit", 0) / 1e6
     free = total - memory.get("bytes_in_use", 0) / 1e6
-    return Device(_KINDS[each.platform], each.id, each.device_kind, total, free, ["float32", "bfloat16"])
+    return Device(_KINDS[each.platform], number, each.device_kind, total, free, ["float32", "bfloat16"])
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class JaxEngine:
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing)
         self._programs = Programs(loading.compiling)
-        self._outputs = jax.jit(self._compute_outputs)
+        self._outputs = self._layout.jit(self._compute_outputs)
         trainable = self._prepare_training(loading)
         return replace(opened.loaded, trainable=trainable)
 
@@ -81,7 +81,7 @@ class JaxEngine:
         self._optimizer = Optimizer(training, model.undecayed, model.standing.rates(training.layer_decay))
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         trained = {name: self._parameters[name] for name in self._trained}
-        self._state = self._layout.placed(self._optimizer.init(trained))
+        self._state = self._layout.begun(self._optimizer.init, trained)
         self._step = self._layout.step(self._compute_step, trained, self._state)
         return sum(int(np.prod(model.shapes[name])) for name in self._trained)
 
@@ -167,7 +167,9 @@ class JaxEngine:
     @cached_property
     def _writer(self) -> Any:
         assert self._model is not None, "no model is loaded"
-        return self._makes_writer(self._model, self._config, self._generation, self._numbers, self._programs)
+        return self._makes_writer(
+            self._model, self._config, self._generation, self._numbers, self._programs, self._layout.jit
+        )
 
     # Files
 
@@ -195,8 +197,10 @@ class JaxEngine:
 
     def export(self, folder: Path) -> None:
         """Config and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
+        tensors = self._layout.fetched(self._parameters)
+        if jax.process_index() > 0:
+            return
         self._config.save_pretrained(folder)
-        tensors = {name: np.asarray(value) for name, value in self._parameters.items()}
         if self._adapter is not None and self._adapter.is_alone:
             self._adapter.export(folder, tensors)
             return

@@ -1,6 +1,6 @@
 """Owns what a JAX model writes: compiled passes with a memory of what was read, between choices made in numpy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,13 +25,15 @@ Kept = tuple[tuple[jax.Array, jax.Array], ...]
 class Writer:
     """One model that writes. Its passes are compiled once for each number of rows, length and room."""
 
-    def __init__(self, model: Model, config: Any, defaults: Any, numbers: Any, programs: Programs) -> None:
+    def __init__(
+        self, model: Model, config: Any, defaults: Any, numbers: Any, programs: Programs, jit: Callable[..., Any]
+    ) -> None:  # fmt: skip
         self._model, self._config, self._numbers = model, config, numbers
         self.defaults, self.answers = defaults, bool(config.is_encoder_decoder)
         self._programs = programs
-        self._first = jax.jit(self._read_prompt, static_argnames="room")
-        self._next = jax.jit(self._read_token, donate_argnames="kept")
-        self._source = jax.jit(self._read_source)
+        self._first = jit(self._read_prompt, static_argnames="room")
+        self._next = jit(self._read_token, donate_argnames="kept")
+        self._source = jit(self._read_source)
 
     def write(self, parameters: Parameters, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """New ids of every row, without the end token; prompts are padded on the left, sources on the right."""

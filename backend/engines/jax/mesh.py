@@ -1,6 +1,7 @@
 """Owns where parameters, optimizer state and the rows of a batch lie on the devices of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,6 +25,9 @@ class Layout:
         self._mesh = Mesh(np.array(devices, dtype=object).reshape(grid.groups, grid.members), (ROWS, MATRICES))
         self._devices, self._grid, self._rules = devices, grid, rules
         self._whole = NamedSharding(self._mesh, PartitionSpec())
+        self._is_alone = jax.process_count() == 1
+        self.jit: Callable[..., Any] = jax.jit if self._is_alone else partial(jax.jit, out_shardings=self._whole)
+        """`jax.jit` for what is read afterwards: of several hosts each can read only what lies whole on its devices."""
 
     @property
     def groups(self) -> int:
@@ -32,7 +36,23 @@ class Layout:
 
     def placed(self, values: Any) -> Any:
         """A tree of arrays on the devices; what lies under a parameter's name lies as the parameter does."""
-        return jax.device_put(values, self._shardings(values))
+        if self._is_alone:
+            return jax.device_put(values, self._shardings(values))
+        return jax.tree.map(_shared, values, self._shardings(values))
+
+    def begun(self, begin: Callable[[Any], Any], trained: Mapping[str, jax.Array]) -> Any:
+        """What `begin` makes of the parameters, such as an optimizer's state, placed like them."""
+        if self._is_alone:
+            return self.placed(begin(trained))
+        where = self._shardings(jax.eval_shape(begin, trained))
+        return jax.jit(begin, out_shardings=where)(trained)
+
+    def fetched(self, values: Mapping[str, jax.Array]) -> dict[str, np.ndarray]:
+        """Whole arrays; one after another, so that no device holds more than one of them beside its share."""
+        return {name: np.asarray(value if self._is_alone else self._gathered(value)) for name, value in values.items()}
+
+    def _gathered(self, value: jax.Array) -> jax.Array:
+        return value if value.is_fully_replicated else jax.jit(_itself, out_shardings=self._whole)(value)
 
     def step(self, compute: Callable[..., Any], trained: Mapping[str, jax.Array], state: Any) -> Callable[..., Any]:
         """`compute(trained, state, …) → trained, state, loss, norm`, jitted: both are given away and stay where they lie."""
@@ -44,14 +64,16 @@ class Layout:
         if self.groups == 1:
             return arrays  # jit puts it on every device
         rows = NamedSharding(self._mesh, PartitionSpec(*[None] * dimension, ROWS))
+        put = jax.device_put if self._is_alone else _shared
         return {
-            name: jax.device_put(array, rows if array.shape[dimension] % self.groups == 0 else self._whole)
+            name: put(array, rows if array.shape[dimension] % self.groups == 0 else self._whole)
             for name, array in arrays.items()
         }
 
     def peak_memory_mb(self) -> float | None:
         """Of the fullest device; a processor does not say."""
-        statistics = [device.memory_stats() for device in self._devices]
+        here = [device for device in self._devices if device.process_index == jax.process_index()]
+        statistics = [device.memory_stats() for device in here]
         known = [one["peak_bytes_in_use"] / 1e6 for one in statistics if one]
         return max(known, default=None)
 
@@ -67,11 +89,28 @@ class Layout:
 def layout_of(loading: Loading, model_type: str, rules: Rules) -> Layout:
     """On the chosen devices, as the spec wishes. Raises InputError where they cannot be divided so."""
     settings = loading.hardware if isinstance(loading.hardware, Settings) else Settings()
-    grid = sharding.grid(len(loading.devices), settings.tensor_parallel, settings.parallelism)
+    devices = _devices(loading.devices)
+    grid = sharding.grid(len(devices), settings.tensor_parallel, settings.parallelism)
     sharding.check_rules(model_type, grid.members, rules)
-    return Layout([_device(name) for name in loading.devices], grid, rules)
+    return Layout(devices, grid, rules)
 
 
-def _device(name: str) -> Any:
-    kind, _, number = name.partition(":")
-    return jax.devices(_PLATFORMS.get(kind, kind))[int(number or 0)]
+def _devices(names: Sequence[str]) -> list[Any]:
+    """Those of every host that bear these names there, host after host, so that groups lie within one where they can."""
+    found = []
+    for host in range(jax.process_count()):
+        for name in names:
+            kind, _, number = name.partition(":")
+            there = [one for one in jax.devices(_PLATFORMS.get(kind, kind)) if one.process_index == host]
+            found.append(there[int(number or 0)])
+    return found
+
+
+def _shared(value: Any, where: NamedSharding) -> jax.Array:
+    """An array of which each host has the whole and places the part that its own devices hold."""
+    whole = np.asarray(value)
+    return jax.make_array_from_callback(whole.shape, where, lambda part: whole[part])
+
+
+def _itself(value: jax.Array) -> jax.Array:
+    return value

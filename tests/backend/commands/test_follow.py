@@ -5,7 +5,7 @@ from pathlib import Path
 from backend.commands.follow import EventReader, Follower
 from backend.commands.screen import Screen
 from backend.contract import events
-from backend.contract.run_folder import RunFolder
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 
 FIRST = events.encode(events.Warned(time=1, code="a", message="one"))
 SECOND = events.encode(events.Warned(time=2, code="b", message="two"))
@@ -50,6 +50,24 @@ class Lines(Screen):
 
     def line(self, text: str) -> None:
         self.lines.append(text)
+
+
+def test_a_host_that_ends_without_a_word_says_how_the_first_did(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    run.spec.touch()
+    own = run.host(1)
+    own.path.mkdir()
+    for folder, code, message in ((run, -9, "it was killed"), (own, -6, "it was ended by SIGABRT")):
+        folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 2, 0.0))
+        folder.write_exit_record(ExitRecord(1, code, 0.0, message))
+    found = Follower(own, EventReader(own.events), Lines()).watch()
+
+    assert (found.state, found.message, found.folder.path) == (
+        "failed",
+        "the first host is gone: it was killed",
+        run.path,
+    )
+    assert found.hint == f"Go on with: burnish resume {run.name}"
 
 
 def evaluation(step: int, split: str, accuracy: float, is_best: bool = False) -> events.EvaluationFinished:

@@ -1,4 +1,7 @@
-"""Owns what the tests of several devices run in a process that has four processors: tasks as JSON in, numbers as JSON out."""
+"""Owns what the tests of several devices and hosts run in processes that have several processors.
+
+Tasks as JSON in, numbers as JSON out; as one of several hosts with its number, their count and where they meet.
+"""
 
 import json
 import sys
@@ -7,11 +10,13 @@ from typing import Any
 
 import jax
 import numpy as np
+from safetensors.numpy import load_file
 
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
-from backend.engines.jax import Settings
+from backend.engines.hosts import Position
+from backend.engines.jax import Settings, cluster
 from backend.engines.jax.engine import JaxEngine
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import loading
@@ -50,7 +55,8 @@ def train(task: dict[str, Any]) -> dict[str, Any]:
     found = losses(engine, task, range(3))
     outputs = engine.evaluate(head_batch(Head(task["head"]), ROWS))
     arrays = jax.tree.leaves((engine._parameters, engine._state))
-    first = [shard.data.nbytes for array in arrays for shard in array.addressable_shards if shard.device.id == 0]
+    one = jax.local_devices()[0]
+    first = [shard.data.nbytes for array in arrays for shard in array.addressable_shards if shard.device == one]
     return {
         "losses": found,
         "written": _written(engine) if task.get("writes") else None,
@@ -83,11 +89,32 @@ def resume(task: dict[str, Any]) -> dict[str, Any]:
     return {"losses": found, "exact": exact}
 
 
+def save(task: dict[str, Any]) -> dict[str, Any]:
+    """Losses of two steps, after which every host saves its part and the first exports what it has gathered."""
+    engine, folder = opened(task), Path(task["folder"])
+    found = losses(engine, task, range(2))
+    engine.save(folder / "state")()
+    engine.export(folder / "model")
+    return {"losses": found}
+
+
+def go_on(task: dict[str, Any]) -> dict[str, Any]:
+    """The loss of the third step, after what `save` left, and whether its parameters are those that it exported."""
+    engine, folder = opened(task), Path(task["folder"])
+    engine.restore(folder / "state")
+    exported = load_file(folder / "model" / "model.safetensors")
+    equal = [np.asarray(value).tobytes() == exported[name].tobytes() for name, value in engine._parameters.items()]
+    return {"losses": losses(engine, task, range(2, 3)), "equal": all(equal)}
+
+
 def _equal(one: JaxEngine, other: JaxEngine) -> bool:
     pairs = zip(*(jax.tree.leaves((each._parameters, each._state)) for each in (one, other)), strict=True)
     return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in pairs)
 
 
 if __name__ == "__main__":
-    answers = [{"train": train, "resume": resume}[task["do"]](task) for task in json.loads(sys.argv[1])]
+    if sys.argv[2:]:
+        cluster.join(Position(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], 120))
+    does = {"train": train, "resume": resume, "save": save, "go_on": go_on}
+    answers = [does[task["do"]](task) for task in json.loads(sys.argv[1])]
     sys.stdout.write(json.dumps(answers) + "\n")

@@ -138,6 +138,11 @@ def test_what_is_stored_for_one_engine_does_not_keep_another_from_being_asked():
     assert to_ask(stored) == stored
 
 
+def test_one_host_is_enough_to_ask_a_run_of_several():
+    asked = to_ask(resolved(engine="jax", hosts=2, coordinator="10.0.0.1:8476", tensor_parallel=2))
+    assert not {"hosts", "coordinator", "tensor_parallel"} & asked.keys()
+
+
 def test_one_device_is_enough_to_ask_a_run_of_several():
     asked = to_ask(resolved(engine="jax", devices=[0, 1, 2, 3], parallelism="fsdp"))
     assert not {"devices", "parallelism", "tensor_parallel"} & asked.keys()

@@ -44,6 +44,17 @@ def test_every_device_reads_its_part_of_the_batch_and_holds_all_weights(plan):
     assert found.placement[0].weights_mb == pytest.approx(4 * found.parameters / 1e6)
 
 
+def test_the_devices_of_every_host_read_their_part(plan):
+    found = plan(16, devices=[0, 1], hosts=2)
+    names = ["host 0 cuda:0", "host 0 cuda:1", "host 1 cuda:0", "host 1 cuda:1"]
+    assert [(one.device, one.rows) for one in found.placement] == [(name, 4) for name in names]
+    assert found.device == "cuda:0, cuda:1 on each of 2 hosts"
+
+
+def test_of_several_hosts_all_devices_are_taken(plan):
+    assert len(plan(16, devices=None, hosts=2).placement) == 8
+
+
 def test_fsdp_leaves_a_quarter_of_weights_and_optimizer_on_each(plan):
     whole, shared = plan(16), plan(16, parallelism="fsdp")
     for name in ("Weights", "Gradients", "Optimizer"):

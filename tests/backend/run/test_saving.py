@@ -44,7 +44,7 @@ def log(tmp_path: Path) -> Any:
 
 
 def saving(tmp_path: Path, log: EventLog, engine: Any, keep: int = 2) -> Saving:
-    return Saving(RunFolder(tmp_path), log, engine, "slow", keep)
+    return Saving(RunFolder(tmp_path), log, engine, Checkpoints(RunFolder(tmp_path)), keep)
 
 
 def test_training_goes_on_and_nothing_counts_until_it_is_whole(tmp_path: Path, log: EventLog):

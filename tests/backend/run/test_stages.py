@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.events import ProgramCompiled, StageStarted
+from backend.run import beside
 from backend.run import stages as module
 from backend.run.event_log import EventLog, read_events
 from backend.run.stages import Stages
@@ -32,7 +33,7 @@ def log(path: Path) -> Iterator[EventLog]:
 @pytest.fixture
 def shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SHOWN_SECONDS", 0.0)
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(beside, "LOOK_SECONDS", 0.005)
 
 
 def names(path: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """Owns what a bridged model writes: for every token the whole text is read again, as transformers' memories cannot be traced."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -24,10 +24,12 @@ _ROUND = 64
 class BridgedWriter:
     """One model that writes; as `backend.engines.jax.generation.Writer`, without a memory of what was read."""
 
-    def __init__(self, model: BridgedModel, config: Any, defaults: Any, numbers: Any, programs: Programs) -> None:
+    def __init__(
+        self, model: BridgedModel, config: Any, defaults: Any, numbers: Any, programs: Programs, jit: Callable[..., Any]
+    ) -> None:  # fmt: skip
         self._model, self._config, self._numbers, self._programs = model, config, numbers, programs
         self._defaults, self._answers = defaults, bool(config.is_encoder_decoder)
-        self._next, self._source = jax.jit(self._compute_next), jax.jit(self._compute_source)
+        self._next, self._source = jit(self._compute_next), jit(self._compute_source)
 
     def write(self, parameters: Parameters, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """New ids of every row, without the end token; prompts are padded on the left, sources on the right."""

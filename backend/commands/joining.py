@@ -1,0 +1,103 @@
+"""Owns how a host that is not the first takes part in a run: it waits for the first one's, in a folder within that."""
+
+import socket
+import time
+from pathlib import Path
+
+from backend.commands.screen import Screen
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
+from backend.contract.spec import file as spec_file
+from backend.engines.hosts import Position
+
+LOOK_SECONDS = 0.5
+
+
+def position(path: Path, changes: list[str]) -> Position:
+    """Which host of the spec at `path` this one is. Raises InputError where there are several and nothing says so."""
+    hardware = spec_file.with_changes(spec_file.read(path), changes).get("hardware")
+    if not isinstance(hardware, dict) or hardware.get("hosts", 1) == 1:
+        return Position()
+    from backend.run import hosts, resolving  # these load pydantic, pyarrow and the data room
+
+    return hosts.position(resolving.read_spec(path, changes))
+
+
+def require_folder(here: Position, folder: Path | None) -> None:
+    """Raises InputError where several hosts could not find one another's run."""
+    if here.count > 1 and folder is None:
+        raise InputError(
+            f"--run-folder: {here.count} hosts train one run; name a folder on a disk that all of them share"
+        )
+
+
+def joined(folder: Path, here: Position) -> RunFolder:
+    """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
+    run, screen = RunFolder(folder), Screen()
+    screen.line(f"host {here.number} of {here.count} waits for the first one, up to {here.timeout:g} s")
+    try:
+        return _come(run, here)
+    finally:
+        screen.close()
+
+
+def _come(run: RunFolder, here: Position) -> RunFolder:
+    from backend.run import meeting  # loads pydantic, which a run on one host has loaded elsewhere
+
+    until, said = time.monotonic() + here.timeout, 0
+    try:
+        while not said or not _listens(here.coordinator):
+            attempt = _begun(run)
+            if said and not attempt:
+                raise InputError(
+                    f"{run.path}: the first host ended before this one took part; go on with burnish resume on all hosts"
+                )
+            if attempt not in (0, said):
+                _prepare(run, run.host(here.number))
+                meeting.come(run, here.number, attempt)
+                said = attempt
+            if time.monotonic() >= until:
+                raise _nobody(run, here, has_begun=said > 0)
+            time.sleep(LOOK_SECONDS)
+    except BaseException:  # Ctrl-C too: the first is not to listen for who has left
+        if said:
+            meeting.go(run, here.number)
+        raise
+    return run.host(here.number)
+
+
+def _begun(run: RunFolder) -> int:
+    """The number of the attempt that lives at the first host; 0 where none does."""
+    record = run.process_record()
+    return record.attempt if run.exists() and record is not None and run.exit_record() is None else 0
+
+
+def _prepare(run: RunFolder, own: RunFolder) -> None:
+    if own.exists():
+        return
+    own.path.mkdir(exist_ok=True)
+    beside = own.path / ".spec.yaml"
+    beside.write_bytes(run.spec.read_bytes())
+    beside.replace(own.spec)
+
+
+def _listens(coordinator: str) -> bool:
+    host, _, port = coordinator.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _nobody(run: RunFolder, here: Position, *, has_begun: bool) -> InputError:
+    if not has_begun:
+        return InputError(
+            f"{run.path}: no run was begun there within {here.timeout:g} seconds; start the first host with the same folder, "
+            "on a disk that all hosts share"
+        )
+    return InputError(
+        f"hardware.coordinator: nobody answers at {here.coordinator} within {here.timeout:g} seconds; start the first host, "
+        "and let this one reach that port",
+        "hardware.coordinator",
+    )

@@ -1,0 +1,170 @@
+"""Owns how the hosts of a run find one another and talk, through `jax.distributed`; imports jax where it must."""
+
+import ipaddress
+import os
+from typing import Any
+
+from backend.contract.errors import InputError, RunFailed
+from backend.engines.hosts import Position
+
+NUMBER = "BURNISH_HOST"
+"""Environment variable with this host's number; not in the spec, which is the same for all."""
+HEARTBEAT_SECONDS = 400
+"""JAX ends a process that hears nothing for so long; the run itself finds out earlier and says so."""
+LEAVE_SECONDS = 300
+"""Whoever computed its last metrics first waits so long for the others."""
+
+
+def position(hosts: int, coordinator: str, timeout: float) -> Position:
+    """Which of so many hosts this is; an empty `coordinator` is to be found.
+
+    Raises InputError where neither the spec, `BURNISH_HOST` nor a TPU pod or Slurm says so.
+    """
+    if hosts == 1:
+        return Position()
+    number = _given_number(hosts)
+    if not coordinator or number is None:
+        found = _detected()
+        if found is not None:
+            _check_count(hosts, found.count)
+            coordinator = coordinator or found.coordinator
+            number = found.number if number is None else number
+    if not coordinator:
+        raise InputError(
+            f"hardware.coordinator: say where the first of the {hosts} hosts can be reached, such as 10.0.0.1:8476; only on "
+            "a TPU pod and under Slurm it is found without",
+            "hardware.coordinator",
+        )
+    if number is None:
+        raise InputError(
+            f"hardware.hosts: which of the {hosts} hosts this is cannot stand in the spec, which is the same for all; set "
+            f"{NUMBER}=0 on the first and {NUMBER}=1 and so on on the others",
+            _HOSTS,
+        )
+    return Position(number, hosts, coordinator, timeout)
+
+
+def _check_count(wanted: int, there: int) -> None:
+    if wanted != there:
+        raise InputError(f"hardware.hosts: {wanted} are asked for, and this job has {there}; set it to {there}", _HOSTS)
+
+
+def _given_number(count: int) -> int | None:
+    given = os.environ.get(NUMBER, "").strip()
+    if not given:
+        return None
+    if not given.isdecimal() or int(given) >= count:
+        raise InputError(
+            f"{NUMBER}: {given!r} is no number of a host; hardware.hosts says {count}, so use 0 to {count - 1}", _HOSTS
+        )
+    return int(given)
+
+
+def _detected() -> Position | None:
+    """As JAX finds it on TPU pods, under Slurm and the like."""
+    from jax._src.clusters import ClusterEnv  # no public name tells it before `initialize` acts on it
+
+    try:
+        coordinator, count, number, _ = ClusterEnv.auto_detect_unset_distributed_params(
+            None, None, None, None, None, _DETECTION_SECONDS
+        )
+    except (RuntimeError, ValueError, KeyError, OSError) as error:
+        raise InputError(
+            f"hardware.hosts: JAX cannot tell which host this is ({error}); set hardware.coordinator and {NUMBER}",
+            _HOSTS,
+        ) from error
+    if coordinator is None or count is None or number is None:
+        return None
+    return Position(number, count, coordinator)
+
+
+def join(here: Position) -> "JaxBoard":
+    """Meet the other hosts, who have come; from here on JAX sees the devices of all. Raises RunFailed where that fails.
+
+    JAX ends the process where one does not come in time, so who calls this is to notice earlier.
+    """
+    import jax  # takes seconds, and no run on one host needs it here
+
+    try:
+        jax.distributed.initialize(
+            here.coordinator, here.count, here.number, initialization_timeout=int(2 * here.timeout),
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS, shutdown_timeout_seconds=LEAVE_SECONDS,
+            cluster_detection_method="deactivate", coordinator_bind_address=own_address(here.coordinator),
+        )  # fmt: skip
+    except jax.errors.JaxRuntimeError as error:
+        raise _not_met(here, error) from error
+    return JaxBoard(here)
+
+
+def own_address(coordinator: str) -> str | None:
+    """Where the first host listens: at that address alone, or at all where a name stands for it."""
+    host = coordinator.rpartition(":")[0].strip("[]")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return coordinator
+
+
+def _not_met(here: Position, error: Exception) -> RunFailed:
+    who = "the other hosts" if here.is_first else f"the first host at {here.coordinator}"
+    return RunFailed(
+        f"{who} could not be met: {next(iter(str(error).splitlines()), 'JAX does not say why')}",
+        code="hosts_not_met",
+        hint=f"Start the same command on all {here.count} hosts, each with its own {NUMBER}, or raise hardware.host_timeout.",
+    )
+
+
+class JaxBoard:
+    """Notes in the store of JAX's coordination service (`backend.engines.hosts.Board`)."""
+
+    def __init__(self, here: Position) -> None:
+        import jax
+        from jax._src import distributed  # no public name leads to the store; Orbax takes this one too
+
+        self._here, self._client = here, distributed.global_state.client
+        self._error, self._shutdown = jax.errors.JaxRuntimeError, jax.distributed.shutdown
+
+    def put(self, key: str, note: str) -> None:
+        """See `Board.put`."""
+        self._asked(lambda client: client.key_value_set(key, note, allow_overwrite=True))
+
+    def get(self, key: str, seconds: float) -> str | None:
+        """See `Board.get`."""
+        if seconds <= 0:
+            return self._asked(lambda client: client.key_value_try_get(key))
+        return self._asked(lambda client: client.blocking_key_value_get(key, int(seconds * 1000)))
+
+    def forget(self, folder: str) -> None:
+        """See `Board.forget`."""
+        self._asked(lambda client: client.key_value_delete(f"{folder}/"))
+
+    def is_torn(self, error: Exception) -> bool:
+        """See `Board.is_torn`."""
+        return isinstance(error, self._error)
+
+    def leave(self) -> None:
+        """See `Board.leave`."""
+        try:
+            self._shutdown()
+        except self._error as error:
+            raise _gone(error) from error
+
+    def _asked(self, ask: Any) -> Any:
+        try:
+            return ask(self._client)
+        except self._error as error:
+            if str(error).startswith(_NOT_THERE):
+                return None
+            raise _gone(error) from error
+
+
+def _gone(error: Exception) -> RunFailed:
+    return RunFailed(
+        f"the first host cannot be reached any more ({next(iter(str(error).splitlines()), '')})", "host_lost"
+    )
+
+
+_HOSTS = "hardware.hosts"
+_DETECTION_SECONDS = 60
+_NOT_THERE = ("NOT_FOUND", "DEADLINE_EXCEEDED")

@@ -1,0 +1,29 @@
+"""Owns work that would keep the run from hearing anybody: it is done on a thread while the main one looks around."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+LOOK_SECONDS = 0.1
+
+
+def beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> Any:
+    """What `work` gives or raises. `look` is called meanwhile; what it raises leaves the work to itself."""
+    given: list[tuple[Any, Exception | None]] = []
+
+    def run() -> None:
+        try:
+            given.append((work(), None))
+        except Exception as error:
+            given.append((None, error))
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    thread.join(LOOK_SECONDS)
+    while thread.is_alive():
+        look()
+        thread.join(LOOK_SECONDS)
+    result, error = given[0]
+    if error is not None:
+        raise error
+    return result

@@ -1,0 +1,9 @@
+"""Owns how a wish to end a run leaves the middle of a long stage."""
+
+
+class Interrupted(Exception):
+    """A person asked the run to stop or pause in the middle of a long stage."""
+
+    def __init__(self, request: str) -> None:
+        super().__init__(request)
+        self.request = request

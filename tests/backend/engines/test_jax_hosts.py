@@ -1,0 +1,150 @@
+"""Two hosts with two processors each compute what one with four computes; who they are is told or refused in a sentence."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.contract.errors import InputError
+from backend.contract.processes import child_environment
+from backend.contract.spec.section import validated
+from backend.engines.hosts import Position
+from backend.engines.jax import JaxEntry, Settings, cluster
+from tests.backend.engines.material import BERT_TINY, VOCABULARY
+
+HOSTS = 2
+BERT = {"do": "train", "model": str(BERT_TINY), "head": "sequence_classification", "vocabulary": 30522, "dropout": 0.1}
+FSDP = {"parallelism": "fsdp"}
+SLURM = {
+    "SLURM_JOB_ID": "7",
+    "SLURM_STEP_NODELIST": "node[3-4]",
+    "SLURM_NTASKS": "2",
+    "SLURM_PROCID": "1",
+    "SLURM_LOCALID": "0",
+}
+
+
+def on_processors(count: int, *arguments: str) -> subprocess.Popen[str]:
+    """A process of `on_devices.py` with so many processors."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}"
+    command = [sys.executable, "-m", "tests.backend.engines.on_devices", *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=child_environment({"XLA_FLAGS": flags})
+    )
+
+
+def answers(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return json.loads(out.splitlines()[-1])
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def on_hosts(*tasks: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """What each of the hosts made of the tasks."""
+    where = f"127.0.0.1:{free_port()}"
+    started = [on_processors(2, json.dumps(tasks), str(number), str(HOSTS), where) for number in range(HOSTS)]
+    return [answers(each) for each in started]
+
+
+def alone(*tasks: dict[str, Any]) -> list[dict[str, Any]]:
+    """What one host with four processors made of them."""
+    return answers(on_processors(4, json.dumps(tasks)))
+
+
+@pytest.mark.slow
+def test_two_hosts_lose_and_answer_what_one_does(tiny: Callable[[str], Path]):
+    llama = {"do": "train", "model": str(tiny("llama")), "head": "causal_lm", "vocabulary": VOCABULARY, "writes": True}
+    tasks = [
+        {**BERT, "settings": FSDP, "passes": 2},
+        {**llama, "settings": FSDP | {"tensor_parallel": 2}},
+        {**llama, "settings": {"tensor_parallel": 4}, "writes": False},
+    ]
+    first, second = on_hosts(*({**task, "devices": 2} for task in tasks))
+    for found, other, whole in zip(first, second, alone(*({**task, "devices": 4} for task in tasks)), strict=True):
+        assert found == other
+        np.testing.assert_allclose(found["losses"], whole["losses"], rtol=0, atol=1e-5)
+        for name, values in whole["outputs"].items():
+            np.testing.assert_allclose(found["outputs"][name], values, rtol=0, atol=1e-4)
+        assert found["written"] == whole["written"]
+        assert found["share"] == pytest.approx(whole["share"])
+    assert first[0]["share"] < 0.26
+
+
+@pytest.mark.slow
+def test_one_host_goes_on_where_two_have_stopped(tmp_path: Path):
+    for name in ("state", "model"):
+        (tmp_path / name).mkdir()
+    task = {**BERT, "settings": FSDP, "folder": str(tmp_path)}
+    [before], _ = on_hosts({**task, "do": "save", "devices": 2})
+    after, whole = alone({**task, "do": "go_on", "devices": 4}, {**BERT, "devices": 4})
+    np.testing.assert_allclose(before["losses"] + after["losses"], whole["losses"], rtol=0, atol=1e-5)
+    assert after["equal"]
+
+
+def test_one_host_is_the_first_of_one():
+    assert JaxEntry.position(Settings()) == Position(0, 1)
+
+
+def test_a_host_is_told_its_number(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(cluster.NUMBER, "1")
+    found = JaxEntry.position(Settings(hosts=3, coordinator="10.0.0.1:8476", host_timeout=20))
+    assert found == Position(1, 3, "10.0.0.1:8476", 20)
+
+
+def test_slurm_tells_what_the_spec_does_not(monkeypatch: pytest.MonkeyPatch):
+    for name, value in SLURM.items():
+        monkeypatch.setenv(name, value)
+    found = JaxEntry.position(Settings(hosts=2))
+    assert (found.number, found.count) == (1, 2)
+    assert found.coordinator.startswith("node3:")
+    with pytest.raises(InputError, match=r"hardware\.hosts: 3 are asked for, and this job has 2; set it to 2"):
+        JaxEntry.position(Settings(hosts=3))
+
+
+@pytest.mark.parametrize(
+    ("number", "coordinator", "words", "field"),
+    [
+        ("0", "", "hardware.coordinator: say where the first of the 2 hosts can be reached", "hardware.coordinator"),
+        ("", "10.0.0.1:8476", "hardware.hosts: which of the 2 hosts this is .* set BURNISH_HOST=0", "hardware.hosts"),
+        ("2", "10.0.0.1:8476", "BURNISH_HOST: '2' is no number of a host; .* so use 0 to 1", "hardware.hosts"),
+        ("one", "10.0.0.1:8476", "BURNISH_HOST: 'one' is no number of a host", "hardware.hosts"),
+    ],
+)
+def test_a_host_that_is_not_told_who_it_is_is_refused(
+    monkeypatch: pytest.MonkeyPatch, number: str, coordinator: str, words: str, field: str
+):
+    monkeypatch.setenv(cluster.NUMBER, number)
+    with pytest.raises(InputError, match=words) as refusal:
+        JaxEntry.position(Settings(hosts=2, coordinator=coordinator))
+    assert refusal.value.field == field
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "10.0.0.1:", ":8476", "host:http", "host:70000"])
+def test_an_address_without_a_port_is_refused(address: str):
+    with pytest.raises(InputError, match=r"hardware\.coordinator: .* such as 10\.0\.0\.1:8476"):
+        validated(Settings, {"coordinator": address}, "hardware")
+
+
+@pytest.mark.parametrize(
+    ("coordinator", "own"),
+    [
+        ("10.0.0.1:8476", "10.0.0.1:8476"),
+        ("[fd00::1]:8476", "[fd00::1]:8476"),
+        ("trainer:8476", None),  # a name may stand for an address that only this host can reach
+    ],
+)
+def test_the_first_host_listens_at_its_address_alone(coordinator: str, own: str | None):
+    assert cluster.own_address(coordinator) == own
