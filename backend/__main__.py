@@ -56,6 +56,8 @@ class Parser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit code 2, as for every other bad input."""
+        for own in (command.name for command in COMMANDS if not command.help):
+            message = message.replace(f"'{own}', ", "").replace(f", '{own}'", "")
         sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
         sys.exit(2)
 

@@ -35,6 +35,11 @@ def grouped(value: int) -> str:
     return f"{value:,}".replace(",", "\u202f")
 
 
+def epochs(number: float) -> str:
+    """`4`, or `2.7` where the last one is not whole."""
+    return f"{round(number, 1):g}"
+
+
 def count(value: int, noun: str) -> str:
     """`1 row`, `24 960 rows`."""
     return f"{grouped(value)} {noun}{'' if value == 1 else 's'}"

@@ -26,7 +26,7 @@ class Settings(Section):
     """Dropout before the small matrices."""
     targets: Annotated[Literal["auto", "all-linear"] | list[str], Field(title="Matrices")] = "auto"
     """`auto` takes those that are usual for the architecture, mostly queries and values; `all-linear` every one but the
-    head's; or a list of names, for example `[query, value]`."""
+    head's; or a list of names, for example `[query, value]`; an embedding may be among them."""
     dora: Annotated[bool, Field(title="DoRA", json_schema_extra=ADVANCED)] = False
     """Learns direction and size of the difference apart (Liu et al. 2024)."""
     rslora: Annotated[bool, Field(title="Rank-stabilised", json_schema_extra=ADVANCED)] = False
@@ -51,17 +51,19 @@ class Lora:
     def check(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> None:
         """Raises InputError where a target is no matrix of the file."""
         for target in settings.targets if isinstance(settings.targets, list) else ():
-            if not any(is_meant(name, target) for name in _matrices(shapes)):
+            if not any(is_meant(name, target) for name in _matrices(shapes, with_tables=True)):
                 raise no_such_matrix(target, _matrices(shapes))
 
     @staticmethod
     def trained(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
         """Rank times both sides of every matrix that is meant; heads not yet made are not counted."""
-        chosen = [shape for name, shape in _matrices(shapes).items() if _is_chosen(settings, name)]
+        known = _matrices(shapes, with_tables=isinstance(settings.targets, list))
+        chosen = {name: shape for name, shape in known.items() if _is_chosen(settings, name)}
         if settings.targets == "auto" and not chosen:
-            chosen = list(_matrices(shapes).values())
-        sides = sum(settings.rank * (shape[0] + prod(shape[1:])) for shape in chosen)
-        return sides + (sum(shape[0] for shape in chosen) if settings.dora else 0)
+            chosen = known
+        sides = sum(settings.rank * (shape[0] + prod(shape[1:])) for shape in chosen.values())
+        sizes = sum(shape[1] if _is_table(name) else shape[0] for name, shape in chosen.items())
+        return sides + (sizes if settings.dora else 0)
 
 
 def is_meant(module: str, target: str) -> bool:
@@ -99,13 +101,17 @@ USUAL = (
 """What `auto` means: the matrices of attention that make queries and values, as architectures call them."""
 
 
-def _matrices(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Name of the module → shape, for what is no embedding."""
+def _matrices(shapes: Mapping[str, tuple[int, ...]], *, with_tables: bool = False) -> dict[str, tuple[int, ...]]:
+    """Name of the module → shape, for what is no embedding; only a list of targets can mean one of those."""
     return {
         name.removesuffix(".weight"): shape
         for name, shape in shapes.items()
-        if len(shape) >= 2 and name.endswith(".weight") and "emb" not in name
+        if len(shape) >= 2 and name.endswith(".weight") and (with_tables or not _is_table(name))
     }
+
+
+def _is_table(name: str) -> bool:
+    return "emb" in name
 
 
 def _is_chosen(settings: Settings, name: str) -> bool:

@@ -24,7 +24,6 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="name or folder of a run")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--csv", metavar="FILE", help="write a CSV file; - writes to stdout")
-    target.add_argument("--tensorboard", metavar="DIR", help="not there yet")
     target.add_argument("--model", metavar="DIR", type=Path, help="copy the model into a new folder")
     parser.add_argument(
         "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
@@ -32,8 +31,6 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _export(arguments: Namespace) -> int:
-    if arguments.tensorboard:
-        raise InputError("--tensorboard: Burnish cannot write TensorBoard files yet; use --csv FILE")
     if arguments.model:
         return _export_model(arguments)
     curves = curves_of(named_run(arguments.run))

@@ -152,7 +152,7 @@ def _in_words(result: "EvaluationResult | PredictionResult") -> str:
     timing = result.timing
     compiled = f", compiling {timing.compile_seconds:.2f} s" if timing.compile_seconds else ""
     return (
-        f"{result.rows} rows{skipped} in {timing.seconds:.2f} s, {timing.rows_per_second:.0f} rows/s, "
+        f"{result.rows} {'row' if result.rows == 1 else 'rows'}{skipped} in {timing.seconds:.2f} s, {timing.rows_per_second:.0f} rows/s, "
         f"{timing.tokens_per_second:.0f} tokens/s; start-up {timing.startup_seconds:.2f} s{compiled}"
     )
 

@@ -27,6 +27,8 @@ def _generate_arguments(parser: ArgumentParser) -> None:
 
 
 def _generate(arguments: Namespace) -> int:
+    if not arguments.prompt.strip():
+        raise InputError("--prompt: it is empty; write the text to continue or to answer")
     from backend import predict  # loads the framework
 
     changes = [f"task.{name}={value}" for name in _DECODING if (value := getattr(arguments, name)) is not None]
@@ -83,12 +85,20 @@ def _text(arguments: Namespace) -> str:
     if arguments.text is not None:
         return arguments.text
     if arguments.file is None:
-        return sys.stdin.read()
+        return _piped()
     try:
         return arguments.file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
         raise InputError(f"--file {arguments.file}: {reason}") from None
+
+
+def _piped() -> str:
+    if sys.stdin.isatty():
+        sys.stderr.write("Type the text; Ctrl-D ends it.\n")
+    if text := sys.stdin.read():
+        return text
+    raise InputError("--text: there is no text; give --text or --file, or pipe one in")
 
 
 COMMANDS = (

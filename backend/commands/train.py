@@ -55,6 +55,8 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 def _resume(arguments: Namespace) -> int:
     from backend.contract.spec import file as spec_file  # loads the YAML reader
 
+    if arguments.new_optimizer and arguments.engine is None:
+        raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
     folder = named_run(arguments.run)
     _refuse_finished(folder)
     model = spec_file.read(folder.spec).get("model")

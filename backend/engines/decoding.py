@@ -1,11 +1,12 @@
 """Owns how tokens are chosen from scores: greedy, sampled, or by beams, with transformers' rules; in numpy, for any engine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from backend.contract.generation import GenerationSettings
+from backend.engines.demands import NONE, Demands
 
 Advance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The tokens that were chosen (rows,) and the row that each goes on from (rows,) → scores of the next (rows, vocabulary)."""
@@ -21,8 +22,8 @@ class Rules:
     ends: frozenset[int]
     room: int
     """How many tokens there may be."""
-    last: int | None = None
-    """What the last of them must be, where a model says so."""
+    demands: Demands = NONE
+    """What the model asks of its texts."""
 
     def apply(self, scores: np.ndarray, seen: np.ndarray, written: int) -> np.ndarray:
         """(rows, vocabulary) float32 after prompts and `written` tokens, all of them in `seen` (rows, length)."""
@@ -34,11 +35,10 @@ class Rules:
         if settings.no_repeat_ngram_size:
             for row, ids in enumerate(seen):
                 scores[row, _would_repeat(ids, settings.no_repeat_ngram_size)] = -np.inf
+        self.demands.forbid(scores, seen)
         if written < settings.min_new_tokens:
             scores[:, sorted(self.ends)] = -np.inf
-        if self.last is not None and written + 1 == self.room:
-            scores[:] = -np.inf
-            scores[:, self.last] = 0.0
+        self.demands.force(scores, seen, written, self.room)
         return self._sharpened(scores) if settings.sample else scores
 
     def _sharpened(self, scores: np.ndarray) -> np.ndarray:
@@ -64,20 +64,38 @@ def write(scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rule
     """New ids of every prompt (rows, length), without the end token; `scores` (rows, vocabulary) are the first."""
     if rules.settings.num_beams > 1:
         return _Beams(rules, len(prompts)).write(scores, advance, prompts)
+    written: list[list[int]] = [[] for _ in prompts]
+    for tokens, going in _steps(scores, advance, prompts, rules):
+        for row in np.flatnonzero(going):
+            written[row].append(int(tokens[row]))
+    return [np.array(one, dtype=np.int64) for one in written]
+
+
+def stream(scores: np.ndarray, advance: Advance, prompt: np.ndarray, rules: Rules) -> Iterator[int]:
+    """The same ids of one prompt (1, length), each as soon as it is chosen; beams cannot show one before the whole is there."""
+    if rules.settings.num_beams > 1:
+        yield from write(scores, advance, prompt, rules)[0].tolist()
+        return
+    for tokens, _ in _steps(scores, advance, prompt, rules):
+        yield int(tokens[0])
+
+
+def _steps(
+    scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rules
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """A token of every row, and which rows have not ended, both (rows,), until all have."""
     random = np.random.default_rng(rules.settings.seed) if rules.settings.sample else None
     rows, seen = np.arange(len(prompts)), prompts
     going = np.ones(len(prompts), dtype=bool)
-    written: list[list[int]] = [[] for _ in prompts]
     for number in range(rules.room):
         tokens = _chosen(rules.apply(scores, seen, number), random)
-        going &= ~np.isin(tokens, sorted(rules.ends))
-        for row in np.flatnonzero(going):
-            written[row].append(int(tokens[row]))
-        if not going.any() or number + 1 == rules.room:
-            break
-        seen = np.concatenate([seen, tokens[:, None]], axis=1)
-        scores = advance(tokens, rows)
-    return [np.array(one, dtype=np.int64) for one in written]
+        going = going & ~np.isin(tokens, sorted(rules.ends))
+        if not going.any():
+            return
+        yield tokens, going
+        if number + 1 < rules.room:
+            seen = np.concatenate([seen, tokens[:, None]], axis=1)
+            scores = advance(tokens, rows)
 
 
 class _Beams:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from backend.contract.errors import InputError
@@ -104,6 +104,7 @@ def _from_config(
 def _from_file(
     loading: Loading, kind: Kind, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: Account
 ) -> PreTrainedModel:
+    renamed = _names_of_body(kind, config)
     model, report = _built(
         kind,
         lambda attention: kind.model_class(config).from_pretrained(
@@ -115,9 +116,14 @@ def _from_file(
             local_files_only=True,
             trust_remote_code=False,
             ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
+            key_mapping=renamed,
             output_loading_info=True,
         ),
     )
+    if renamed:  # else what is exported would have the old names, under which transformers finds no body
+        model._weight_conversions = [
+            each for each in model._weight_conversions if not renamed.keys() & set(each.source_patterns)
+        ]
     parameters = dict(model.named_parameters())
     missing = {name for name in report["missing_keys"] if name in parameters}
     mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
@@ -138,6 +144,18 @@ def _built(kind: Kind, build: Callable[[str], Any]) -> Any:
         if "scaled_dot_product_attention" not in str(error):
             raise
         return build("eager")  # an architecture that has no other
+
+
+def _names_of_body(kind: Kind, config: PreTrainedConfig) -> dict[str, str] | None:
+    """What a file's names become where the head calls the body otherwise than other heads do.
+
+    Those of Llama, Qwen2 and Qwen3 that answer questions do, and transformers would begin their whole body anew.
+    """
+    own, usual = (
+        getattr(made._model_mapping[type(config)] if hasattr(made, "_model_mapping") else made, "base_model_prefix", "")
+        for made in (kind.model_class(config), AutoModel)
+    )
+    return {rf"^{usual}\.": f"{own}."} if own != usual else None
 
 
 def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:

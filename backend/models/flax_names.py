@@ -10,7 +10,21 @@ from typing import Any
 import numpy as np
 
 _FAMILIES = frozenset(
-    {"bert", "roberta", "xlm-roberta", "distilbert", "gpt2", "opt", "llama", "mistral", "t5", "mt5", "marian"}
+    {
+        "bert",
+        "roberta",
+        "xlm-roberta",
+        "distilbert",
+        "gpt2",
+        "opt",
+        "llama",
+        "mistral",
+        "t5",
+        "mt5",
+        "marian",
+        "bart",
+        "mbart",
+    }
 )
 _WEIGHTS = {"kernel", "scale", "embedding"}
 _KEPT = {"weight", "bias", "final_logits_bias"}

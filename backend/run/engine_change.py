@@ -16,9 +16,13 @@ def with_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> RunSp
     alone and nobody has agreed to that (`new_optimizer`).
     """
     spec = read_spec(folder.spec)
-    if engine == spec.hardware.engine:
-        return None
     kind = registry.find("engine", engine, "--engine")
+    if engine == spec.hardware.engine:
+        if new_optimizer:
+            raise InputError(
+                f"--new-optimizer: this run trains with {kind.title} already, which keeps its optimizer; leave it out"
+            )
+        return None
     checkpoints = Checkpoints(folder)
     step = checkpoints.latest()
     if step is not None:

@@ -56,7 +56,10 @@ class Settings(Section):
     @model_validator(mode="after")
     def _windows_advance(self) -> "Settings":
         if self.max_length is not None and self.doc_stride >= self.max_length:
-            raise ValueError(f"doc_stride {self.doc_stride} must be smaller than max_length {self.max_length}")
+            raise ValueError(
+                f"windows of max_length {self.max_length} cannot share doc_stride {self.doc_stride} tokens; set a doc_stride "
+                f"below max_length, for example {max(self.max_length // 3, 0)}"
+            )
         return self
 
 

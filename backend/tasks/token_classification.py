@@ -60,7 +60,9 @@ class Settings(Section):
     @model_validator(mode="after")
     def _windows_move_on(self) -> "Settings":
         if self.max_length is not None and self.stride is not None and self.stride >= self.max_length:
-            raise ValueError(f"stride {self.stride} must be less than max_length {self.max_length}")
+            raise ValueError(
+                f"windows of max_length {self.max_length} cannot share stride {self.stride} tokens; set a stride below max_length"
+            )
         return self
 
 

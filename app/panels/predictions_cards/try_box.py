@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core.predicted_row import PredictedRow
-from app.core.wording import sentence
+from app.core.wording import name_of_path, sentence
 from app.panels.predictions_cards.row_views.registry import view_of
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.panels.predictions_cards.try_form import Question, TryForm
@@ -91,7 +91,7 @@ class TryBox(QWidget):
         self.facts = label("", "faint")
         card.corner.addWidget(self.facts)
         self.note = Banner()
-        self.empty = EmptyState("target", "Nothing asked yet", "Type something at the left and press Enter.", "Ask")
+        self.empty = EmptyState("target", "Nothing asked yet", "Type something at the left and press Enter.", "Answer")
         self.empty.asked.connect(self.ask)
         self._area = QScrollArea(widgetResizable=True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
@@ -182,7 +182,7 @@ class TryBox(QWidget):
             self.form.show_mistake("The answer is too long to be shown; use burnish predict with a file.")
             return
         self.kept.insert(0, _Kept(self._open, answer))
-        self._list(answer)
+        self._list()
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self._ticket = None
@@ -191,10 +191,11 @@ class TryBox(QWidget):
         text = mistake.message.removeprefix("input: ")
         self.form.show_mistake(sentence(text, mistake.field), mistake.field)
 
-    def _list(self, answer: Answer) -> None:
+    def _list(self) -> None:
+        latest = self.kept[0]
         self.history.blockSignals(True)
-        item = QListWidgetItem(_line(answer))
-        item.setToolTip(_line(answer, 1000))
+        item = QListWidgetItem(_line(latest.answer))
+        item.setToolTip(f"{_line(latest.answer, 1000)}\n{name_of_path(latest.question.target)}")
         self.history.insertItem(0, item)
         while self.history.count() > KEPT:
             self.history.takeItem(KEPT)
@@ -202,16 +203,17 @@ class TryBox(QWidget):
         self.history.setCurrentRow(0)
         self.history.blockSignals(False)
         self.history_card.setVisible(self.history.count() > 1)
-        self._show_answer(answer)
+        self._show_kept(latest)
 
     def _on_kept_chosen(self, place: int) -> None:
         if 0 <= place < len(self.kept):
-            self._show_answer(self.kept[place].answer)
+            self._show_kept(self.kept[place])
             self.form.fill(self.kept[place].question.row)
 
-    def _show_answer(self, answer: Answer) -> None:
+    def _show_kept(self, kept: _Kept) -> None:
+        answer = kept.answer
         self.note.show_message("warning", answer.note)
-        self.facts.setText(f"{_took(answer.seconds)} · {answer.device}")
+        self.facts.setText(f"{name_of_path(kept.question.target)} · {_took(answer.seconds)} · {answer.device}")
         self._show(answer.rows[0], answer.task)
 
     def _show(self, values: dict[str, Any], task: str) -> None:
@@ -230,8 +232,8 @@ def _took(seconds: float) -> str:
 
 
 def _line(answer: Answer, most: int = SNIPPET) -> str:
-    """Prediction and what it answers, on one line."""
+    """What was asked and the answer, on one line."""
     row = answer.rows[0]
     first = next((value for name, value in row.items() if name != "prediction"), "")
-    parts = [" ".join(str(part).split()) for part in (row.get("prediction") or "no answer", first)]
-    return "   ·   ".join(part if len(part) <= most else f"{part[:most]}…" for part in parts)
+    parts = [" ".join(str(part).split()) for part in (first, row.get("prediction") or "no answer")]
+    return "   →   ".join(part if len(part) <= most else f"{part[:most]}…" for part in parts)

@@ -72,8 +72,8 @@ class EngineSwitch(QObject):
         question.setWindowTitle(f"Train with {offer.title}")
         question.setText(f"Go on with {offer.title}, or start the run anew?")
         question.setInformativeText(
-            "Going on keeps this run and its model as the last checkpoint has it; its optimizer starts new, because "
-            "the two engines keep its state differently.\nStarting anew makes a second run from the first step, with "
+            "Going on keeps this run and its model as the last checkpoint has it. Its optimizer starts new, because "
+            "the two engines keep its state differently, so the loss may rise for some steps.\nStarting anew makes a second run from the first step, with "
             "both curves in one plot."
         )
         go_on = question.addButton("Go on", QMessageBox.ButtonRole.AcceptRole)

@@ -58,7 +58,7 @@ def stage_words(state: RunState, outcome: Outcome) -> str:
 
 def _step_words(state: RunState) -> str:
     total = f" of {wording.grouped(state.total_steps)}" if state.total_steps else ""
-    epochs = f" · epoch {state.epoch:.1f} of {state.plan.epochs:g}" if state.plan else ""
+    epochs = f" · epoch {state.epoch:.1f} of {wording.epochs(state.plan.epochs)}" if state.plan else ""
     return f"step {wording.grouped(state.step)}{total}{epochs}"
 
 

@@ -45,7 +45,7 @@ class Tiles(QWidget):
         self._show_losses(state)
         self._show_metric(state)
         total = f"of {wording.grouped(state.total_steps)}" if state.total_steps else "\u00a0"
-        epochs = f" · epoch {state.epoch:.1f} of {state.plan.epochs:g}" if state.plan else ""
+        epochs = f" · epoch {state.epoch:.1f} of {wording.epochs(state.plan.epochs)}" if state.plan else ""
         self.tiles["step"].set_value(wording.grouped(state.step), total + epochs)
         tokens = f"{wording.rate(state.pace.tokens_per_second)} tokens / s"
         self.tiles["speed"].set_value(wording.rate(state.pace.rows_per_second), tokens)

@@ -40,8 +40,10 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
     if mistake["type"] == "missing":
         return f"{key}: this setting is needed and has no default", key
     # A union has one mistake for each of its members.
-    reasons = dict.fromkeys(_reason(other["msg"]) for other in mistakes if _names(other) == names)
-    return f"{key}: {mistake['input']!r} cannot be used: {', or '.join(reasons)}", key
+    reasons = ", or ".join(dict.fromkeys(_reason(other["msg"]) for other in mistakes if _names(other) == names))
+    if isinstance(mistake["input"], dict):  # settings that do not go together; they are more than one value
+        return f"{key}: {reasons}", key
+    return f"{key}: {mistake['input']!r} cannot be used: {reasons}", key
 
 
 def _names(mistake: ErrorDetails) -> list[str]:

@@ -12,17 +12,20 @@ from flax import nnx
 from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.adapter_weights import draw_uniform
+from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
 from backend.engines.jax import peft_files
+from backend.engines.jax.layers import Embedding
 from backend.engines.jax.loading import Opened
-from backend.engines.jax.lora import AdaptedLinear, scaling
+from backend.engines.jax.lora import AdaptedEmbedding, AdaptedLinear, scaling
 from backend.engines.jax.model import Model
 from backend.models.adapter_folder import PREFIX, is_alone
 
 _OUTPUT = "lm_head"
 """What every family calls a layer of its own for the vocabulary; only a target of that name means it."""
+_WORDS = ("word_embeddings", "wte", "embed_tokens", "shared")
+"""What the families call their tables of tokens."""
 Values = dict[str, np.ndarray]
 
 
@@ -62,7 +65,7 @@ class Adapter:
         """PEFT's two files, into a folder that has the model's configuration."""
         own = self._own()
         tensors = {f"{PREFIX}{_in_layer(name) if name in own else name}": parameters[name] for name in self.trained}
-        inputs_first = any(self._base.linear[name] for name in self._targets)
+        inputs_first = any(self._base.linear.get(name, False) for name in self._targets)
         peft_files.write(
             folder, tensors, self._loading, self._targets, sorted(self._owners()), inputs_first=inputs_first
         )
@@ -73,37 +76,50 @@ class Adapter:
         scale = scaling(settings.alpha, settings.rank, rslora=settings.rslora)
         whole = {name: parameters[name] for name in self._base.shapes}
         for name in self._targets:
-            first, second, size = (
-                parameters.get(f"{name}{each}") for each in (peft_files.FIRST, peft_files.SECOND, peft_files.MAGNITUDE)
+            is_table = name not in self._base.linear
+            first, second = (
+                (peft_files.WORDS_FIRST, peft_files.WORDS_SECOND) if is_table else (peft_files.FIRST, peft_files.SECOND)
             )
-            assert first is not None
-            assert second is not None
-            change = peft_files.Change(first, second, scale, size)
-            whole[f"{name}.weight"] = change.merged(parameters[f"{name}.weight"], inputs_first=self._base.linear[name])
+            size = parameters.get(f"{name}{peft_files.MAGNITUDE}")
+            change = peft_files.Change(parameters[f"{name}{first}"], parameters[f"{name}{second}"], scale, size)
+            weight = parameters[f"{name}.weight"]
+            whole[f"{name}.weight"] = change.merged(weight, inputs_first=self._inputs_first(name))
         return whole
 
     def _put_in_place(self, module: nnx.Module) -> None:
         for name in self._targets:
             *above, last = name.split(".")
             owner: Any = reduce(_part, above, module)
-            setattr(owner, last, AdaptedLinear(getattr(owner, last), self._settings))
+            layer = getattr(owner, last)
+            is_table = isinstance(layer, Embedding)
+            beside = AdaptedEmbedding(layer, self._settings) if is_table else AdaptedLinear(layer, self._settings)
+            setattr(owner, last, beside)
+
+    def _inputs_first(self, name: str) -> bool:
+        """Whether a target's weight is (inputs, outputs), as that of a table is."""
+        return self._base.linear.get(name, True)
 
     def _small(self) -> set[str]:
         return self._model.shapes.keys() - self._base.shapes.keys()
 
     def _drawn(self, parameters: Values) -> Values:
-        """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero."""
+        """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero.
+
+        Of a table the first is zero and the second normal.
+        """
         found: Values = {}
         for name in sorted(self._small()):
             shape = self._model.shapes[name]
             if name.endswith(peft_files.FIRST):
                 key = f"{PREFIX}{name.removesuffix('.weight')}.default.weight"
                 found[name] = draw_uniform(key, shape, shape[1] ** -0.5, self._seed)
-            elif name.endswith(peft_files.SECOND):
+            elif name.endswith(peft_files.WORDS_SECOND):
+                found[name] = draw_normal(f"{PREFIX}{name}.default", shape, self._seed)
+            elif name.endswith((peft_files.SECOND, peft_files.WORDS_FIRST)):
                 found[name] = np.zeros(shape, np.float32)
             else:  # DoRA begins with the sizes that the model has
                 layer = name.removesuffix(peft_files.MAGNITUDE)
-                found[name] = np.linalg.norm(parameters[f"{layer}.weight"], axis=0 if self._base.linear[layer] else 1)
+                found[name] = np.linalg.norm(parameters[f"{layer}.weight"], axis=0 if self._inputs_first(layer) else 1)
         return found
 
     def _own(self) -> set[str]:
@@ -143,7 +159,7 @@ def _in_layer(name: str) -> str:
 
 def _is_on_top(name: str, model: Model) -> bool:
     """Whether a parameter belongs to what a task brings; a language model's output layer is its own."""
-    return bool(model.body) and not name.startswith(f"{model.body}.")
+    return name.partition(".")[0] in model.tops
 
 
 def _trained_in_full(model: Model, opened: Opened, head: Head) -> set[str]:
@@ -165,17 +181,25 @@ def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
         return [name for name in linear if any(is_meant(name, one) for one in USUAL)] or linear
     if wanted == "all-linear":
         return linear
-    return sorted({name for target in wanted for name in _named(model, target, below, linear)})
+    tables = sorted(model.standing.tables)
+    named = {target: [name for name in (*below, *tables) if is_meant(name, target)] for target in wanted}
+    for target, found in named.items():
+        if not found:
+            raise no_such_matrix(target, linear)
+        for name in set(found) & set(tables):
+            _check_table(model, name, target, head)
+    return sorted({name for found in named.values() for name in found})
 
 
-def _named(model: Model, target: str, below: list[str], linear: list[str]) -> list[str]:
-    if found := [name for name in below if is_meant(name, target)]:
-        return found
-    tables = {name.removesuffix(".weight") for name, shape in model.shapes.items() if len(shape) == 2}
-    if any(is_meant(name, target) for name in tables - model.linear.keys()):
-        raise InputError(
-            f"adapter.targets: {target!r} is an embedding, and the JAX engine adapts linear layers alone; leave it out, "
-            "or choose PyTorch",
-            "adapter.targets",
-        )
-    raise no_such_matrix(target, linear)
+def _check_table(model: Model, name: str, target: str, head: Head) -> None:
+    """Raises InputError for an embedding that PEFT cannot adapt, or would adapt otherwise."""
+    last = name.rpartition(".")[2]
+    reason = ""
+    if f"{name.removeprefix(f'{model.body}.')}.weight" in model.aliases.values():
+        reason = "is read by encoder and decoder, each of which PEFT would adapt by itself"
+    elif head in LANGUAGE_HEADS and last in _WORDS and _OUTPUT not in model.linear:
+        reason = "shares its weights with the model's output"
+    elif last == "embed_positions":
+        reason = "counts positions itself, which PEFT does not know"
+    if reason:
+        raise InputError(f"adapter.targets: {target!r} {reason}; leave it out", "adapter.targets")

@@ -161,7 +161,7 @@ class JaxEngine:
         return [ids if valid else ids[:0] for ids, valid in zip(found, batch["row_valid"], strict=True)]
 
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
-        """Continue one prompt; the new ids come at once."""
+        """Continue one prompt; the new ids come as they are made, those of beams at once."""
         return self._writer.stream(self._parameters, input_ids, settings)
 
     @cached_property

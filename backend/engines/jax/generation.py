@@ -10,6 +10,7 @@ import numpy as np
 
 from backend.contract.generation import GenerationSettings
 from backend.engines import decoding
+from backend.engines.demands import demands_of
 from backend.engines.engine import Batch
 from backend.engines.jax.layers import Memory, computing, remembering
 from backend.engines.jax.model import Model, Parameters
@@ -34,20 +35,27 @@ class Writer:
 
     def write(self, parameters: Parameters, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """New ids of every row, without the end token; prompts are padded on the left, sources on the right."""
-        passes = _Passes(self, parameters, batch, settings.num_beams)
-        room = room_for(settings, self._config, passes.prompt.shape[1])
-        if room < 1:
+        passes, rules = self._begun(parameters, batch, settings)
+        if rules.room < 1:
             return [np.zeros(0, np.int64) for _ in passes.prompt]
-        ends = end_tokens(settings, self.defaults, self._config)
-        rules = decoding.Rules(settings, ends, room, self.defaults.forced_eos_token_id)
-        return decoding.write(passes.begin(room), passes.advance, passes.prompt, rules)
+        return decoding.write(passes.begin(rules.room), passes.advance, passes.prompt, rules)
 
     def stream(self, parameters: Parameters, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
-        """The new ids of one prompt. Raises InputError where the prompt fills all positions."""
+        """The new ids of one prompt, each when it is made. Raises InputError where the prompt fills all positions."""
         if not self.answers:
             check_prompt(len(input_ids), self._config)
         row = np.array([input_ids], dtype=np.int64)
-        yield from self.write(parameters, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)[0].tolist()
+        passes, rules = self._begun(parameters, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)
+        if rules.room > 0:
+            yield from decoding.stream(passes.begin(rules.room), passes.advance, passes.prompt, rules)
+
+    def _begun(
+        self, parameters: Parameters, batch: Batch, settings: GenerationSettings
+    ) -> tuple["_Passes", decoding.Rules]:
+        passes = _Passes(self, parameters, batch, settings.num_beams)
+        room = room_for(settings, self._config, passes.prompt.shape[1])
+        ends = end_tokens(settings, self.defaults, self._config)
+        return passes, decoding.Rules(settings, ends, room, demands_of(self.defaults, ends, samples=settings.sample))
 
     def read_source(self, parameters: Parameters, ids: np.ndarray, mask: np.ndarray) -> jax.Array:
         """What the decoder sees of sources, (rows, length, width)."""

@@ -22,6 +22,7 @@ from backend.models.weights import read_weights
 GENERATION = "generation_config.json"
 _OLD_NAMES = {"gamma": "weight", "beta": "bias"}
 """What the first BERT files call the parameters of a norm."""
+_OUTPUT = "lm_head.weight"
 _OUTPUTS = {Head.QUESTION_ANSWERING: 2, Head.SEQUENCE_REGRESSION: 1, Head.MULTIPLE_CHOICE: 1}
 """Heads whose number of outputs no labels decide."""
 
@@ -45,10 +46,11 @@ class Opened:
 def open_model(loading: Loading) -> Opened:
     """Raises InputError where the engine does not know the architecture, or a setting does not go with the model."""
     stored, config = open_configuration(loading)
-    find_family(config.to_dict(), loading.head.head)
+    family = find_family(config.to_dict(), loading.head.head)
     rows = int(getattr(config, "vocab_size", loading.vocabulary))
     config.vocab_size = max(rows, loading.vocabulary)
-    if loading.head.head is Head.SEQ2SEQ_LM and loading.model.initialise != "from_config":
+    may_differ = _OUTPUT not in family.aliases
+    if loading.head.head is Head.SEQ2SEQ_LM and loading.model.initialise != "from_config" and may_differ:
         config.tie_word_embeddings = not _has_output_layer(loading)
     config.dtype = "float32"
     if loading.pad_token_id is not None:
@@ -73,7 +75,7 @@ def _generation(loading: Loading, config: Any) -> Any:
 
 def _has_output_layer(loading: Loading) -> bool:
     """Whether the file holds one: the configuration of T5 1.1 and mT5 says tied all the same."""
-    return "lm_head.weight" in read_weights(loading.folder).shapes
+    return _OUTPUT in read_weights(loading.folder).shapes
 
 
 def _new(model: Model, config: Any, loading: Loading, rows: int) -> Opened:
@@ -91,6 +93,8 @@ def _stored(model: Model, stored: Any, config: Any, loading: Loading, rows: int)
     parameters: Values = {}
     for name, values in found.items():
         wanted = model.shapes[name]
+        if name in model.fixed:
+            values = _lengthened(values, wanted)
         if values.shape != wanted and values.shape[1:] == wanted[1:] and (values.shape[0], wanted[0]) == (
             rows, config.vocab_size,
         ):  # fmt: skip
@@ -122,21 +126,37 @@ def _read(loading: Loading, model: Model) -> tuple[Values, list[str]]:
                 if (own := _own_name(name, model)) is None:
                     unused.append(name)
                 else:
-                    found[own] = np.asarray(file.get_tensor(name)).astype(np.float32)
+                    values = np.asarray(file.get_tensor(name)).astype(np.float32)
+                    _refuse_two(found.get(own), values, name, own)
+                    found[own] = values
     if is_alone(loading.folder):
         unused += Stored(loading.folder).merge(found, partial(_own_name, model=model), model.linear)
     return found, sorted(unused)
 
 
+def _refuse_two(known: np.ndarray | None, values: np.ndarray, name: str, own: str) -> None:
+    if known is not None and not np.array_equal(known, values):
+        raise InputError(
+            f"hardware.engine: the file holds {name} beside {own} with other numbers, and the JAX engine knows one table "
+            "for both; choose PyTorch",
+            "hardware.engine",
+        )
+
+
+def _lengthened(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """With zeros for what a larger vocabulary adds."""
+    if values.ndim != len(shape) or any(has > wanted for has, wanted in zip(values.shape, shape, strict=True)):
+        return values
+    return np.pad(values, [(0, wanted - has) for has, wanted in zip(values.shape, shape, strict=True)])
+
+
 def _own_name(name: str, model: Model) -> str | None:
-    """The model's name for a file's: a bare body's lack the prefix, and old files call norms otherwise."""
+    """The model's name for a file's: a bare body's lack the prefix, another head's have another, old files call norms otherwise."""
     stem, _, last = name.rpartition(".")
     names = [name, f"{stem}.{_OLD_NAMES.get(last, last)}"]
-    candidates = [
-        *names,
-        *(f"{model.body}.{one}" for one in names),
-        *(one.removeprefix(f"{model.body}.") for one in names),
-    ]
+    bare = [*names, *(one.removeprefix(f"{body}.") for body in sorted(model.bodies) for one in names)]
+    bare = [model.aliases.get(one, one) for one in bare]
+    candidates = (*names, *(f"{model.body}.{one}" for one in bare), *bare)
     return next((one for one in candidates if one in model.shapes), None)
 
 

@@ -1,4 +1,4 @@
-"""Owns LoRA's layer in JAX (Hu et al. 2021), with DoRA (Liu et al. 2024), under the names that PEFT's files have."""
+"""Owns LoRA's layers in JAX (Hu et al. 2021), with DoRA (Liu et al. 2024), under the names that PEFT's files have."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.adapters.lora import Settings
-from backend.engines.jax.layers import Conv1D, Linear, Noise, dropout, numbers
+from backend.engines.jax.layers import Conv1D, Embedding, Linear, Noise, dropout, numbers
 
 _NOISE: ContextVar[Noise | None] = ContextVar("noise", default=None)
 
@@ -67,3 +67,32 @@ class AdaptedLinear(nnx.Module):
         weight = self.weight[...].T if self._inputs_first else self.weight[...]
         change = self.lora_B.weight[...] @ self.lora_A.weight[...]
         return jax.lax.stop_gradient(jnp.linalg.norm(weight + self._scale * change, axis=1))
+
+
+class AdaptedEmbedding(nnx.Module):
+    """A table with two small matrices beside it: a token's row is its own + scale · Aᵀ's row · Bᵀ.
+
+    `weight` is the table's. `lora_embedding_A` (rank, rows), `lora_embedding_B` (width, rank) and of DoRA
+    `lora_magnitude_vector` (width,). Nothing is dropped, as PEFT has it.
+    """
+
+    def __init__(self, layer: Embedding, settings: Settings) -> None:
+        self.weight = layer.weight
+        rows, width = layer.weight.shape
+        self.lora_embedding_A = nnx.Param(jnp.zeros((settings.rank, rows)))
+        self.lora_embedding_B = nnx.Param(jnp.zeros((width, settings.rank)))
+        self.lora_magnitude_vector = nnx.Param(jnp.zeros((width,))) if settings.dora else None
+        self._scale = scaling(settings.alpha, settings.rank, rslora=settings.rslora)
+
+    def __call__(self, ids: jax.Array) -> jax.Array:
+        first, second = self.lora_embedding_A[...].T[ids], self.lora_embedding_B[...].T
+        change = self._scale * (first.astype(numbers()) @ second.astype(numbers()))
+        found = self.weight[...][ids] + change
+        if self.lora_magnitude_vector is None:
+            return found
+        return found * (self.lora_magnitude_vector[...] / self._norm())
+
+    def _norm(self) -> jax.Array:
+        """Of every column of the whole table, a constant to the gradients."""
+        change = self.lora_embedding_B[...] @ self.lora_embedding_A[...]
+        return jax.lax.stop_gradient(jnp.linalg.norm(self.weight[...].T + self._scale * change, axis=1))

@@ -51,7 +51,8 @@ class Model:
         family.check(config)
         self.architecture, build = family.heads[head]
         self._build = build if change is None else _changed(build, change)
-        self.body, self.fixed, self.divided = family.body, family.fixed, family.divided
+        self.body, self.bodies = family.bodies.get(head, family.body), {family.body, *family.bodies.values()}
+        self.fixed, self.divided, self.aliases = family.fixed, family.divided, family.aliases
         self._config, self._head, self._outputs = config, head, outputs
         abstract = nnx.eval_shape(lambda: self._build(config, outputs))
         self._graph, state = nnx.split(abstract)
@@ -64,6 +65,9 @@ class Model:
             body=frozenset(name for name in self.shapes if not self.body or name.startswith(f"{self.body}.")),
             tables=frozenset(_modules(abstract, Embedding)),
         )
+        below = {name.partition(".")[0] for name in self.standing.tables}
+        self.tops = frozenset(name.partition(".")[0] for name in self.shapes) - below
+        """The parts on top of what the heads share: those without a table."""
         self.linear = {
             ".".join(map(str, path)): isinstance(each, Conv1D)
             for path, each in nnx.iter_graph(abstract)

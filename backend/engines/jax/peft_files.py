@@ -20,7 +20,7 @@ from backend.models.adapter_folder import CONFIG, PREFIX, TASK_TYPES, WEIGHTS
 Values = dict[str, np.ndarray]
 _FIELD = "model.name_or_path"
 FIRST, SECOND, MAGNITUDE = ".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"
-_WORDS_FIRST, _WORDS_SECOND = ".lora_embedding_A", ".lora_embedding_B"
+WORDS_FIRST, WORDS_SECOND = ".lora_embedding_A", ".lora_embedding_B"
 _BEYOND = (
     "alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication", "lora_bias", "monteclora_config",
     "target_parameters", "trainable_token_indices", "use_bdlora", "use_qalora",
@@ -107,7 +107,7 @@ class Stored:
                 unused.append(f"{PREFIX}{name}")
             elif not kind:
                 values[own] = value
-            elif kind in (FIRST, _WORDS_FIRST):
+            elif kind in (FIRST, WORDS_FIRST):
                 values[own] = self._merged(stem, kind, values[own], linear.get(own.removesuffix(".weight"), False))
                 merged += 1
         if not merged:
@@ -115,13 +115,11 @@ class Stored:
         return unused
 
     def _merged(self, stem: str, kind: str, weight: np.ndarray, inputs_first: bool) -> np.ndarray:
-        is_words = kind == _WORDS_FIRST
-        second, sizes = f"{stem}{_WORDS_SECOND if is_words else SECOND}", f"{stem}{MAGNITUDE}"
+        is_words = kind == WORDS_FIRST
+        second, sizes = f"{stem}{WORDS_SECOND if is_words else SECOND}", f"{stem}{MAGNITUDE}"
         if second not in self._tensors:
             raise self._misfit(f"{second} is missing")
         first = self._tensors[f"{stem}{kind}"]
-        if is_words and sizes in self._tensors:
-            raise self._unknown("DoRA of an embedding")
         change = Change(first, self._tensors[second], self._scale(stem, len(first)), self._tensors.get(sizes))
         try:
             return change.merged(weight, inputs_first=inputs_first or is_words)
@@ -165,7 +163,7 @@ def _read(path: Path) -> Values:
 
 def _parted(name: str) -> tuple[str, str]:
     """The layer's name and which of its small tensors this is; nothing for a tensor that stands in full."""
-    for kind in (FIRST, SECOND, MAGNITUDE, _WORDS_FIRST, _WORDS_SECOND):
+    for kind in (FIRST, SECOND, MAGNITUDE, WORDS_FIRST, WORDS_SECOND):
         if name.endswith(kind):
             return name.removesuffix(kind), kind
     return name, ""

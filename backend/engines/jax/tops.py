@@ -1,14 +1,15 @@
-"""Owns the heads that differ from family to family by name alone: a linear layer on the body, and the next token's logits."""
+"""Owns the heads that differ from family to family by name alone: layers on the body, and the next token's logits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from backend.engines.jax.layers import Embedding, Linear, Noise, dropout
-from backend.engines.jax.models.family import Arrays, Build, Config, last_token
+from backend.engines.jax.models.family import Arrays, Build, Config, last_token, refuse_unless
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class Tops:
             self, config, layer, Linear(config[self.width], outputs), _every_token, rate(config)
         )
 
+    def logits_of_last_end(self) -> Build:
+        """Logits of a whole text, (batch, outputs), read at its last end token; of one without any, at its first token."""
+        return lambda config, outputs: _AtEnd(self, config, outputs)
+
     def next_token(self, embedding: Callable[[Any], Embedding]) -> Build:
         """`hidden` of every token, and `vocabulary` of those that are asked; `embedding` of the body may be the last layer."""
         return lambda config, outputs: _NextToken(self, config, embedding)
@@ -55,6 +60,29 @@ class _Linear(nnx.Module):
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
         x = self._read(getattr(self, self._body)(arrays, noise), arrays)
         return getattr(self, self._layer)(dropout(x, self._rate, noise))
+
+
+class _Classifier(nnx.Module):
+    def __init__(self, width: int, outputs: int, rate: float) -> None:
+        self.dense, self.out_proj = Linear(width, width), Linear(width, outputs)
+        self._rate = rate
+
+    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+        x = jnp.tanh(self.dense(dropout(x, self._rate, noise)))
+        return self.out_proj(dropout(x, self._rate, noise))
+
+
+class _AtEnd(nnx.Module):
+    def __init__(self, tops: Tops, config: Config, outputs: int) -> None:
+        refuse_unless(isinstance(config["eos_token_id"], int), config, "several end tokens")
+        setattr(self, tops.attribute, tops.body(config))
+        self.classification_head = _Classifier(config[tops.width], outputs, config["classifier_dropout"])
+        self._body, self._end = tops.attribute, config["eos_token_id"]
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        x, ids = getattr(self, self._body)(arrays, noise), arrays["input_ids"]
+        last = jnp.max(jnp.where(ids == self._end, jnp.arange(ids.shape[1]), 0), axis=1)
+        return self.classification_head(jnp.take_along_axis(x, last[:, None, None], axis=1)[:, 0], noise)
 
 
 class _NextToken(nnx.Module):

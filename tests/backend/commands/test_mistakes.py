@@ -14,11 +14,26 @@ def sentence(done) -> str:
 
 
 def test_unknown_command_names_those_that_there_are(burnish) -> None:
-    assert "'train'" in sentence(burnish("trian"))
+    said = sentence(burnish("trian"))
+    assert "'train'" in said
+    assert "_run" not in said  # which is Burnish's own business
+    assert "serve" not in said
 
 
 def test_missing_argument_is_named(burnish) -> None:
     assert "SPEC" in sentence(burnish("train"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("tokenize", "bert-tiny"), "--text: there is no text"),
+        (("generate", "model", "--prompt", " "), "--prompt: it is empty"),
+        (("resume", "run", "--new-optimizer"), "--new-optimizer: "),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_is_loaded(burnish, arguments: tuple[str, ...], words: str) -> None:
+    assert sentence(burnish(*arguments)).startswith(words)
 
 
 def test_missing_spec_file_is_named(burnish, runs: Path) -> None:

@@ -15,7 +15,7 @@ from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.material import VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
 
-ANSWERING = {"t5", "mt5", "marian"}
+ANSWERING = {"t5", "mt5", "marian", "bart", "mbart"}
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {},
     "careful": {"repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "min_new_tokens": 5},
@@ -42,8 +42,13 @@ def opened(kind: Callable[[], Engine], folder: Path, name: str) -> Engine:
     return engine
 
 
-PAIRS = [(name, way) for name in ("gpt2", "llama", "mistral", "qwen3", "opt", "t5", "mt5", "marian") for way in WAYS]
-QUICK = {(name, way) for name, way in PAIRS if name == "gpt2" or way == "greedy" or (name, way) == ("t5", "beams")}
+NAMES = ("gpt2", "llama", "mistral", "qwen3", "opt", "t5", "mt5", "marian", "bart", "mbart")
+PAIRS = [(name, way) for name in NAMES for way in WAYS]
+QUICK = {
+    (name, way)
+    for name, way in PAIRS
+    if name == "gpt2" or way == "greedy" or (name, way) in {("t5", "beams"), ("bart", "beams")}
+}
 
 
 @pytest.mark.parametrize(
@@ -69,6 +74,39 @@ def test_sampling_is_repeatable_and_heeds_its_limits(tiny: Callable[[str], Path]
     assert texts(seed=1) == texts(seed=1) != texts(seed=2)
     greedy = [row.tolist() for row in engine.generate(batch, GenerationSettings(max_new_tokens=8))]
     assert texts(seed=1, top_k=1) == texts(seed=2, top_p=1e-6) == texts(seed=3, temperature=1e-4) == greedy
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("gpt2", {}),
+        ("gpt2", {"sample": True, "seed": 3, "top_k": 20, "repetition_penalty": 1.3}),
+        ("gpt2", {"num_beams": 3}),
+        ("t5", {"no_repeat_ngram_size": 2}),
+    ],
+    ids=["greedy", "sampled", "beams", "answer"],
+)
+def test_a_streamed_prompt_is_that_of_a_batch_by_the_same_programs(name, settings, tiny: Callable[[str], Path]) -> None:
+    engine, wanted = opened(JaxEngine, tiny(name), name), GenerationSettings(max_new_tokens=12, **settings)
+    batch = {key: array[:1] for key, array in prompts(name).items()}
+    prompt = batch["input_ids"][0][batch["attention_mask"][0] == 1]
+    whole = {"input_ids": prompt[None], "attention_mask": np.ones((1, len(prompt)), np.int64)}
+    expected = engine.generate(whole | {"row_valid": np.ones(1, dtype=bool)}, wanted)[0].tolist()
+    assert isinstance(engine, JaxEngine)
+    programs = set(engine._programs._known)
+    assert list(engine.continue_prompt(prompt.tolist(), wanted)) == expected
+    assert expected
+    assert set(engine._programs._known) == programs
+
+
+def test_an_id_is_shown_before_the_next_is_computed(tiny: Callable[[str], Path]) -> None:
+    engine = opened(JaxEngine, tiny("gpt2"), "gpt2")
+    assert isinstance(engine, JaxEngine)
+    written = engine.continue_prompt([5, 6, 7], GenerationSettings(max_new_tokens=30, eos_token_id=59))
+    assert isinstance(next(written), int)
+    assert [key[0] for key in engine._programs._known] == ["prompt"]  # no token has been read yet
+    assert isinstance(next(written), int)
+    assert [key[0] for key in engine._programs._known] == ["prompt", "token"]
 
 
 def test_one_prompt_is_continued_until_the_positions_end(tiny: Callable[[str], Path]) -> None:

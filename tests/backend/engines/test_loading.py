@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import MambaConfig
+from transformers import AutoModelForCausalLM, AutoModelForQuestionAnswering, MambaConfig
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
@@ -53,6 +53,14 @@ def test_from_scratch_needs_no_weights_file(gpt2, tmp_path):
     engine = TorchEngine()
     engine.load(loading(tmp_path, LANGUAGE, TRAINING, vocabulary=70, model={"initialise": "from_config"}))
     assert engine._model.get_input_embeddings().weight.shape[0] == 70
+
+
+def test_a_body_that_a_head_calls_otherwise_is_read_and_left_under_the_heads_name(llama, engine_for, tmp_path):
+    engine_for(llama, facts(Head.QUESTION_ANSWERING), TRAINING).export(tmp_path)
+    found, report = AutoModelForQuestionAnswering.from_pretrained(tmp_path, output_loading_info=True)
+    assert not report["missing_keys"]
+    body = AutoModelForCausalLM.from_pretrained(llama).model.state_dict()
+    assert all(torch.equal(value, body[name]) for name, value in found.transformer.state_dict().items())
 
 
 def test_labels_are_kept_in_the_exported_configuration(bert, engine_for, tmp_path):

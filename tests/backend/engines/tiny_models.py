@@ -102,6 +102,8 @@ MODELS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 PADDING = {"marian": 59}
 """Ids of padding that are not 0."""
+ENDS = {"bart": 2, "mbart": 2, "t5": 1, "mt5": 1}
+"""Ids of the end token at which an architecture reads a whole text: every text must have one."""
 
 
 def tiny_model(name: str) -> Any:

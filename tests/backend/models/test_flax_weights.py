@@ -20,7 +20,9 @@ from backend.models.location import locate
 from backend.models.weights import read_weights
 from tests.backend.engines.tiny_models import MODELS, tiny_model
 
-FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "gpt2", "opt", "llama", "mistral", "t5", "mt5", "marian")
+FAMILIES = (
+    "bert", "roberta", "xlm-roberta", "distilbert", "gpt2", "opt", "llama", "mistral", "t5", "mt5", "marian", "bart", "mbart",
+)  # fmt: skip
 _COMPUTED = ("embed_positions",)
 """Of Marian: sines, which Flax computed and did not store."""
 

@@ -163,7 +163,7 @@ def test_nothing_to_learn_is_refused():
 
 
 def test_overlap_as_long_as_the_window_is_refused():
-    with pytest.raises(InputError, match="stride 64 must be less than max_length 64"):
+    with pytest.raises(InputError, match="max_length 64 cannot share stride 64 tokens"):
         validated(Settings, {"max_length": 64, "stride": 64}, "task")
 
 

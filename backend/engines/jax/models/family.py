@@ -1,6 +1,6 @@
 """Owns what a family is: the classes of one `model_type`, by head, with the names that their files use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,10 @@ class Family:
     """Raises Unknown for a variant that the classes do not compute."""
     fixed: frozenset[str] = frozenset()
     """Names of what a file holds beside parameters: it is never trained, and begins with zeros."""
+    bodies: Mapping[Head, str] = field(default_factory=dict)
+    """The attribute in heads that call it otherwise."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names under which a file may hold a parameter, or hold it twice; without the body's attribute."""
     divided: Rules = field(default_factory=dict)
     """What tensor parallelism divides; empty where the family does not say."""
 

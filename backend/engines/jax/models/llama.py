@@ -34,6 +34,8 @@ class Variant:
     """Of query, key and value; None does as the configuration's `attention_bias` says, for the output too."""
     norms_heads: bool = False
     """Whether queries and keys are normalised, head by head."""
+    body_of_spans: str = "transformer"
+    """What the head that answers questions calls the body."""
     has_window: bool = False
     """Whether every layer sees `sliding_window` tokens; else a list of `layer_types` says which do."""
 
@@ -127,9 +129,11 @@ _DIVIDED = {
 def family(variant: Variant) -> Family:
     """The heads of a decoder of this kind."""
     tops = Tops("model", lambda config: Body(config, variant), "hidden_size")
+    tops_of_spans = Tops(variant.body_of_spans, lambda config: Body(config, variant), "hidden_size")
     name = variant.architecture
     return Family(
         body="model",
+        bodies={Head.QUESTION_ANSWERING: variant.body_of_spans},
         check=check,
         divided=_DIVIDED,
         heads={
@@ -140,6 +144,7 @@ def family(variant: Variant) -> Family:
                 f"{name}ForTokenClassification",
                 tops.logits_of_tokens("score", classifier_dropout),
             ),
+            Head.QUESTION_ANSWERING: (f"{name}ForQuestionAnswering", tops_of_spans.logits_of_tokens("qa_outputs")),
         },
     )
 

@@ -2,4 +2,4 @@
 
 from backend.engines.jax.models.llama import Variant, family
 
-FAMILY = family(Variant("Mistral", has_query_bias=False, has_window=True))
+FAMILY = family(Variant("Mistral", has_query_bias=False, body_of_spans="model", has_window=True))

@@ -25,6 +25,7 @@ from backend.engines.jax.layers import (
     through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, moved
+from backend.engines.jax.tops import Tops
 
 
 class _Attention(nnx.Module):
@@ -159,21 +160,33 @@ class _Stack(nnx.Module):
         return dropout(self.final_layer_norm(x), self._rate, noise)
 
 
-class ForAnswers(nnx.Module):
-    """The tokens of an answer: `hidden` of every one, and `vocabulary` of those that are asked."""
+class Reader(nnx.Module):
+    """One table of tokens and the encoder."""
 
-    def __init__(self, config: Config, outputs: int) -> None:
-        width = config["d_model"]
-        self.shared = Embedding(config["vocab_size"], width)
+    def __init__(self, config: Config) -> None:
+        self.shared = Embedding(config["vocab_size"], config["d_model"])
+        self.encoder = _Stack(config, is_decoder=False)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.encoder(self.shared(arrays["input_ids"]), hidden_padding(arrays["attention_mask"]), noise)
+
+
+class Body(nnx.Module):
+    """One table of tokens for both sides, encoder and decoder."""
+
+    def __init__(self, config: Config) -> None:
+        self.shared = Embedding(config["vocab_size"], config["d_model"])
         self.encoder = _Stack(config, is_decoder=False)
         self.decoder = _Stack(config, is_decoder=True)
-        tied = config["tie_word_embeddings"]
-        self.lm_head = None if tied else Linear(width, config["vocab_size"], bias=False)
-        self._scale = width**-0.5 if config.get("scale_decoder_outputs") else 1.0
         self._start, self._padding = config["decoder_start_token_id"], config["pad_token_id"]
 
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        given = moved(arrays["labels"], self._start, self._padding)
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        """A text read as its own answer, (batch, length, width)."""
+        return self.answers(arrays["input_ids"], arrays, noise)
+
+    def answers(self, labels: jax.Array, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        """What stands before each of the answer's tokens, (batch, length of answers, width)."""
+        given = moved(labels, self._start, self._padding)
         return self.answered(given, self.read(arrays, noise), arrays["attention_mask"], noise)
 
     def read(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
@@ -186,16 +199,59 @@ class ForAnswers(nnx.Module):
         """What stands after each of the answer's tokens, (batch, length of answers, width)."""
         return self.decoder(self.shared(given), causal_answer(given), noise, source, hidden_padding(attention_mask))
 
+
+class ForAnswers(Body):
+    """The tokens of an answer: `hidden` of every one, and `vocabulary` of those that are asked."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        super().__init__(config)
+        width = config["d_model"]
+        self.lm_head = None if config["tie_word_embeddings"] else Linear(width, config["vocab_size"], bias=False)
+        self._scale = width**-0.5 if config.get("scale_decoder_outputs") else 1.0
+
+    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.answers(arrays["labels"], arrays, noise)
+
     def vocabulary(self, x: jax.Array) -> jax.Array:
         x = x * self._scale
         return self.shared.scores(x) if self.lm_head is None else self.lm_head(x)
 
 
+class ForSpans(Body):
+    """Scores of every token as start and as end of an answer, (batch, length, 2)."""
+
+    def __init__(self, config: Config, outputs: int) -> None:
+        super().__init__(config)
+        self.qa_outputs = Linear(config["d_model"], outputs)
+
+    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+        return self.qa_outputs(super().__call__(arrays, noise))
+
+
+_BODY = "transformer"
+_ALIASES: dict[str, str] = dict.fromkeys(
+    ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"), "shared.weight"
+)
+_WHOLE, _READERS = Tops(_BODY, Body, "d_model"), Tops(_BODY, Reader, "d_model")
+
+
 def family(architecture: str) -> Family:
     """Of T5 and mT5."""
+    of_text = f"{architecture}ForSequenceClassification", _WHOLE.logits_of_last_end()
+    of_tokens = _READERS.logits_of_tokens("classifier", lambda config: config["classifier_dropout"])
     return Family(
         body="",
-        heads={Head.SEQ2SEQ_LM: (f"{architecture}ForConditionalGeneration", ForAnswers)},
+        bodies=dict.fromkeys(
+            (Head.SEQUENCE_CLASSIFICATION, Head.SEQUENCE_REGRESSION, Head.TOKEN_CLASSIFICATION), _BODY
+        ),
+        aliases=_ALIASES,
+        heads={
+            Head.SEQ2SEQ_LM: (f"{architecture}ForConditionalGeneration", ForAnswers),
+            Head.SEQUENCE_CLASSIFICATION: of_text,
+            Head.SEQUENCE_REGRESSION: of_text,
+            Head.TOKEN_CLASSIFICATION: (f"{architecture}ForTokenClassification", of_tokens),
+            Head.QUESTION_ANSWERING: (f"{architecture}ForQuestionAnswering", ForSpans),
+        },
     )
 
 

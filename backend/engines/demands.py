@@ -1,0 +1,83 @@
+"""Owns what a model's own generation configuration asks of every text that it writes, beside the settings; in numpy."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from backend.contract.errors import InputError
+
+_UNKNOWN = {
+    "sequence_bias": None,
+    "exponential_decay_length_penalty": None,
+    "watermarking_config": None,
+    "guidance_scale": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "renormalize_logits": False,
+}
+"""Keys that change what is written in ways that are not built here, with the value that changes nothing."""
+_UNKNOWN_IN_SAMPLES = {"min_p": None, "top_h": None, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
+"""Those that change samples alone."""
+
+
+@dataclass(frozen=True)
+class Demands:
+    """Tokens that must or must not be written, as transformers' GenerationConfig has them."""
+
+    first: int | None = None
+    """What a text begins with, where nothing but a start token stands before it."""
+    last: tuple[int, ...] = ()
+    """What it ends with, where it fills all the room there is."""
+    never: tuple[tuple[int, ...], ...] = ()
+    """Runs of tokens that are not written."""
+    suppressed: tuple[int, ...] = ()
+    """Tokens that are not written even where they must be."""
+    suppressed_first: tuple[int, ...] = ()
+    """Tokens that are not the first that is free."""
+
+    def forbid(self, scores: np.ndarray, seen: np.ndarray) -> None:
+        """Takes forbidden runs out of the scores (rows, vocabulary) of what follows `seen` (rows, length)."""
+        for *before, token in self.never:
+            if len(before) <= seen.shape[1]:
+                completed = (seen[:, seen.shape[1] - len(before) :] == before).all(axis=1)
+                scores[completed, token] = -np.inf
+
+    def force(self, scores: np.ndarray, seen: np.ndarray, written: int, room: int) -> None:
+        """Leaves the scores of what must be written alone; `written` of `room` tokens are there."""
+        if self.first is not None and seen.shape[1] == 1:
+            _leave(scores, (self.first,))
+        if self.last and written + 1 == room:
+            _leave(scores, self.last)
+        scores[:, list(self.suppressed)] = -np.inf
+        begins = self.first is not None and seen.shape[1] - written == 1
+        if written == (1 if begins else 0):
+            scores[:, list(self.suppressed_first)] = -np.inf
+
+
+NONE = Demands()
+
+
+def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> Demands:
+    """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
+    unknown = _UNKNOWN | _UNKNOWN_IN_SAMPLES if samples else _UNKNOWN
+    for key, neutral in unknown.items():
+        if getattr(defaults, key, None) not in (None, neutral):
+            raise InputError(
+                f"model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine does not "
+                "know; take it out of that file, or choose PyTorch",
+                "model.name_or_path",
+            )
+    runs = (tuple(run) for run in defaults.bad_words_ids or ())
+    last = defaults.forced_eos_token_id
+    return Demands(
+        first=defaults.forced_bos_token_id,
+        last=() if last is None else (last,) if isinstance(last, int) else tuple(last),
+        never=tuple(run for run in runs if not (len(run) == 1 and run[0] in ends)),
+        suppressed=tuple(defaults.suppress_tokens or ()),
+        suppressed_first=tuple(defaults.begin_suppress_tokens or ()),
+    )
+
+
+def _leave(scores: np.ndarray, tokens: tuple[int, ...]) -> None:
+    scores[:] = -np.inf
+    scores[:, list(tokens)] = 0.0
