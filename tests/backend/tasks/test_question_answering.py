@@ -160,7 +160,7 @@ def test_long_question_with_a_short_context_is_no_mistake(first):
 
 
 def test_stride_as_wide_as_the_window_is_refused():
-    with pytest.raises(ValueError, match="max_length 64 cannot share doc_stride 64 tokens.*for example 21"):
+    with pytest.raises(ValueError, match=r"max_length 64 cannot share doc_stride 64 tokens.*for example 21"):
         Settings(max_length=64, doc_stride=64)
 
 
