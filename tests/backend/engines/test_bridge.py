@@ -53,7 +53,6 @@ SLOW = [
     ("gpt_neo", Head.SEQUENCE_CLASSIFICATION),
     ("falcon", Head.CAUSAL_LM),
     ("bloom", Head.CAUSAL_LM),
-    ("mbart", Head.SEQ2SEQ_LM),
 ]
 PAIRS = [*QUICK, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in SLOW)]
 ELECTRA = facts(Head.SEQUENCE_CLASSIFICATION)

@@ -9,6 +9,7 @@ import numpy as np
 
 from backend.contract.generation import GenerationSettings
 from backend.engines import decoding
+from backend.engines.demands import demands_of
 from backend.engines.engine import Batch
 from backend.engines.jax.bridge.module import BridgedModel
 from backend.engines.jax.layers import computing
@@ -33,22 +34,33 @@ class BridgedWriter:
 
     def write(self, parameters: Parameters, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """New ids of every row, without the end token; prompts are padded on the left, sources on the right."""
-        prompt = answer_beginning(batch, self._defaults) if self._answers else batch["input_ids"].astype(np.int64)
-        room = room_for(settings, self._config, prompt.shape[1])
-        if room < 1:
+        prompt, shown, rules = self._begun(batch, settings)
+        if rules.room < 1:
             return [np.zeros(0, np.int64) for _ in prompt]
-        shown = np.ones_like(prompt) if self._answers else batch["attention_mask"]
         text = _Text(self, parameters, prompt, shown, self._read(parameters, batch), settings.num_beams)
-        ends = end_tokens(settings, self._defaults, self._config)
-        rules = decoding.Rules(settings, ends, room, self._defaults.forced_eos_token_id)
         return decoding.write(text.begin(), text.advance, prompt, rules)
 
     def stream(self, parameters: Parameters, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
-        """The new ids of one prompt. Raises InputError where the prompt fills all positions."""
+        """The new ids of one prompt, each when it is made. Raises InputError where the prompt fills all positions."""
         if not self._answers:
             check_prompt(len(input_ids), self._config)
         row = np.array([input_ids], dtype=np.int64)
-        yield from self.write(parameters, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)[0].tolist()
+        batch = {"input_ids": row, "attention_mask": np.ones_like(row)}
+        prompt, shown, rules = self._begun(batch, settings)
+        if rules.room > 0:
+            text = _Text(self, parameters, prompt, shown, self._read(parameters, batch), settings.num_beams)
+            yield from decoding.stream(text.begin(), text.advance, prompt, rules)
+
+    def _begun(self, batch: Batch, settings: GenerationSettings) -> tuple[np.ndarray, np.ndarray, decoding.Rules]:
+        """What is there before anything is written, which of it is no padding, and what may follow."""
+        prompt = answer_beginning(batch, self._defaults) if self._answers else batch["input_ids"].astype(np.int64)
+        shown = np.ones_like(prompt) if self._answers else batch["attention_mask"]
+        room, ends = (
+            room_for(settings, self._config, prompt.shape[1]),
+            end_tokens(settings, self._defaults, self._config),
+        )
+        demands = demands_of(self._defaults, ends, samples=settings.sample)
+        return prompt, shown, decoding.Rules(settings, ends, room, demands)
 
     def scores(
         self, parameters: Parameters, ids: np.ndarray, lengths: np.ndarray, source: dict[str, Any]
