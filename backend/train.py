@@ -186,7 +186,6 @@ class Training:
         return None
 
     def _one_step(self) -> None:
-        started = self._attempt.stages.clock()
         step = self._attempt.step + 1
         features = self._opened.features["train"]
         rate = learning_rate(step, self._total, self._spec.training)
@@ -206,7 +205,7 @@ class Training:
             gradient_norm=None,
             rows=len(indices),
             tokens=int(features.lengths[indices].sum()),
-            seconds=self._attempt.stages.clock() - started,
+            seconds=0.0,
         )
         self._waiting.add(event, result)
 

@@ -41,7 +41,7 @@ class WaitingSteps:
         self._since = self._clock()
 
     def add(self, event: StepFinished, result: StepResult) -> None:
-        """A step whose `loss` and `gradient_norm` are still to come; reads the group when it has waited long enough."""
+        """A step whose `loss`, `gradient_norm` and `seconds` are still to come; reads the group when it has waited long enough."""
         self._steps.append(_Step(event, result))
         # All hosts read the same groups, so a loss that is no number ends them all after the same step.
         if self._hosts.agree(lambda: self._clock() - self._since >= READ_SECONDS):
@@ -52,21 +52,20 @@ class WaitingSteps:
         if not self._steps:
             return
         numbers = self._engine.read([step.result for step in self._steps])
-        # An accelerator is still computing when a step returns; after the read the sum is true, so it is shared out.
+        # A step may return while the device still computes: only the sum is true, and it is shared out by tokens.
         elapsed = self._clock() - self._since
-        stretch = elapsed / sum(step.event.seconds for step in self._steps)
+        tokens = sum(step.event.tokens for step in self._steps)
         self.seconds += elapsed
         for step, found in zip(self._steps, numbers, strict=True):
-            self._write(step.event, found.loss, found.gradient_norm, stretch)
+            share = step.event.tokens / tokens if tokens else 1 / len(self._steps)
+            self._write(step.event, found.loss, found.gradient_norm, elapsed * share)
         self._steps.clear()
         self._measure_memory()
         self.resume_clock()
 
-    def _write(self, event: StepFinished, loss: float, gradient_norm: float, stretch: float) -> None:
+    def _write(self, event: StepFinished, loss: float, gradient_norm: float, seconds: float) -> None:
         self.tokens += event.tokens
-        self._log.append(
-            msgspec.structs.replace(event, loss=loss, gradient_norm=gradient_norm, seconds=event.seconds * stretch)
-        )
+        self._log.append(msgspec.structs.replace(event, loss=loss, gradient_norm=gradient_norm, seconds=seconds))
         if not math.isfinite(loss):
             self._log.flush()
             raise RunFailed(
