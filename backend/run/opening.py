@@ -11,13 +11,10 @@ import pyarrow.compute as pc
 
 from backend import registry
 from backend.contract.catalog import Device
-from backend.contract.errors import RunFailed
-from backend.contract.events import AnyEvent, DataLoaded, ModelLoaded, PlanMade, RunResumed, RunStarted
-from backend.contract.packages import installed_versions
+from backend.contract.events import AnyEvent, ModelLoaded, PlanMade
 from backend.contract.places import is_offline
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.contract.version import CONTRACT_VERSION
 from backend.data.batches import longest_sequence
 from backend.data.features import Features
 from backend.data.order import Order
@@ -25,9 +22,9 @@ from backend.data.rows import Rows
 from backend.engines.engine import Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
-from backend.run import options
+from backend.run import attempts, options
 from backend.run.checkpoints import Checkpoints
-from backend.run.event_log import EventLog, read_events
+from backend.run.event_log import EventLog
 from backend.run.hosts import Hosts
 from backend.run.material import Material, make_task, read_material
 from backend.run.preparation import locate_model
@@ -39,11 +36,6 @@ from backend.run.stopping import Best, evaluations, greater_is_better
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
-
-PACKAGES = (
-    "burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "jax", "jaxlib", "flax", "optax",
-    "orbax-checkpoint",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,14 +63,14 @@ class Opened:
 def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
     """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
     spec = read_spec(folder.spec)
-    earlier = _earlier(folder, hosts)
+    earlier = attempts.read(folder, hosts)
     checkpoints = Checkpoints(folder, hosts)
     checkpoints.clear_leftovers()
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = _choose_device(spec, engine_kind.devices)
     hosts.same([choice.words, choice.precision], f"computes on {choice.words} in {choice.precision}")
-    _begin(folder, spec, log, stages, earlier, from_step, choice)
+    attempts.begin(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
     stages.start("finding model")
@@ -106,7 +98,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         evaluated=_evaluated(session, material, features, spec, stages),
         order=order,
         plan=plan,
-        best=_best_so_far(spec, earlier, from_step),
+        best=attempts.best_so_far(spec, earlier, from_step),
         from_step=from_step,
         is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
         evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size) * split.replicas,
@@ -114,12 +106,6 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         device=choice.words,
         precision=choice.precision,
     )
-
-
-def _earlier(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
-    """What the attempts before this one have said; the first host may be writing anew by the time another reads."""
-    size = hosts.agree(lambda: folder.events.stat().st_size if folder.events.exists() else 0)
-    return read_events(folder.events, size)
 
 
 def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.Choice:
@@ -131,7 +117,7 @@ def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.C
 def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: Stages) -> Material:
     stages.start("loading data")
     material = read_material(spec, model.folder, stages.report)
-    _refuse_other_rows(material, earlier)
+    attempts.refuse_other_rows(material, earlier)
     for note in material.notes:
         stages.warn("data", note)
     return material
@@ -174,59 +160,6 @@ def _micro_batch_size(
         split=split,
     )
     return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
-
-
-def _begin(
-    folder: RunFolder, spec: RunSpec, log: EventLog, stages: Stages, earlier: list[AnyEvent], from_step: int,
-    choice: devices.Choice,
-) -> None:  # fmt: skip
-    """The first event of the attempt; a resume also says where library versions differ from the first attempt's."""
-    record = folder.process_record()
-    attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES)
-    first = next((event for event in earlier if isinstance(event, RunStarted)), None)
-    if first is None:
-        log.write(
-            RunStarted(
-                time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
-                contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.words, precision=choice.precision,
-                versions=versions,
-            )
-        )  # fmt: skip
-        return
-    log.write(
-        RunResumed(
-            time=time.time(),
-            attempt=attempt,
-            from_step=from_step,
-            versions=versions,
-            device=choice.words,
-            precision=choice.precision,
-            engine=spec.hardware.engine,
-        )
-    )
-    changed = [
-        f"{name} {first.versions[name]} → {version}"
-        for name, version in versions.items()
-        if first.versions.get(name, version) != version
-    ]
-    if changed:
-        stages.warn(
-            "other_versions",
-            f"the run began with other library versions ({', '.join(changed)}); it goes on, but later steps need not "
-            "equal those of an uninterrupted run to the bit",
-        )
-
-
-def _refuse_other_rows(material: Material, earlier: list[AnyEvent]) -> None:
-    """A run that went on with other rows would be a mixture that no spec describes."""
-    first = {event.split: event for event in reversed(earlier) if isinstance(event, DataLoaded)}
-    for split, rows in material.rows.items():
-        if split in first and first[split].fingerprint not in ("", rows.fingerprint):
-            raise RunFailed(
-                f"the {split} data ({', '.join(rows.files[:3])}) is not what it was when the run began",
-                code="data_changed",
-                hint="Put the old files back and resume, or start a new run on the new ones.",
-            )
 
 
 def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
@@ -328,15 +261,6 @@ def _evaluated(
         some = rows.take(chosen, f"{rows.fingerprint}-{count}-{spec.training.seed}")
         found[split] = some, session.features(some, stages.report)
     return found
-
-
-def _best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> Best:
-    """Early stopping and the best checkpoint are facts of evaluations, so a resumed run decides the same."""
-    best = Best(spec)
-    for one in evaluations(earlier):
-        if from_step > 0 and one.step <= from_step:  # from the very beginning everything is measured again
-            best.apply(one.metrics, one.step)
-    return best
 
 
 def _label_counts(session: Session, rows: Rows) -> dict[str, int]:
