@@ -38,15 +38,18 @@ def run(folder: RunFolder) -> int:
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.whole()
     requests = Requests(whole, hosts)
     attempt = Attempt(whole, log, requests, hosts)
+    ended = RunFinished(time=time.time(), state="failed", step=0)
     try:
-        ended = attempt.run()
-        log.write(ended)
-    except Exception as error:
-        traceback.print_exc()  # into process.log, for whoever mends it
-        ended = failed(hosts.cause(requests.cause(error)), attempt.step)
-        log.write(ended)
-    hosts.leave(ended.state, ended.message)
-    log.close()
+        try:
+            ended = attempt.run()
+            log.write(ended)
+        except Exception as error:
+            traceback.print_exc()  # into process.log, for whoever mends it
+            ended = failed(hosts.cause(requests.cause(error)), attempt.step)
+            log.write(ended)
+    finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
+        hosts.leave(ended.state, ended.message)
+        log.close()
     return 1 if ended.state == "failed" else 0
 
 
@@ -63,9 +66,9 @@ class Attempt:
         try:
             self._meet_hosts(read_spec(self.folder.spec))
             opened = open_run(self.folder, self.log, self.stages, self.hosts)
+            self.hosts.go_together()
         except Interrupted as wish:
             return self._ended(wish.request)
-        self.hosts.go_together()
         self.step = opened.from_step
         training = Training(self, opened)
         try:

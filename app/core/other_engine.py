@@ -45,7 +45,8 @@ def offer(catalog: Catalog, run: RunFolder) -> Offer | None:
 
 
 def _said(refused: Refusal) -> str:
-    sentences = (one for one in (refused.reason, refused.way_out) if one)
+    way_out = f"duplicate the run and {refused.way_out}" if refused.way_out else ""
+    sentences = (one for one in (refused.reason, way_out) if one)
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences)
 
 

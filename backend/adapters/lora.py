@@ -94,6 +94,8 @@ def check_leaves_alone(*, resized: bool, adapted: bool) -> None:
         raise cannot_leave_alone("the model is itself an adapter beside another")
 
 
+_TABLES = {"wte", "wpe", "shared", "relative_attention_bias"}
+"""What architectures call embeddings without saying so."""
 USUAL = (
     "query", "value", "q", "v", "c_attn", "q_proj", "v_proj", "query_key_value", "query_proj", "value_proj", "q_lin",
     "v_lin", "in_proj", "qkv_proj", "Wqkv",
@@ -111,7 +113,7 @@ def _matrices(shapes: Mapping[str, tuple[int, ...]], *, with_tables: bool = Fals
 
 
 def _is_table(name: str) -> bool:
-    return "emb" in name
+    return any("emb" in part or part in _TABLES for part in name.split("."))
 
 
 def _is_chosen(settings: Settings, name: str) -> bool:

@@ -43,19 +43,20 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 
 def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
     """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
+    from backend.contract.run_folder import RunLocked, locked
     from backend.contract.spec import file as spec_file
     from backend.run import engine_change, preparation
 
-    if folder.life() == "alive":
-        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with another engine")
-    spec = engine_change.with_engine(folder, engine, new_optimizer=new_optimizer)
-    if spec is None:
-        return
-    checked = preparation.check(spec)
-    before = folder.spec.read_text(encoding="utf-8")
-    kept = folder.path / f"spec.{spec_file.read(folder.spec).get('hardware', {}).get('engine', 'torch')}.yaml"
-    kept.write_text(before, encoding="utf-8")
-    _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
+    try:
+        with locked(folder.lock):  # nobody resumes it meanwhile
+            change = engine_change.to_engine(folder, engine, new_optimizer=new_optimizer)
+            if change is None:
+                return
+            checked = preparation.check(change.spec)
+            change.kept.write_bytes(folder.spec.read_bytes())
+            _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
+    except RunLocked:
+        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with another engine") from None
 
 
 def _put_spec(folder: RunFolder, text: str) -> None:

@@ -94,7 +94,8 @@ class RunFolder:
     def whole(self) -> "RunFolder":
         """The run to which this folder belongs: itself, or that of which it is a host's."""
         run = RunFolder(self.path.parent)
-        return run if self.path.name.startswith(_HOST) and run.exists() else self
+        number = self.path.name.removeprefix(_HOST)
+        return run if number.isdecimal() and self.path.name != number and run.process_record() else self
 
     # Requests: a person or the app makes the file, the backend deletes it when it has answered by an event.
 

@@ -24,14 +24,17 @@ class Rules:
     """How many tokens there may be."""
     demands: Demands = NONE
     """What the model asks of its texts."""
+    padding: np.ndarray | None = None
+    """How many ids before each row's own are padding, (rows,), which the penalty for repeating leaves out."""
 
     def apply(self, scores: np.ndarray, seen: np.ndarray, written: int) -> np.ndarray:
         """(rows, vocabulary) float32 after prompts and `written` tokens, all of them in `seen` (rows, length)."""
         settings, scores = self.settings, scores.copy()
         if settings.repetition_penalty != 1.0:
-            known = np.take_along_axis(scores, seen, axis=1)
+            own = self._own(seen)
+            known = np.take_along_axis(scores, own, axis=1)
             penalty = np.float32(settings.repetition_penalty)
-            np.put_along_axis(scores, seen, np.where(known < 0, known * penalty, known / penalty), axis=1)
+            np.put_along_axis(scores, own, np.where(known < 0, known * penalty, known / penalty), axis=1)
         if settings.no_repeat_ngram_size:
             for row, ids in enumerate(seen):
                 scores[row, _would_repeat(ids, settings.no_repeat_ngram_size)] = -np.inf
@@ -40,6 +43,14 @@ class Rules:
             scores[:, sorted(self.ends)] = -np.inf
         self.demands.force(scores, seen, written, self.room)
         return self._sharpened(scores) if settings.sample else scores
+
+    def _own(self, seen: np.ndarray) -> np.ndarray:
+        """The same with a row's first own id wherever padding stands; a row may be there once for each beam."""
+        if self.padding is None:
+            return seen
+        before = np.repeat(self.padding, len(seen) // len(self.padding))
+        first = seen[np.arange(len(seen)), before]
+        return np.where(np.arange(seen.shape[1]) < before[:, None], first[:, None], seen)
 
     def _sharpened(self, scores: np.ndarray) -> np.ndarray:
         settings = self.settings

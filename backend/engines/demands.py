@@ -14,6 +14,10 @@ _UNKNOWN = {
     "guidance_scale": 1.0,
     "encoder_repetition_penalty": 1.0,
     "renormalize_logits": False,
+    "stop_strings": None,
+    "max_time": None,
+    "num_beam_groups": 1,
+    "dola_layers": None,
 }
 """Keys that change what is written in ways that are not built here, with the value that changes nothing."""
 _UNKNOWN_IN_SAMPLES = {"min_p": None, "top_h": None, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
@@ -73,8 +77,8 @@ def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> Demands
         first=defaults.forced_bos_token_id,
         last=() if last is None else (last,) if isinstance(last, int) else tuple(last),
         never=tuple(run for run in runs if not (len(run) == 1 and run[0] in ends)),
-        suppressed=tuple(defaults.suppress_tokens or ()),
-        suppressed_first=tuple(defaults.begin_suppress_tokens or ()),
+        suppressed=tuple(token for token in defaults.suppress_tokens or () if token >= 0),
+        suppressed_first=tuple(token for token in defaults.begin_suppress_tokens or () if token >= 0),
     )
 
 

@@ -151,11 +151,12 @@ def _names_of_body(kind: Kind, config: PreTrainedConfig) -> dict[str, str] | Non
 
     Those of Llama, Qwen2 and Qwen3 that answer questions do, and transformers would begin their whole body anew.
     """
-    own, usual = (
-        getattr(made._model_mapping[type(config)] if hasattr(made, "_model_mapping") else made, "base_model_prefix", "")
-        for made in (kind.model_class(config), AutoModel)
-    )
-    return {rf"^{usual}\.": f"{own}."} if own != usual else None
+    made = kind.model_class(config)
+    tables = [getattr(each, "_model_mapping", {type(config): each}) for each in (made, AutoModel)]
+    if any(type(config) not in table for table in tables):
+        return None  # such as an encoder and a decoder put together, which have no body of their own
+    own, usual = (getattr(table[type(config)], "base_model_prefix", "") for table in tables)
+    return {rf"^{usual}\.": f"{own}."} if own and usual and own != usual else None
 
 
 def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:

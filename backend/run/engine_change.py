@@ -1,5 +1,8 @@
 """Owns a run that goes on with another engine: what of its last checkpoint goes with it, and the spec from then on."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from backend import registry
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE
 from backend.contract.errors import InputError
@@ -9,8 +12,16 @@ from backend.run.checkpoints import Checkpoints
 from backend.run.resolving import read_spec, resolve
 
 
-def with_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> RunSpec | None:
-    """The run's spec for that engine, or None where it is the run's own.
+@dataclass(frozen=True)
+class Change:
+    """The spec from now on, and the file in which the present one is to be kept."""
+
+    spec: RunSpec
+    kept: Path
+
+
+def to_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Change | None:
+    """The run's change to that engine, or None where it is the run's own.
 
     Raises InputError where the engine cannot go on from the run's last checkpoint, or where it would take its weights
     alone and nobody has agreed to that (`new_optimizer`).
@@ -37,11 +48,23 @@ def with_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> RunSp
                 f"--engine: with {kind.title} the model goes on from step {step}, but the optimizer's state is another "
                 "engine's and starts new; agree with --new-optimizer, or resume without --engine"
             )
-    hardware = spec.hardware.model_dump(mode="json")
+    earlier = _kept(folder, engine)
+    hardware = read_spec(earlier).hardware if earlier.is_file() else _for_engine(spec, engine)
+    changed = {**spec.model_dump(mode="json"), "hardware": hardware.model_dump(mode="json")}
+    return Change(resolve(changed, folder.path), _kept(folder, spec.hardware.engine))
+
+
+def _kept(folder: RunFolder, engine: str) -> Path:
+    """Where the spec stays that the run had with an engine: with its hardware the run comes back to it to the bit."""
+    return folder.path / f"spec.{engine}.yaml"
+
+
+def _for_engine(spec: RunSpec, engine: str) -> HardwareSection:
+    kind, hardware = registry.find("engine", engine, "--engine"), spec.hardware.model_dump(mode="json")
     known = HardwareSection.model_fields.keys() | kind.Settings.model_fields.keys()
     kept = {key: value for key, value in hardware.items() if key in known} | {"engine": engine}
     if kept["device"] not in DEVICES_OF_EVERY_ENGINE:
         kept["device"] = "auto"
     if not kind.several_devices and len(kept["devices"] or []) > 1:
         kept["devices"] = None
-    return resolve({**spec.model_dump(mode="json"), "hardware": kept}, folder.path)
+    return HardwareSection.model_validate(kept)

@@ -110,7 +110,7 @@ def test_a_stop_is_heard_while_a_program_is_compiled(burnish: Burnish):
     process = burnish.start("train", str(path))
     folder = wait_for(lambda: next(iter(run_folders(burnish.runs)), None), process)
     wait_for(lambda: stages(folder)[-1:] == ["compiling"], process)
-    assert burnish("stop", folder.name).returncode == 0
+    folder.request("stop")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     events = events_of(folder)

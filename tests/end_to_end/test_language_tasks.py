@@ -121,6 +121,7 @@ def test_hidden_words_are_found_again_and_masks_filled(burnish: Burnish):
     assert measured(burnish, run, "train.csv") == measured(burnish, run, "train.csv")
 
 
+@pytest.mark.slow
 def test_the_right_choice_is_learnt(burnish: Burnish):
     colours = list(COLOURS.values())
     rows = [[f"there is the {a}", "it is", *colours, str(colours.index(COLOURS[a]) + 1)] for a in animals(300)]
@@ -138,6 +139,7 @@ def test_the_right_choice_is_learnt(burnish: Burnish):
     assert list(found[0])[-6:] == ["prediction", "actual", *(f"probability_{number}" for number in range(4))]
 
 
+@pytest.mark.slow
 def test_a_tokenizer_without_a_mask_is_refused_in_one_sentence(burnish: Burnish, writer: Path):
     write_csv(burnish.home / "train.csv", ["text"], [["the cat is red"]] * 20)
     data = {"train": "train.csv", "validation": None, "columns": {}}

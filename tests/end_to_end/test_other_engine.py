@@ -15,13 +15,16 @@ from backend.contract.spec import file as spec_file
 def paused(burnish: Burnish) -> RunFolder:
     """A run of the torch engine with checkpoints, interrupted before its end."""
     path = burnish.spec(
-        training={"max_steps": 400, "checkpoint_every": 2}, evaluation={"every": "never"}, hardware={"threads": 1}
+        training={"max_steps": 100_000, "checkpoint_every": 2}, evaluation={"every": "never"}, hardware={"threads": 1}
     )
     process = burnish.start("train", str(path))
     folder = wait_for(lambda: next(iter(run_folders(burnish.runs)), None), process)
     wait_for(lambda: list(folder.checkpoints.glob("step-*")), process)
-    burnish("pause", folder.name)
+    folder.request("pause")
     process.communicate(timeout=60)
+    ended = events_of(folder)[-1]
+    assert isinstance(ended, RunFinished)
+    assert ended.state == "paused"
     return folder
 
 

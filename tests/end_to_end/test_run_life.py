@@ -120,6 +120,7 @@ def test_a_folder_from_another_computer_is_lost_once_it_has_not_grown_and_can_be
     assert burnish("resume", folder.name).returncode == 0
 
 
+@pytest.mark.slow
 def test_other_library_versions_at_resume_are_said(burnish: Burnish):
     folder = paused(burnish)
     text = folder.events.read_text()
@@ -133,6 +134,7 @@ def test_other_library_versions_at_resume_are_said(burnish: Burnish):
     assert "to the bit" in warning.message
 
 
+@pytest.mark.slow
 def test_a_resume_on_other_rows_is_refused_and_the_run_stays_resumable(burnish: Burnish):
     folder = paused(burnish)
     train = burnish.home / "train.csv"
@@ -196,6 +198,7 @@ def test_memory_that_runs_out_is_stated_with_the_setting_that_helps(burnish: Bur
     assert "hardware.micro_batch_size" in finished.hint
 
 
+@pytest.mark.slow
 def test_a_batch_larger_than_the_data_uses_all_rows_and_says_so(burnish: Burnish):
     assert burnish("train", str(burnish.spec(training={**SHORT, "batch_size": 500}))).returncode == 0
     events = events_of(burnish.run_folder())

@@ -33,6 +33,7 @@ def majority_recall(train: list[list[tuple[str, str]]], validation: list[list[tu
     return sum(counts[word].most_common(1)[0][0] == tag for word, tag in names) / len(names)
 
 
+@pytest.mark.slow
 def test_trained_tagger_reads_the_context_that_a_tagger_by_words_does_not(burnish: Burnish):
     choice = random.Random(0)
     train, validation = ([sentence(choice) for _ in range(count)] for count in (400, 100))

@@ -71,6 +71,7 @@ def test_predictions_evaluation_a_second_prediction_and_curves_agree(burnish: Bu
     assert curves == losses
 
 
+@pytest.mark.slow
 def test_files_in_utf_16_or_with_a_mark_are_read_and_none_is_text(burnish: Burnish):
     train, validation = burnish.home / "train.csv", burnish.home / "validation.csv"
     train.write_text(train.read_text(encoding="utf-8"), encoding="utf-16")
@@ -95,6 +96,7 @@ def test_rows_that_cannot_be_used_are_counted_and_listed_with_their_lines(burnis
     assert [event.skipped for event in events if isinstance(event, DataLoaded) and event.split == "train"] == [2]
 
 
+@pytest.mark.slow
 def test_a_head_that_the_checkpoint_lacks_is_drawn_and_said(burnish: Burnish):
     assert burnish("train", str(burnish.spec())).returncode == 0
     [loaded] = [event for event in events_of(burnish.run_folder()) if isinstance(event, ModelLoaded)]

@@ -85,6 +85,7 @@ def test_the_scores_signatures_lie_beside_the_predictions(translated: Burnish):
     assert document["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
 
 
+@pytest.mark.slow
 def test_evaluating_the_run_again_gives_its_numbers(translated: Burnish):
     done = translated("evaluate", translated.run_folder().name, "--data", "validation", "--json")
     assert done.returncode == 0, done.stderr

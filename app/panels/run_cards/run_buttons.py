@@ -68,8 +68,9 @@ class RunButtons(QWidget):
         button, offer = self.buttons["other_engine"], self._offer
         if offer is not None:
             button.setText("Starting…" if starting else f"Train with {offer.title}")
-            button.setEnabled(not starting and not offer.reason)
-            button.setToolTip(offer.reason or f"Start the same run with {offer.title} and compare the curves")
+            button.setEnabled(not starting and not self.resuming and not offer.reason)
+            anew = f"Start the same run with {offer.title} and compare the curves"
+            button.setToolTip(offer.reason or (f"{anew}, or go on with it" if offer.continues else anew))
 
     def show_outcome(self, outcome: Outcome) -> None:
         """The state as a word."""
@@ -96,4 +97,6 @@ class RunButtons(QWidget):
         self.buttons["resume"].setText("Resuming…" if self.resuming else "Resume")
         self.buttons["duplicate"].setVisible(not outcome.alive)
         self.buttons["other_engine"].setVisible(not outcome.alive and self._offer is not None)
+        if self.resuming:
+            self.buttons["other_engine"].setEnabled(False)
         self.buttons["predictions"].setVisible(has_predictions)

@@ -52,7 +52,7 @@ def _names(mistake: ErrorDetails) -> list[str]:
 
 def _reason(message: str) -> str:
     message = message.removeprefix("Value error, ")
-    return message[0].lower() + message[1:]
+    return message if message[:2].isupper() else message[0].lower() + message[1:]
 
 
 def _is_key(part: int | str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
 from backend.contract.errors import RunFailed
@@ -19,7 +19,7 @@ from backend.engines.jax.peft_files import MAGNITUDE
 
 STATE = "state"
 """The folder within a checkpoint that Orbax fills."""
-_OF_TORCH = "model.safetensors"
+_OF_TORCH, _OPTIMIZER_OF_TORCH = "model.safetensors", "optimizer.safetensors"
 _LISTENS = "ENABLE_ORBAX_PROMETHEUS_TELEMETRY"
 _FULL = ("no space left", "disk quota exceeded", "file too large")
 
@@ -76,6 +76,7 @@ def restore_weights(folder: Path, like: Mapping[str, jax.Array]) -> dict[str, np
     """
     try:
         stored = {_own_name(name): value for name, value in load_file(folder / _OF_TORCH).items()}
+        _decay_words(stored, folder / _OPTIMIZER_OF_TORCH)
     except (OSError, SafetensorError) as error:
         raise _unreadable(folder, error) from error
     if wrong := [name for name in like if name not in stored or stored[name].shape != like[name].shape]:
@@ -83,9 +84,24 @@ def restore_weights(folder: Path, like: Mapping[str, jax.Array]) -> dict[str, np
     return {name: stored[name] for name in like}
 
 
+def _decay_words(stored: dict[str, np.ndarray], optimizer: Path) -> None:
+    """What weight decay has done to words that did not occur, which the torch engine keeps as one factor beside them."""
+    with safe_open(optimizer, framework="numpy") as file:
+        name = (file.metadata() or {}).get("words")
+        if name:
+            waiting = np.ones(len(stored[name]), dtype=bool)
+            waiting[file.get_tensor("words.rows")] = False
+            stored[name][waiting] *= file.get_tensor("words.decay").item()
+
+
 def _own_name(name: str) -> str:
     """How PEFT's files, and the JAX engine, call what PEFT calls by this name within a model."""
-    return name.replace(".base_layer.", ".").replace(f"{MAGNITUDE}.default.weight", MAGNITUDE).replace(".default.", ".")
+    return (
+        name.replace(".base_layer.", ".")
+        .replace(f"{MAGNITUDE}.default.weight", MAGNITUDE)
+        .replace(".default.", ".")
+        .removesuffix(".default")
+    )
 
 
 def _unreadable(folder: Path, error: Exception) -> RunFailed:

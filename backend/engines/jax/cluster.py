@@ -96,13 +96,16 @@ def join(here: Position) -> "JaxBoard":
     return JaxBoard(here)
 
 
-def own_address(coordinator: str) -> str | None:
-    """Where the first host listens: at that address alone, or at all where a name stands for it."""
-    host = coordinator.rpartition(":")[0].strip("[]")
+def own_address(coordinator: str) -> str:
+    """Where the first host listens: at that address alone, or at all of its own where a name stands for it.
+
+    It is always said, so that no variable of a spec's environment decides it.
+    """
+    host, _, port = coordinator.rpartition(":")
     try:
-        ipaddress.ip_address(host)
+        ipaddress.ip_address(host.strip("[]"))
     except ValueError:
-        return None
+        return f"[::]:{port}"  # a host's own name may stand for its loopback alone
     return coordinator
 
 

@@ -57,7 +57,9 @@ class Writer:
         passes = _Passes(self, parameters, batch, settings.num_beams)
         room = room_for(settings, self._config, passes.prompt.shape[1])
         ends = end_tokens(settings, self.defaults, self._config)
-        return passes, decoding.Rules(settings, ends, room, demands_of(self.defaults, ends, samples=settings.sample))
+        demands = demands_of(self.defaults, ends, samples=settings.sample)
+        padding = None if self.answers else (batch["attention_mask"] != 0).argmax(axis=1)
+        return passes, decoding.Rules(settings, ends, room, demands, padding)
 
     def read_source(self, parameters: Parameters, ids: np.ndarray, mask: np.ndarray) -> jax.Array:
         """What the decoder sees of sources, (rows, length, width)."""

@@ -103,7 +103,7 @@ def _stored(model: Model, stored: Any, config: Any, loading: Loading, rows: int)
             values, resized = longer, f"{wanted[0] - rows} rows added to the vocabulary of {rows}"
         if values.shape == wanted:
             parameters[name] = values
-        elif name.startswith(f"{model.body}.") or loading.head.head in LANGUAGE_HEADS:
+        elif name.partition(".")[0] not in model.tops or loading.head.head in LANGUAGE_HEADS:
             raise InputError(
                 f"model.config: with these changes {name} has another shape than in the file; undo them or set "
                 "model.initialise to from_config",

@@ -82,6 +82,11 @@ class Optimizer:
             tensors |= {f"words.{key}": value for key, value in self._words.state().items()}
         return tensors
 
+    @property
+    def words(self) -> str:
+        """The word embedding that is trained by rows, of which `state` keeps what decayed; empty where there is none."""
+        return self._words.name if self._words is not None else ""
+
     def restore(self, tensors: dict[str, torch.Tensor]) -> None:
         """Take over what `state` gave; a parameter that had no gradient yet has no entries."""
         by_name: dict[str, dict[str, torch.Tensor]] = {}

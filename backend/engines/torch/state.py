@@ -28,7 +28,9 @@ def save(
     """Write both files into an existing folder. Raises OSError where the disk is full."""
     _write(folder / WEIGHTS, _weights(model, frozen), {"format": "pt"})
     if optimizer is not None:
-        _write(folder / OPTIMIZER, optimizer.state(), {"scaler": json.dumps(precision.state())})
+        _write(
+            folder / OPTIMIZER, optimizer.state(), {"scaler": json.dumps(precision.state()), "words": optimizer.words}
+        )
 
 
 def restore(

@@ -174,7 +174,7 @@ def test_a_folder_that_came_back_is_shown_again(qtbot, shown, runs: Path):
 class PendingResume:
     """Keeps what is to be called when a resume is answered."""
 
-    def resume(self, run, on_started, on_error) -> None:
+    def resume(self, run, on_started, on_error, engine="") -> None:
         self.on_started, self.on_error = on_started, on_error
 
 

@@ -118,6 +118,7 @@ def test_five_steps_equal_those_of_torch(tiny, tmp_path: Path):
     assert_equal(ours, theirs, 2e-5)
 
 
+@pytest.mark.slow
 def test_dropout_differs_by_step_and_not_by_chance(tiny):
     batch = head_batch(ELECTRA.head, 6)
 

@@ -13,12 +13,14 @@ from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
 from backend.engines.engine import Engine
 from backend.engines.jax.engine import JaxEngine
+from backend.engines.torch import word_rows
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.material import loading
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
 TRAINING = TrainingSection(seed=7)
+HEAD = Head.SEQUENCE_CLASSIFICATION
 LORA = Settings(rank=2, dora=True, bias="all")
 CASES: dict[str, tuple[str, Head, Settings | None]] = {
     "classifier": ("bert", Head.SEQUENCE_CLASSIFICATION, None),
@@ -28,13 +30,16 @@ CASES: dict[str, tuple[str, Head, Settings | None]] = {
     "text to text": ("t5", Head.SEQ2SEQ_LM, None),
     "adapter": ("bert", Head.SEQUENCE_CLASSIFICATION, LORA),
     "adapter of a decoder": ("gpt2", Head.CAUSAL_LM, LORA),
+    "adapter of a table": ("gpt2", Head.CAUSAL_LM, Settings(rank=2, targets=["wpe"])),
 }
 Tiny = Callable[[str], Path]
 
 
-def opened(kind: type[Any], folder: Path, head: Head, adapter: Settings | None = None) -> Engine:
+def opened(
+    kind: type[Any], folder: Path, head: Head, adapter: Settings | None = None, training: TrainingSection = TRAINING
+) -> Engine:
     engine = kind()
-    engine.load(loading(folder, facts(head), TRAINING, model={"dropout": 0.0}, adapter=adapter))
+    engine.load(loading(folder, facts(head), training, model={"dropout": 0.0}, adapter=adapter))
     return engine
 
 
@@ -58,6 +63,19 @@ def test_the_model_answers_as_the_checkpoint_does(case: str, tiny: Tiny, tmp_pat
     before, after = began.evaluate(asked), goes_on.evaluate(asked)
     for key in before:
         np.testing.assert_allclose(after[key], before[key], rtol=0, atol=2e-5, err_msg=key)
+
+
+def test_words_that_never_occurred_have_decayed_all_the_same(tiny: Tiny, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(word_rows, "_WORTH_IT", 0)
+    decays = TRAINING.model_copy(update={"weight_decay": 10.0})
+    began, goes_on = (opened(kind, tiny("bert"), HEAD, training=decays) for kind in (TorchEngine, JaxEngine))
+    batch = head_batch(HEAD, 2)
+    for step in range(3):
+        began.train_step([batch], step, 1e-2)
+    goes_on.restore(checkpoint(began, tmp_path / "checkpoint"))
+    asked = head_batch(HEAD, 13, seed=9)
+    assert not np.isin(asked["input_ids"], batch["input_ids"]).all()
+    np.testing.assert_allclose(goes_on.evaluate(asked)["logits"], began.evaluate(asked)["logits"], rtol=0, atol=2e-5)
 
 
 def test_its_own_checkpoint_is_taken_whole_and_nothing_is_told(tiny: Tiny, tmp_path: Path):

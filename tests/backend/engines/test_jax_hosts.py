@@ -143,8 +143,8 @@ def test_an_address_without_a_port_is_refused(address: str):
     [
         ("10.0.0.1:8476", "10.0.0.1:8476"),
         ("[fd00::1]:8476", "[fd00::1]:8476"),
-        ("trainer:8476", None),  # a name may stand for an address that only this host can reach
+        ("trainer:8476", "[::]:8476"),  # a name may stand for an address that only this host can reach
     ],
 )
-def test_the_first_host_listens_at_its_address_alone(coordinator: str, own: str | None):
+def test_the_first_host_listens_at_its_address_alone(coordinator: str, own: str):
     assert cluster.own_address(coordinator) == own

@@ -93,6 +93,7 @@ def test_evaluation_tells_answerable_questions_apart(run: Path) -> None:
     assert found["rows"] == 5
 
 
+@pytest.mark.slow
 def test_decoding_changes_without_training_again(run: Path) -> None:
     shared = ("evaluate", run, "--data", SQUAD / "impossible.json", "--json", "--set")
     never, always = (

@@ -60,7 +60,7 @@ class BridgedWriter:
             end_tokens(settings, self._defaults, self._config),
         )
         demands = demands_of(self._defaults, ends, samples=settings.sample)
-        return prompt, shown, decoding.Rules(settings, ends, room, demands)
+        return prompt, shown, decoding.Rules(settings, ends, room, demands, (shown != 0).argmax(axis=1))
 
     def scores(
         self, parameters: Parameters, ids: np.ndarray, lengths: np.ndarray, source: dict[str, Any]
