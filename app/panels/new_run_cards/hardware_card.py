@@ -42,7 +42,7 @@ class HardwareCard(Card):
         rows.add("Device", self.device)
         rows.add("Precision", self.precision)
         self.bridge = QCheckBox("Any other architecture")
-        self.bridge.clicked.connect(lambda wanted: self.changed.emit("hardware.bridge", wanted))
+        self.bridge.clicked.connect(self._on_bridge)
         self._bridge_caption = rows.add("Bridge", self.bridge)
         self.bridge_note = label("", "faint", wrap=True)
         self.body.addLayout(rows)
@@ -83,9 +83,14 @@ class HardwareCard(Card):
             box.setCurrentIndex(box.findData(value))
         self._show_bridge(draft)
 
+    def _on_bridge(self, wanted: bool) -> None:
+        if (bridge := self._bridges.get(self.engine.currentData())) is not None:
+            self.changed.emit(bridge.setting, wanted)
+
     def _show_bridge(self, draft: Draft) -> None:
         """Where the engine has one: what it is for, or what must be installed before it can be switched on."""
-        bridge, wanted = self._bridges.get(self.engine.currentData()), bool(draft.get("hardware.bridge", False))
+        bridge = self._bridges.get(self.engine.currentData())
+        wanted = bridge is not None and bool(draft.get(bridge.setting, False))
         for widget in (self.bridge, self._bridge_caption, self.bridge_note):
             widget.setVisible(bridge is not None)
         if bridge is not None:
