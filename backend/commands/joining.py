@@ -73,8 +73,6 @@ def _begun(run: RunFolder) -> int:
 
 
 def _prepare(run: RunFolder, own: RunFolder) -> None:
-    if own.exists():
-        return
     own.path.mkdir(exist_ok=True)
     beside = own.path / ".spec.yaml"
     beside.write_bytes(run.spec.read_bytes())

@@ -11,7 +11,7 @@ def named_run(name_or_path: str) -> RunFolder:
     """The run that is meant. Raises InputError that names the newest runs."""
     found = find_run(name_or_path, runs_folder())
     if found:
-        return found
+        return found.whole()  # one host's folder is no run of its own
     names = [folder.name for folder in run_folders(runs_folder())[:SHOWN]]
     there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
     raise InputError(f"{name_or_path}: there is no such run; {there}")

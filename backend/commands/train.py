@@ -42,9 +42,13 @@ def _train(arguments: Namespace) -> int:
     here = joining.position(arguments.spec, arguments.changes)
     joining.require_folder(here, arguments.run_folder)
     if not here.is_first:
-        own = joining.joined(arguments.run_folder, here)
-        _require_consent(own, arguments)
-        return _run(own, arguments)
+        from backend.run import resolving  # loads pydantic, pyarrow and the data room
+
+        spec = resolving.read_spec(arguments.spec, arguments.changes)
+        new_run.require_consent(
+            spec.model.trust_remote_code, arguments.trust_remote_code
+        )  # before the first counts on it
+        return _run(joining.joined(arguments.run_folder, here), arguments)
     spec = new_run.prepared(arguments.spec, arguments)
     return _run(new_run.written(spec, arguments.run_folder), arguments)
 
