@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QPaintEvent, QShortcut
@@ -40,6 +40,7 @@ CONNECTIONS = (
     ("run", "new_run_requested", "_on_new_run_requested"),
     ("run", "runs_requested", "_on_runs_requested"),
     ("predictions", "runs_requested", "_on_runs_requested"),
+    ("tokenizer", "settings_chosen", "_on_settings_chosen"),
     ("settings", "theme_changed", "_on_theme_changed"),
 )
 """Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
@@ -169,6 +170,11 @@ class MainWindow(QMainWindow):
         panel = self.show_page("predictions")
         if panel is not None:
             panel.show_run(path)  # type: ignore[attr-defined]
+
+    def _on_settings_chosen(self, settings: dict[str, Any]) -> None:
+        panel = self.show_page("new_run")
+        if panel is not None:
+            panel.apply_settings(settings)  # type: ignore[attr-defined]
 
     def _on_theme_changed(self, choice: str) -> None:
         application = QApplication.instance()

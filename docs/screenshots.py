@@ -108,9 +108,10 @@ def prepare(name: str, panel: object, run: Path) -> None:
         until(lambda: panel.table.shown_count() > 0)
         panel.table.selectRow(2)
     elif name == "tokenizer":
-        panel.text.setPlainText(SENTENCE)
-        panel.decode_ids.setText("101, 7592, 2088, 102")
-        until(lambda: bool(panel.decoded.text()))
+        side = panel.side()
+        side.text.setPlainText(SENTENCE)
+        side.decode_ids.setText("101, 7592, 2088, 102")
+        until(lambda: bool(side.decoded.text()))
     elif name == "settings":
         until(panel.check_again.isEnabled)
     until(lambda: False, SETTLE_SECONDS)  # plots, tables and answers settle

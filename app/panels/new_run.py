@@ -241,6 +241,12 @@ class Panel(QWidget):
         self._show_other_spec()
         self.cards.scroll_to_top()
 
+    def apply_settings(self, settings: Mapping[str, Any]) -> None:
+        """Take over what another page found to be right: spec keys and values."""
+        for key, value in settings.items():
+            self.change(key, value)
+        self.cards.settings.show_draft(self.draft)
+
     def load_run(self, path: str) -> None:
         """Fill the page with the spec of a run."""
         try:

@@ -9,7 +9,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.services.backend_process import backend_process, last_line
-from backend.contract import catalog, queries
+from backend.contract import catalog, queries, tokens
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
@@ -25,7 +25,7 @@ ANSWERS: dict[str, type] = {
     "cached_models": queries.CachedModels,
     "devices": queries.DeviceList,
     "plan": queries.RunPlan,
-    "tokenize": queries.Tokens,
+    "tokenize": tokens.Tokens,
     "filter_predictions": queries.PredictionRows,
     "export_predictions": queries.Exported,
     "confusion": queries.Confusion,

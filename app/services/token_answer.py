@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from app.services.backend_client import ArrowAnswer
-from backend.contract.queries import Token, Tokens
+from backend.contract.tokens import Token, Tokens
 
 
 def tokens_of(answer: Tokens | ArrowAnswer) -> Tokens:

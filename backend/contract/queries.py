@@ -106,29 +106,6 @@ class CachedModels(msgspec.Struct, frozen=True):
     models: list[CachedModel]
 
 
-class Token(msgspec.Struct, frozen=True, array_like=True):
-    """One token of `tokenize`."""
-
-    id: int
-    piece: str
-    text: str
-    start: int
-    end: int
-    special: bool = False
-
-
-class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `tokenize {tokenizer, text, options}`; offsets count characters of the text."""
-
-    tokens: list[Token]
-    characters: int
-    words: int
-    unknown: int
-    truncated_at: int | None = None
-    stored_truncation: str = ""
-    """What the tokenizer file has stored as truncation and padding (switched off here)."""
-
-
 class PlanPart(msgspec.Struct, frozen=True):
     """One part of the memory that a run will take."""
 

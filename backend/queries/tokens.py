@@ -4,7 +4,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from backend.contract.queries import Tokens
+from backend.contract.tokens import Tokens
 from backend.queries.query import Arguments, Query, Tell, needed
 
 KEPT = 4

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from backend.contract.queries import Token, Tokens
+from backend.contract.tokens import Token, Tokens
 from backend.tokenizers.loading import stored_truncation
 
 if TYPE_CHECKING:

@@ -145,11 +145,12 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
 
 
 def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, window: MainWindow):
-    page = window.show_page("tokenizer")
+    panel = window.show_page("tokenizer")
+    page = panel.side()
     qtbot.waitUntil(lambda: "tokens" in page.counts.text(), timeout=ANSWER_MS)
     page.decode_ids.setText("7592, 99999999")
     qtbot.waitUntil(lambda: page.decoded.text() == "hello⟨no token 99999999⟩", timeout=ANSWER_MS)
-    write(qtbot, page.choice.lineEdit(), "/no/such/tokenizer")
+    write(qtbot, panel.choice.box.lineEdit(), "/no/such/tokenizer")
     qtbot.waitUntil(lambda: "no such folder" in page.banner.text(), timeout=ANSWER_MS)
     assert page.counts.text() == ""
     assert page.ids.toPlainText() == ""
