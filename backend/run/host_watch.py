@@ -125,7 +125,9 @@ class Watch:
         if now - other.since < LOST_SECONDS:
             return None
         return RunFailed(
-            f"{_name(number)} has given no sign of life for {LOST_SECONDS:g} seconds", code="host_lost", hint=self._hint()
+            f"{_name(number)} has given no sign of life for {LOST_SECONDS:g} seconds",
+            code="host_lost",
+            hint=self._hint(),
         )
 
     def _hint(self) -> str:
@@ -134,4 +136,3 @@ class Watch:
 
 def _name(number: int) -> str:
     return f"host {number}" if number else "the first host"
-

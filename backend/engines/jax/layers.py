@@ -116,8 +116,18 @@ def dropout(x: jax.Array, rate: float, noise: Noise | None) -> jax.Array:
     """`x` with a share of its values dropped and the others scaled up; without noise (no training) `x` itself."""
     if noise is None or rate == 0.0:
         return x
-    kept = jax.random.bernoulli(noise.next(), 1.0 - rate, x.shape)
-    return jnp.where(kept, x / (1.0 - rate), jnp.zeros((), x.dtype))
+    return jnp.where(_kept(noise.next(), rate, x.shape), x / (1.0 - rate), jnp.zeros((), x.dtype))
+
+
+def _kept(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Array:
+    """Which values stay, all but `rate` of them, to a 65,536th.
+
+    One drawn word decides over two neighbours: `jax.random.bernoulli` takes eight times as long on a processor, which was a
+    third of a step of question answering.
+    """
+    words = jax.random.bits(key, (*shape[:-1], (shape[-1] + 1) // 2), jnp.uint32)
+    halves = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(*shape[:-1], -1)[..., : shape[-1]]
+    return halves >= jnp.uint16(min(round(rate * 2**16), 2**16 - 1))
 
 
 class Linear(nnx.Module):
