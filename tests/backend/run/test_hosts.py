@@ -146,7 +146,8 @@ def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair, until: Unt
     pair.first.go_together()
     pair.other.go_together()
     pair.first.leave("paused")
-    assert (watch := pair.other._watch) is not None
+    watch = pair.other._watch
+    assert watch is not None
     looks = watch._beats
     until(lambda: watch._beats > looks + 2)
     pair.other.check()
