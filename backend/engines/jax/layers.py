@@ -53,7 +53,7 @@ def through(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.A
 
 
 class Memory:
-    """Keys and values of what was read before, for every attention in the order of asking.
+    """Keys and values of what was read before, and of a source, for every attention in the order of asking.
 
     There is `room` for tokens; those that come now stand at `at`. `shown` (rows, room) says which are no padding. After
     the pass `kept` is what the next one remembers.
@@ -80,6 +80,11 @@ class Memory:
         self.kept.append((found[0], found[1]))
         return self.kept[-1]
 
+    def of_source(self, make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
+        """Those of what is answered, which are made once."""
+        self.kept.append(self._layers[len(self.kept)] if self._layers else make())
+        return self.kept[-1]
+
 
 _MEMORY: ContextVar[Memory | None] = ContextVar("memory", default=None)
 
@@ -98,6 +103,12 @@ def remembered(key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
     """What a decoder's attention looks at: these, and where one writes all that came before them."""
     memory = _MEMORY.get()
     return (key, value) if memory is None else memory.extend(key, value)
+
+
+def remembered_source(make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
+    """What an answer's attention sees of its source; where one writes it is made with the first token alone."""
+    memory = _MEMORY.get()
+    return make() if memory is None else memory.of_source(make)
 
 
 class Noise:
