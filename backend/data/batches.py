@@ -39,6 +39,11 @@ PER_TOKEN = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION
 """Heads whose outputs have one value for each token of the input; those of SEQ2SEQ_LM have one for each label."""
 
 
+FEW = 0
+"""As `length_multiple`: lengths in steps of a quarter of the power of two below them, at least eight. Up to 512 there are 20
+of them and up to 2,048 there are 28; nothing is padded by more than a quarter, or by seven tokens."""
+
+
 class Padding(TypedDict, total=False):
     """The settings of `collate`, which the functions that cut several batches hand on."""
 
@@ -82,8 +87,8 @@ def collate(
 ) -> Batch:
     """One batch of these features, in this order.
 
-    It is as long as its longest feature (its longest choice, for MULTIPLE_CHOICE), rounded up to a multiple, but not
-    beyond `length_limit` (a model has only so many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
+    It is as long as its longest feature (its longest choice, for MULTIPLE_CHOICE), rounded up to a multiple or to one of a
+    `FEW` lengths, but not beyond `length_limit` (a model has only so many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
     """
     lists = _lists(features, indices, draw)
     count = max(rows or 0, len(indices))
@@ -201,6 +206,8 @@ def share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
 
 
 def _padded_length(longest: int, multiple: int, limit: int | None) -> int:
+    if multiple == FEW:
+        multiple = max(8, 2 ** max(0, longest - 1).bit_length() // 8)
     rounded = max(1, -(-longest // multiple) * multiple)
     return rounded if limit is None else max(longest, min(rounded, limit), 1)
 

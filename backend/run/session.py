@@ -130,12 +130,12 @@ class Session:
 
     @cached_property
     def _padding(self) -> batches.Padding:
-        # Accelerators like lengths in eights (and compile per length); a processor would only compute the padding.
-        in_eights = self.engine.constant_rows or self.engine.device_memory_mb() is not None
+        # Some engines compile per length; else accelerators like eights, and a processor would only compute the padding.
+        eights = 8 if self.engine.device_memory_mb() is not None else 1
         return {
             "pad_token_id": self.pad_token_id,
             "head": self.task.head,
-            "length_multiple": 8 if in_eights else 1,
+            "length_multiple": batches.FEW if self.engine.constant_rows else eights,
             "length_limit": self.facts["max_length"],
         }
 
