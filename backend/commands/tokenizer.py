@@ -3,16 +3,18 @@
 from argparse import ArgumentParser, Namespace
 
 from backend.commands.command import Command
+from backend.commands.tokenizer_extend import add_extend
 from backend.commands.tokenizer_train import add_train
 
 
 def _arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     add_train(actions)
+    add_extend(actions)
 
 
 def _execute(arguments: Namespace) -> int:
     return arguments.execute_action(arguments)
 
 
-COMMANDS = (Command("tokenizer", "train a new tokenizer", _arguments, _execute),)
+COMMANDS = (Command("tokenizer", "train a new tokenizer, or add tokens to one", _arguments, _execute),)

@@ -23,6 +23,7 @@ from backend.engines.engine import Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.run import attempts, options
+from backend.run.added_tokens import new_tokens
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.hosts import Hosts
@@ -197,6 +198,7 @@ def _load(
             devices=choice.names,
             precision=choice.precision,
             vocabulary=len(session.tokenizer),
+            new_tokens=new_tokens(spec, session.tokenizer, model.folder),
             max_length=max(longest_sequence(one) for one in features.values()),
             pad_token_id=session.pad_token_id,
             bos_token_id=session.tokenizer.bos_token_id,
