@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backend.commands.command import add_json
-from backend.commands.screen import Screen
 from backend.commands.named_run import tokenizer_of
+from backend.commands.screen import Screen
 from backend.contract.comparison import DataComparison, LanguageCounts, TextComparison
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
