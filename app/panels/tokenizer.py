@@ -11,7 +11,11 @@ from app.services.context import AppContext
 from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
-SIDES = (("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),)
+SIDES = (
+    ("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),
+    ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
+    ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
+)
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
 

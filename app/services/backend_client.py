@@ -9,7 +9,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.services.backend_process import backend_process, last_line
-from backend.contract import catalog, queries, tokens
+from backend.contract import catalog, comparison, queries, tokens, vocabulary
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
@@ -30,6 +30,14 @@ ANSWERS: dict[str, type] = {
     "export_predictions": queries.Exported,
     "confusion": queries.Confusion,
     "answer": queries.Answer,
+    "vocabulary": vocabulary.Vocabulary,
+    "find_pieces": vocabulary.FoundRows,
+    "piece_origin": vocabulary.PieceOrigin,
+    "convert_pieces": vocabulary.Conversion,
+    "count_pieces": vocabulary.PieceCounts,
+    "export_vocabulary": queries.Exported,
+    "compare_text": comparison.TextComparison,
+    "compare_data": comparison.DataComparison,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 
