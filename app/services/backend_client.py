@@ -9,7 +9,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.services.backend_process import backend_process, last_line
-from backend.contract import catalog, queries, tokens
+from backend.contract import catalog, queries, tokens, training_data
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
@@ -30,6 +30,9 @@ ANSWERS: dict[str, type] = {
     "export_predictions": queries.Exported,
     "confusion": queries.Confusion,
     "answer": queries.Answer,
+    "training_lengths": training_data.TrainingLengths,
+    "training_rows": training_data.TrainingRows,
+    "training_feature": training_data.TrainingFeature,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 

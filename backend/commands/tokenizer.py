@@ -3,12 +3,16 @@
 from argparse import ArgumentParser, Namespace
 
 from backend.commands.command import Command
+from backend.commands.tokenizer_lengths import add_lengths
+from backend.commands.tokenizer_rows import add_rows
 from backend.commands.tokenizer_train import add_train
 
 
 def _arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     add_train(actions)
+    add_lengths(actions)
+    add_rows(actions)
 
 
 def _execute(arguments: Namespace) -> int:
