@@ -153,6 +153,8 @@ class TrainingRows(msgspec.Struct, frozen=True, kw_only=True):
 
     split: str
     splits: list[str]
+    rows: int
+    """Of the whole split."""
     features: int
     """Of the whole split, or of the step."""
     start: int

@@ -27,6 +27,7 @@ def rows_in_order(look: Look, start: int, count: int) -> TrainingRows:
     return TrainingRows(
         split=look.split,
         splits=list(look.material.rows),
+        rows=len(look.rows),
         features=len(look.features),
         start=begin,
         lines=_lines(look, indices),
@@ -41,6 +42,7 @@ def rows_of_step(look: Look, step: int, start: int = 0, count: int = MOST_LINES)
     return TrainingRows(
         split=look.split,
         splits=list(look.material.rows),
+        rows=len(look.rows),
         features=len(indices),
         start=begin,
         lines=_lines(look, indices[begin : begin + min(count, MOST_LINES)]),

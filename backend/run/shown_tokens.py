@@ -46,10 +46,10 @@ class Pieces:
         piece = str(self._tokenizer.convert_ids_to_tokens(token))
         if token in self.special:
             return piece
+        if piece.startswith("▁"):
+            return piece.replace("▁", " ")
         text = str(self._tokenizer.decode([token], clean_up_tokenization_spaces=False))
-        if "\ufffd" in text or not text:
-            return piece
-        return piece.replace("▁", " ") if piece.startswith("▁") else piece if piece.startswith("##") else text
+        return piece if "\ufffd" in text or not text or piece.startswith("##") else text
 
 
 def sequences(look: Look, feature: int, arrays: Batch) -> list[TokenSequence]:
