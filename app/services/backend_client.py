@@ -9,7 +9,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.services.backend_process import backend_process, last_line
-from backend.contract import catalog, comparison, queries, tokens, vocabulary
+from backend.contract import catalog, comparison, queries, tokens, training_data, vocabulary
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
@@ -38,6 +38,9 @@ ANSWERS: dict[str, type] = {
     "export_vocabulary": queries.Exported,
     "compare_text": comparison.TextComparison,
     "compare_data": comparison.DataComparison,
+    "training_lengths": training_data.TrainingLengths,
+    "training_rows": training_data.TrainingRows,
+    "training_feature": training_data.TrainingFeature,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 
