@@ -65,9 +65,9 @@ def test_copying_gives_the_text_with_what_lies_between_tokens(qtbot, view: Token
 
 def test_white_space_can_be_seen_or_not(view: TokenView):
     view.set_tokens([" a", "\n"])
-    assert view._shown == ["·a", "⏎"]
+    assert [view.shown_text(0), view.shown_text(1)] == ["·a", "⏎"]
     view.set_whitespace_visible(False)
-    assert view._shown == [" a", " "]
+    assert [view.shown_text(0), view.shown_text(1)] == [" a", " "]
 
 
 def test_narrowing_keeps_every_token_reachable(view: TokenView):
@@ -75,7 +75,7 @@ def test_narrowing_keeps_every_token_reachable(view: TokenView):
     before = view.line_count()
     view.resize(250, 300)
     assert view.line_count() > before
-    assert view._starts[-1] == 400
+    assert view.layout_.starts[-1] == 400
 
 
 def test_a_token_wider_than_the_view_has_its_own_line(view: TokenView):
@@ -87,7 +87,7 @@ def test_of_a_hundred_thousand_tokens_only_the_visible_are_drawn(view: TokenView
     view.set_tokens([f"token {number}" for number in range(100_000)])
     view.grab()
     assert view.count() == 100_000
-    assert 0 < len(view._drawn) < 500
+    assert 0 < len(view._paint.drawn) < 500
 
 
 def test_a_screen_reader_gets_the_tokens(view: TokenView):
