@@ -62,6 +62,39 @@ def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None
         tokenizer.add_special_tokens({"additional_special_tokens": list(dict.fromkeys([*known, *special]))})
 
 
+def taken(tokenizer: "PreTrainedTokenizerBase") -> list[tuple[str, str, Any]]:
+    """Name, kind (switch, side, number, text, list) and present value of every option worth a field."""
+    defaults = _taken(tokenizer)
+    found: list[tuple[str, str, Any]] = []
+    for name in sorted({*defaults, *_COMMON, *_by_steps(tokenizer)} - {"use_fast", "model_input_names"}):
+        value = _in_force(tokenizer, name, defaults.get(name))
+        if name.endswith("_token"):
+            found.append((name, "text", None if value is None else str(value)))
+        elif name in _SIDES:
+            found.append((name, "side", value))
+        elif isinstance(value, bool) or name.startswith(("add_", "do_", "clean_", "split_", "strip_")):
+            found.append((name, "switch", value if isinstance(value, bool) else None))
+        elif name in (ADDED, ADDED_SPECIAL):
+            found.append((name, "list", []))
+        elif name == "model_max_length":
+            found.append((name, "number", value if isinstance(value, int) and value < 10**9 else None))
+    return found
+
+
+def _in_force(tokenizer: "PreTrainedTokenizerBase", name: str, default: Any) -> Any:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if name == "do_lower_case" and hasattr(getattr(backend, "normalizer", None), "lowercase"):
+        return backend.normalizer.lowercase  # type: ignore[union-attr]
+    if name == "add_prefix_space" and backend is not None:
+        for step in _pre_tokenizer_steps(backend):
+            if hasattr(step, "add_prefix_space"):
+                return step.add_prefix_space
+            if hasattr(step, "prepend_scheme"):
+                return step.prepend_scheme != "never"
+    value = getattr(tokenizer, name, None)
+    return tokenizer.init_kwargs.get(name, default) if value is None else value
+
+
 def _taken(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
     """Option → default of the constructors of the tokenizer's class and those above it."""
     found: dict[str, Any] = {}
@@ -79,10 +112,14 @@ def _by_steps(tokenizer: "PreTrainedTokenizerBase") -> set[str]:
     if backend is None:
         return set()
     found = {"do_lower_case"} if hasattr(backend.normalizer, "lowercase") else set()
-    whole = backend.pre_tokenizer
-    steps = list(whole) if type(whole).__name__ == "Sequence" else [whole]
+    steps = _pre_tokenizer_steps(backend)
     takes_space = any(hasattr(step, "add_prefix_space") or hasattr(step, "prepend_scheme") for step in steps)
     return found | ({"add_prefix_space"} if takes_space else set())
+
+
+def _pre_tokenizer_steps(backend: Any) -> list[Any]:
+    whole = backend.pre_tokenizer
+    return list(whole) if type(whole).__name__ == "Sequence" else [whole]
 
 
 def _mistake(option: str, reason: str) -> InputError:

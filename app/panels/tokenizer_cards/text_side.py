@@ -11,13 +11,13 @@ from app import theme
 from app.core.wording import count
 from app.services.backend_client import OnAnswer, OnError, Ticket
 from app.services.context import AppContext
-from app.services.token_answer import tokens_of
+from app.services.token_answer import TokenTable, token_table
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.token_view import TokenView
 from backend.contract.queries import Mistake
-from backend.contract.tokens import Token, Tokens
+from backend.contract.tokens import Tokens
 
 CALM_MS = 150
 EXAMPLE = (
@@ -35,7 +35,7 @@ class Side(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._tokens: list[Token] = []
+        self._tokens = token_table(Tokens())
         self._open: dict[str, Ticket] = {}
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self._ask)
@@ -143,7 +143,7 @@ class Side(QWidget):
             "text": self.text.toPlainText(),
             "special_tokens": self.special.isChecked(),
         }
-        if not self._tokens:
+        if not len(self._tokens):
             self.counts.setText("Opening the tokenizer…")
         self._put("tokenize", question, self._on_tokens, self._on_mistake)
 
@@ -161,7 +161,7 @@ class Side(QWidget):
             self._put(
                 "decode",
                 question,
-                lambda answer: self.decoded.setText(answer["text"]),
+                lambda answer: self.decoded.setText(answer.rows[0].text),
                 lambda mistake: self.decoded.setText(mistake.message),
             )
 
@@ -172,62 +172,65 @@ class Side(QWidget):
 
     def _on_mistake(self, mistake: Mistake) -> None:
         """Tokens of another tokenizer would only mislead."""
-        self._show_tokens(Tokens(tokens=[], characters=0, words=0, unknown=0))
+        self._show_tokens(token_table(Tokens()))
         self.counts.setText("")
         self.banner.show_message("error", mistake.message)
 
     def _on_tokens(self, answer: Any) -> None:
-        self._show_tokens(tokens_of(answer))
+        self._show_tokens(token_table(answer))
 
-    def _show_tokens(self, tokens: Tokens) -> None:
-        self.banner.show_message("info", tokens.stored_truncation)
-        self._tokens = tokens.tokens
+    def _show_tokens(self, tokens: TokenTable) -> None:
+        self.banner.show_message("info", tokens.answer.stored_truncation)
+        self._tokens = tokens
+        texts = tokens.texts()
         self.view.set_tokens(
-            [token.text or token.piece for token in self._tokens],
-            [token.special for token in self._tokens],
-            gaps_between(self._tokens, self.text.toPlainText()),
+            [text or tokens.piece(number).piece for number, text in enumerate(texts)],
+            tokens.special.tolist(),
+            gaps_between(tokens, self.text.toPlainText()),
         )
-        self.counts.setText(counts_of(tokens))
+        self.counts.setText(counts_of(tokens.answer))
         self._write_ids()
         self._show_token(-1)
 
     def _write_ids(self) -> None:
-        shown = ", ".join(str(token.id) for token in self._tokens[:SHOWN_IDS])
+        shown = ", ".join(str(token) for token in self._tokens.ids[:SHOWN_IDS].tolist())
         left = len(self._tokens) - SHOWN_IDS
         self.ids.setPlainText(f"{shown}, … and {left:,} more" if left > 0 else shown)
 
     def copy_ids(self) -> None:
         """Put all ids on the clipboard."""
-        QGuiApplication.clipboard().setText(", ".join(str(token.id) for token in self._tokens))
+        QGuiApplication.clipboard().setText(", ".join(str(token) for token in self._tokens.ids.tolist()))
         self.message.emit("success", f"Copied {count(len(self._tokens), 'id')}.")
 
     def _show_token(self, index: int) -> None:
         if not 0 <= index < len(self._tokens):
             self.details.setText("Hover or click a token.")
             return
-        token = self._tokens[index]
-        where = "special" if token.special else f"{token.start}–{token.end}"
-        self.details.setText(f"id      {token.id}\npiece   {token.piece}\ntext    {token.text!r}\nchars   {where}")
+        piece, text = self._tokens.piece(index), self._tokens.text(index)
+        start, end = (int(self._tokens.column(name)[index]) for name in ("start", "end"))
+        where = "special" if piece.special else f"{start}–{end}"
+        self.details.setText(f"id      {piece.id}\npiece   {piece.piece}\ntext    {text!r}\nchars   {where}")
 
 
-def gaps_between(tokens: list[Token], text: str) -> list[str]:
+def gaps_between(tokens: TokenTable, text: str) -> list[str]:
     """The text before each token that belongs to no token, for example a space that BERT drops."""
-    gaps, end = [], 0
-    for token in tokens:
-        inside = not token.special and token.start >= end
-        gaps.append(text[end : token.start] if inside else "")
-        if not token.special:
-            end = max(end, token.end)
+    gaps, last = [], 0
+    columns = (tokens.column(name).tolist() for name in ("sequence", "start", "end"))
+    for sequence, start, end in zip(*columns, strict=True):
+        inside = sequence == 0 and start >= last
+        gaps.append(text[last:start] if inside else "")
+        if sequence == 0:
+            last = max(last, end)
     return gaps
 
 
 def counts_of(tokens: Tokens) -> str:
     """`408 tokens · 1 862 characters · 4.56 characters per token · 0 unknown`."""
-    amount = len(tokens.tokens)
+    amount = tokens.tokens
     words = [count(amount, "token"), count(tokens.characters, "character"), count(tokens.words, "word")]
     if amount and tokens.characters:
         words.append(f"{tokens.characters / amount:.2f} characters per token")
     words.append(f"{tokens.unknown} unknown")
-    if tokens.truncated_at is not None:
-        words.append(f"the model reads {count(tokens.truncated_at, 'token')} at most")
+    if tokens.limit is not None and amount > tokens.limit:
+        words.append(f"the model reads {count(tokens.limit, 'token')} at most")
     return " · ".join(words)

@@ -2,25 +2,41 @@
 
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 from PySide6.QtGui import QGuiApplication
 
 from app.panels.tokenizer_cards.text_side import Side, counts_of, gaps_between
 from app.services.backend_client import ArrowAnswer
+from app.services.token_answer import token_table
 from backend.contract.queries import Mistake
-from backend.contract.tokens import Token, Tokens
+from backend.contract.tokens import TokenColumns, TokenPiece, Tokens
 
 HELLO = Tokens(
-    tokens=[
-        Token(101, "[CLS]", "", 0, 0, True),
-        Token(7592, "hello", "Hello", 0, 5),
-        Token(2088, "world", "world", 6, 11),
-        Token(102, "[SEP]", "", 11, 11, True),
+    pieces=[
+        TokenPiece(101, "[CLS]", special=True),
+        TokenPiece(102, "[SEP]", special=True),
+        TokenPiece(2088, "world"),
+        TokenPiece(7592, "hello"),
     ],
+    columns=TokenColumns(
+        piece=[0, 3, 2, 1],
+        sequence=[-1, 0, 0, -1],
+        start=[0, 0, 6, 0],
+        end=[0, 5, 11, 0],
+        byte_start=[0, 0, 6, 0],
+        byte_end=[0, 5, 11, 0],
+        partial=[0, 0, 0, 0],
+        word=[-1, 0, 1, -1],
+        type=[0, 0, 0, 0],
+        mask=[1, 1, 1, 1],
+        window=[0, 0, 0, 0],
+    ),
+    sources=["Hello world"],
+    tokens=4,
     characters=11,
     words=2,
-    unknown=0,
 )
 
 
@@ -51,7 +67,7 @@ def test_a_token_tells_its_id_and_place(side: Side):
 
 
 def test_what_belongs_to_no_token_lies_between(side: Side):
-    assert gaps_between(HELLO.tokens, "Hello world") == ["", "", " ", ""]
+    assert gaps_between(token_table(HELLO), "Hello world") == ["", "", " ", ""]
 
 
 def test_ids_are_copied_whole(qtbot, side: Side):
@@ -83,14 +99,15 @@ def test_an_answer_about_ids_that_are_gone_is_not_shown(side: Side):
 
 def test_stored_truncation_is_mentioned(side: Side):
     stored = "The file stores truncation at 128; it is switched off here."
-    side._on_tokens(Tokens(tokens=[], characters=0, words=0, unknown=0, stored_truncation=stored))
+    side._on_tokens(Tokens(stored_truncation=stored))
     assert side.banner.text() == stored
     assert side.counts.text().startswith("0 tokens")
 
 
 def test_a_long_answer_comes_as_a_file_and_the_file_goes(side: Side, tmp_path: Path):
-    columns = {"id": [5], "piece": ["a"], "text": ["a"], "start": [0], "end": [1], "special": [False]}
-    table = pa.table(columns).replace_schema_metadata({"answer": '{"characters": 1, "words": 1, "truncated_at": 512}'})
+    columns = {name: [0] for name in TokenColumns.__struct_fields__} | {"end": [1], "mask": [1]}
+    rest = Tokens(pieces=[TokenPiece(5, "a")], sources=["a"], tokens=513, characters=1, words=1, limit=512)
+    table = pa.table(columns).replace_schema_metadata({"answer": msgspec.json.encode(rest)})
     path = tmp_path / "answer.arrow"
     with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
@@ -101,4 +118,4 @@ def test_a_long_answer_comes_as_a_file_and_the_file_goes(side: Side, tmp_path: P
 
 
 def test_counts_of_nothing_divide_by_nothing():
-    assert counts_of(Tokens(tokens=[], characters=0, words=0, unknown=0)).endswith("0 unknown")
+    assert counts_of(Tokens()).endswith("0 unknown")
