@@ -21,12 +21,16 @@ class Fact:
 def facts_of(table: TokenTable, index: int) -> list[Fact]:
     """Everything that is known of a token, most asked for first."""
     at = {name: int(values[index]) for name, values in table.columns.items()}
-    piece = table.answer.pieces[at["piece"]]
+    piece = table.piece(index)
     facts = [
         Fact("Id", str(piece.id)),
         Fact("Piece", piece.piece, "As it stands in the vocabulary"),
-        Fact("Text", f"“{invisible.visible(text_of(table, index))}”" if at["end"] > at["start"] else "none"),
-        Fact("Characters", _span(at["start"], at["end"]), "Places in the text, counted in code points from 0"),
+        Fact("Text", f"“{invisible.visible(table.text(index))}”" if at["end"] > at["start"] else "none"),
+        Fact(
+            "Characters",
+            _span(at["start"], at["end"], table.begin),
+            "Places in the text, counted in code points from 0",
+        ),
         Fact("Bytes", _bytes(table, index), "Places in the text as UTF-8, and the bytes themselves"),
         Fact("Word", str(at["word"]) if at["word"] >= 0 else "none", "As the pre-tokenizer counts words, from 0"),
         Fact("Kind", _kind(at, piece)),
@@ -36,46 +40,30 @@ def facts_of(table: TokenTable, index: int) -> list[Fact]:
     ]
     if table.answer.windows > 1:
         facts.append(Fact("Window", f"{at['window'] + 1} of {table.answer.windows}"))
-    names = invisible.names_of(text_of(table, index))
+    names = invisible.names_of(table.text(index))
     return [*facts, Fact("Unseen", "\n".join(names), "Characters that have no look of their own")] if names else facts
-
-
-def text_of(table: TokenTable, index: int) -> str:
-    """The characters that a token is of; those of which it has only some bytes too."""
-    sequence = int(table.columns["sequence"][index])
-    if not 0 <= sequence < len(table.sources):
-        return ""
-    return table.sources[sequence][int(table.columns["start"][index]) : int(table.columns["end"][index])]
 
 
 def hint_of(table: TokenTable, index: int) -> str:
     """What stands in the tooltip: piece and id, bytes where the piece is not its text, names of the unseen."""
-    piece = table.answer.pieces[int(table.columns["piece"][index])]
+    piece = table.piece(index)
     lines = [f"{piece.piece}   {piece.id}"]
-    if not text_of(table, index).isascii() or table.columns["partial"][index]:
+    if not table.text(index).isascii() or table.columns["partial"][index]:
         lines.append(_bytes(table, index))
-    return "\n".join([*lines, *invisible.names_of(text_of(table, index))])
+    return "\n".join([*lines, *invisible.names_of(table.text(index))])
 
 
-def _span(start: int, end: int) -> str:
-    return f"{start}–{end}" if end > start else "none"
+def _span(start: int, end: int, begin: int) -> str:
+    return f"{begin + start}–{begin + end}" if end > start else "none"
 
 
 def _bytes(table: TokenTable, index: int) -> str:
     start, end = (int(table.columns[name][index]) for name in ("byte_start", "byte_end"))
     if end <= start:
         return "none"
-    characters = text_of(table, index).encode("utf-8", "replace")
-    # A part of a table begins later than its bytes are counted from, so they are cut from the characters themselves.
-    own = characters if len(characters) == end - start else _own_bytes(table, index, end - start)
+    own = table.raw(index)
     shown = own[:16].hex(" ").upper()
-    return f"{start}–{end}   {shown}{' …' if len(own) > 16 else ''}" if own else f"{start}–{end}"
-
-
-def _own_bytes(table: TokenTable, index: int, length: int) -> bytes:
-    piece = table.answer.pieces[int(table.columns["piece"][index])]
-    known = bytes.fromhex(piece.bytes) if piece.bytes else b""
-    return known[-length:]
+    return f"{table.byte_begin + start}–{table.byte_begin + end}   {shown}{' …' if len(own) > 16 else ''}"
 
 
 def _kind(at: dict[str, int], piece: TokenPiece) -> str:
@@ -96,7 +84,9 @@ def _kind(at: dict[str, int], piece: TokenPiece) -> str:
 def _score(piece: TokenPiece) -> list[Fact]:
     found = []
     if piece.rank is not None:
-        found.append(Fact("Merge rank", grouped(piece.rank), "Of the first merge that makes this piece; 0 is merged first"))
+        found.append(
+            Fact("Merge rank", grouped(piece.rank), "Of the first merge that makes this piece; 0 is merged first")
+        )
     if piece.log_probability is not None:
         found.append(Fact("Log-probability", f"{piece.log_probability:.3f}", "Natural logarithm"))
     return found

@@ -1,203 +1,114 @@
-"""Owns the tokens of an answer as columns of numpy, and the boxes that a view draws of them."""
+"""Owns the tokens of an answer as columns of numpy."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from app.core.token_boxes import NORMAL, SPECIAL, UNKNOWN, TokenBoxes
 from backend.contract.tokens import TokenPiece, Tokens
 
 SHOWN_AT_ONCE = 100_000
 """Tokens that a view takes; of more, one part after the other is shown."""
-_SPACES = ("Ġ", "▁")
-"""What a piece begins with that holds the space before its word."""
-_FAR = 1 << 40
 
 
-@dataclass(frozen=True)
 class TokenTable:
-    """`columns` are arrays of one length, named as in TokenColumns; `answer` holds all else."""
+    """Tokens by number. Columns are numpy arrays (tokens,) that are only read; nothing is made per token until asked for."""
 
-    answer: Tokens
-    columns: Mapping[str, np.ndarray]
-    sources: list[str] = field(default_factory=list)
-    first: int = 0
-    """The number of its first token where it is a part of a longer table."""
+    def __init__(
+        self, answer: Tokens, columns: dict[str, np.ndarray], sources: list[str] | None = None, first: int = 0
+    ) -> None:
+        self.answer = answer
+        """Counts, notes, round trip and everything else that is not of one token; its own columns may be empty."""
+        self.columns = columns
+        self.sources = answer.sources if sources is None else sources
+        """The texts that `start` and `end` count in; of a part of a table the stretch that it is of."""
+        self.first = first
+        """The number of the first token where this is a part of a longer table."""
+        self.begin = self.byte_begin = 0
+        """Where its stretch begins in the whole text, in characters and in bytes."""
 
     def __len__(self) -> int:
         return len(self.columns["piece"])
 
+    def column(self, name: str) -> np.ndarray:
+        """A column by its name in `TokenColumns`."""
+        return self.columns[name]
+
+    @cached_property
     def ids(self) -> np.ndarray:
-        """(tokens,) ids."""
-        known = np.array([piece.id for piece in self.answer.pieces] or [0], np.int64)
-        return known[self.columns["piece"]] if len(self) else known[:0]
+        """(tokens,) int64."""
+        return np.array([one.id for one in self.answer.pieces], np.int64)[self.columns["piece"]]
 
-    def part(self, first: int, last: int) -> "TokenTable":
-        """Tokens `first` to `last` (without it), on the stretch of the text that they stand for."""
+    @cached_property
+    def special(self) -> np.ndarray:
+        """(tokens,) bool: special tokens, and padding."""
+        return self._of_pieces("special") | (self.columns["mask"] == 0)
+
+    @cached_property
+    def unknown(self) -> np.ndarray:
+        """(tokens,) bool."""
+        return self._of_pieces("unknown") & (self.columns["sequence"] >= 0)
+
+    def piece(self, token: int) -> TokenPiece:
+        """What is known of the piece of a token."""
+        return self.answer.pieces[int(self.columns["piece"][token])]
+
+    def text(self, token: int) -> str:
+        """The characters that the token is of; empty where it is of no text. Not of a file, whose text is not here."""
+        which = int(self.columns["sequence"][token])
+        if which < 0 or not self.sources:
+            return ""
+        return self.sources[which][self.columns["start"][token] : self.columns["end"][token]]
+
+    def texts(self, low: int = 0, high: int | None = None) -> list[str]:
+        """`text` of the tokens from `low` to before `high`."""
+        sources = self.sources or [""]
+        part = slice(low, high)
+        rows = zip(*(self.columns[name][part].tolist() for name in ("sequence", "start", "end")), strict=True)
+        return ["" if which < 0 else sources[which][start:end] for which, start, end in rows]
+
+    def raw(self, token: int) -> bytes:
+        """The bytes of the text that the token stands for."""
+        which = int(self.columns["sequence"][token])
+        if which < 0 or not self.sources:
+            return b""
+        whole = self.text(token).encode()
+        start = self.columns["byte_start"][token] - self._byte_places(which)[self.columns["start"][token]]
+        return whole[start : start + self.columns["byte_end"][token] - self.columns["byte_start"][token]]
+
+    def _of_pieces(self, name: str) -> np.ndarray:
+        return np.array([getattr(one, name) for one in self.answer.pieces], bool)[self.columns["piece"]]
+
+    def _byte_places(self, which: int) -> np.ndarray:
+        if which not in self._places:
+            points = np.frombuffer(self.sources[which].encode("utf-32-le"), np.uint32)
+            sizes = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
+            self._places[which] = np.concatenate([[0], np.cumsum(sizes)])
+        return self._places[which]
+
+    @cached_property
+    def _places(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def part(self, first: int, last: int, source: str | None = None) -> "TokenTable":
+        """Tokens `first` to `last` (without it), of the stretch of text that they stand for: of a file it is `source`."""
         columns = {name: values[first:last] for name, values in self.columns.items()}
-        if len(self.sources) == 1 and (of_text := columns["sequence"] >= 0).any():
-            begin = int(columns["start"][of_text].min()) if first else 0
-            end = int(columns["end"][of_text].max()) if last < len(self) else len(self.sources[0])
-            for name in ("start", "end"):
-                columns[name] = np.clip(columns[name] - begin, 0, end - begin)
-            return TokenTable(self.answer, columns, [self.sources[0][begin:end]], self.first + first)
-        return TokenTable(self.answer, columns, self.sources, self.first + first)
+        if len(self.sources) > 1:
+            return TokenTable(self.answer, columns, self.sources, first)
+        begin, end = self.stretch(first, last)
+        byte_begin, byte_end = self.stretch(first, last, "byte_")
+        for kind, least, most in (("", begin, end), ("byte_", byte_begin, byte_end)):
+            for name in (f"{kind}start", f"{kind}end"):
+                columns[name] = np.clip(columns[name], least, most) - least
+        stretch = self.sources[0][begin:end] if source is None else source
+        made = TokenTable(self.answer, columns, [stretch], first)
+        made.begin, made.byte_begin = begin, byte_begin
+        return made
 
-
-def table_of(answer: Tokens) -> TokenTable:
-    """The table of an answer that has its columns in it."""
-    columns = answer.columns
-    found = {name: np.array(getattr(columns, name), np.int64) for name in columns.__struct_fields__}
-    return TokenTable(answer, found, list(answer.sources))
-
-
-def boxes_of(table: TokenTable) -> TokenBoxes:
-    """What the view draws: stretches of the text, with the space that a piece took before its word."""
-    return _Maker(table).made()
-
-
-class _Maker:
-    """Columns on their way to boxes."""
-
-    def __init__(self, table: TokenTable) -> None:
-        self._table, columns = table, table.columns
-        self._pieces = table.answer.pieces
-        self._texts = table.sources or [""]
-        self._joined = "".join(self._texts)
-        self._bases = np.concatenate([[0], np.cumsum([len(text) for text in self._texts])])
-        self._sequence = columns["sequence"]
-        self._of_text = self._sequence >= 0
-        base = self._bases[np.maximum(self._sequence, 0)]
-        self._start, self._end = columns["start"] + base, columns["end"] + base
-        self._piece = columns["piece"]
-
-    def made(self) -> TokenBoxes:
-        count = len(self._table)
-        if not count:
-            return _nothing(self._joined)
-        labels = self._labels()
-        gap = self._gaps()
-        self._take_spaces(gap)
-        gap = np.where(gap < self._start, gap, -1)
-        tail = self._rest(gap)
-        kind = np.array([_kind(piece) for piece in self._pieces], np.uint8)[self._piece]
-        kind[~self._of_text] = SPECIAL
-        return TokenBoxes(
-            source=self._joined,
-            start=self._start,
-            end=self._end,
-            gap=gap,
-            kind=kind,
-            faint=(self._table.columns["mask"] == 0) | self._shared(),
-            linked=self._linked(labels),
-            weight=np.maximum(0.3, self._table.columns["byte_end"] - self._table.columns["byte_start"]),
-            labels=labels,
-            captions=self._captions(),
-            tail=tail,
-        )
-
-    def _labels(self) -> dict[int, str]:
-        """What has no stretch of its own is shown by its piece."""
-        bare = np.array([piece.piece in _SPACES for piece in self._pieces], bool)[self._piece]
-        for index in np.flatnonzero(bare & (self._end > self._start)).tolist():
-            if not self._joined[self._start[index]].isspace():  # a space that was put before the text
-                self._end[index] = self._start[index]
-        empty = self._end <= self._start
-        return {index: self._pieces[self._piece[index]].piece for index in np.flatnonzero(empty).tolist()}
-
-    def _gaps(self) -> np.ndarray:
-        """Where the untouched text before each token begins; −1 where nothing can be told."""
-        windows = self._table.columns["window"]
-        key = windows * 2 + np.maximum(self._sequence, 0)
-        reached = np.maximum.accumulate(np.where(self._of_text, key * _FAR + self._end, -1))
-        before = np.concatenate([[-1], reached[:-1]])
-        goes_on = (before >= 0) & (before // _FAR == key)
-        begin = np.where(windows == windows[0], self._bases[np.maximum(self._sequence, 0)], -1)
-        if self._table.first:
-            begin = np.full(len(key), -1)
-        return np.where(self._of_text, np.where(goes_on, before % _FAR, begin), -1)
-
-    def _take_spaces(self, gap: np.ndarray) -> None:
-        takes = np.array([piece.piece.startswith(_SPACES) for piece in self._pieces], bool)[self._piece]
-        codes = np.frombuffer(self._joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        takes &= self._of_text & (gap >= 0) & (gap < self._start) & (self._end > self._start)
-        if takes.any():
-            takes &= codes[np.maximum(self._start - 1, 0)] == 0x20
-            self._start[takes] -= 1
-
-    def _rest(self, gap: np.ndarray) -> int:
-        """Text after the last token stands before the special token that follows, else at the very end."""
-        if self._table.first + len(self._table) < self._whole():
-            return -1
-        last_window = self._table.columns["window"] == self._table.columns["window"][-1]
-        tail = -1
-        for number in range(len(self._texts)):
-            own = np.flatnonzero(last_window & (self._sequence == number))
-            limit = int(self._bases[number + 1])
-            reached = int(self._end[own].max()) if len(own) else int(self._bases[number])
-            if reached >= limit:
-                continue
-            after = int(own[-1]) + 1 if len(own) else 1
-            if after < len(self._table) and not self._of_text[after]:
-                gap[after], self._start[after], self._end[after] = reached, limit, limit
-            elif number == len(self._texts) - 1:
-                tail = reached
-        return tail
-
-    def _whole(self) -> int:
-        return self._table.answer.tokens + self._table.answer.padding
-
-    def _linked(self, labels: Mapping[int, str]) -> np.ndarray:
-        """Whether a token stands for a part of the characters of the one before."""
-        linked = np.zeros(len(self._table), bool)
-        window = self._table.columns["window"]
-        linked[1:] = (
-            (self._sequence[1:] == self._sequence[:-1])
-            & self._of_text[1:]
-            & (window[1:] == window[:-1])
-            & (self._start[1:] < self._end[:-1])
-            & (self._end[1:] > self._start[1:])
-        )
-        linked[list(labels)] = False
-        return linked
-
-    def _shared(self) -> np.ndarray:
-        """Whether a token was already in the window before."""
-        window, found = self._table.columns["window"], np.zeros(len(self._table), bool)
-        edges = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(window)]
-        reached = [-1] * len(self._texts)
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
-            for number in range(len(self._texts)):
-                own = self._sequence[begin:end] == number
-                if own.any():
-                    ends = self._end[begin:end]
-                    found[begin:end] |= own & (ends <= reached[number])
-                    reached[number] = max(reached[number], int(ends[own].max()))
-        return found
-
-    def _captions(self) -> dict[int, str]:
-        windows = self._table.answer.windows
-        if windows < 2:
-            return {}
-        edges = [0, *(np.flatnonzero(np.diff(self._table.columns["window"])) + 1).tolist(), len(self._table)]
-        shared = self._shared()
-        said: dict[int, str] = {}
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
-            number = int(self._table.columns["window"][begin])
-            both = int(shared[begin:end].sum())
-            words = f" · {both} dashed ones are shared with the window before" if both else ""
-            filled = int((self._table.columns["mask"][begin:end] == 0).sum())
-            padding = f" · {filled} padding" if filled else ""
-            said[begin] = f"Window {number + 1} of {windows} · {end - begin} tokens{padding}{words}"
-        return said
-
-
-def _kind(piece: TokenPiece) -> int:
-    return SPECIAL if piece.special else UNKNOWN if piece.unknown else NORMAL
-
-
-def _nothing(source: str) -> TokenBoxes:
-    none, never = np.zeros(0, np.int64), np.zeros(0, bool)
-    kind, weight = np.zeros(0, np.uint8), np.zeros(0)
-    return TokenBoxes(source, none, none, none, kind, never, never, weight)
+    def stretch(self, first: int, last: int, name: str = "") -> tuple[int, int]:
+        """Where the text of tokens `first` to `last` begins and ends, in characters or (`byte_`) in bytes."""
+        own = self.columns["sequence"][first:last] >= 0
+        if not own.any():
+            return 0, 0
+        starts, ends = self.columns[f"{name}start"][first:last], self.columns[f"{name}end"][first:last]
+        begin = int(starts[own].min()) if first else 0
+        return begin, int(ends[own].max())
