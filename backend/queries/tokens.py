@@ -2,6 +2,7 @@
 
 import json
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -69,7 +70,8 @@ def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
 def _describe(arguments: Arguments, tell: Tell) -> TokenizerDescription:
     from backend.tokenizers import description
 
-    return description.described(_tokenizer(arguments), needed(arguments, "tokenizer"))
+    named = _named(arguments)
+    return description.described(_opened(named), named)
 
 
 def _question(arguments: Arguments, kind: type[Any]) -> Any:
@@ -80,16 +82,37 @@ def _question(arguments: Arguments, kind: type[Any]) -> Any:
 
 
 def _tokenizer(arguments: Arguments) -> Any:
-    options = json.dumps(arguments.get("options") or {}, sort_keys=True)
-    return _opened(needed(arguments, "tokenizer"), str(arguments.get("revision") or "main"), options)
+    return _opened(_named(arguments))
+
+
+def _named(arguments: Arguments) -> Any:
+    from backend.tokenizers import naming
+
+    options = arguments.get("options") or {}
+    return naming.named(needed(arguments, "tokenizer"), str(arguments.get("revision") or "main"), options)
+
+
+def _opened(named: Any) -> Any:
+    return _kept(
+        named.name_or_path, named.revision, json.dumps(named.options, sort_keys=True), _age(named.name_or_path)
+    )
 
 
 @lru_cache(KEPT)
-def _opened(name: str, revision: str, options: str) -> Any:
+def _kept(name: str, revision: str, options: str, age: float) -> Any:
     from backend.contract.places import is_offline
     from backend.tokenizers import loading
 
     return loading.open_tokenizer(name, revision, json.loads(options), offline=is_offline())
+
+
+def _age(name: str) -> float:
+    """Changes when a folder or file is written anew, so that no tokenizer is shown that is gone."""
+    path = Path(name).expanduser()
+    try:
+        return max((one.stat().st_mtime for one in (path, *path.glob("*token*"))), default=0.0)
+    except (OSError, ValueError):
+        return 0.0
 
 
 QUERIES = tuple(

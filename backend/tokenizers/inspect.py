@@ -50,7 +50,7 @@ def tokenize(
     whole = _whole(tokenizer, sources, options, columns)
     if sum(replaced):
         notes = (*notes, f"{_counted(sum(replaced), 'lone surrogate')} in the text became U+FFFD, as no tokenizer takes them.")  # fmt: skip
-    own = [whole.ids[(whole.sequence == number) & (whole.mask == 1)] for number in range(len(sources))]
+    own = [whole.ids[(whole.sequence == number) & (whole.mask == 1)].tolist() for number in range(len(sources))]
     sized = sum(len(one) for one in sources) <= LONGEST_ROUND_TRIP
     rest = Tokens(
         sources=list(sources),

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.tokens import TokenizerOption
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -62,22 +63,22 @@ def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None
         tokenizer.add_special_tokens({"additional_special_tokens": list(dict.fromkeys([*known, *special]))})
 
 
-def taken(tokenizer: "PreTrainedTokenizerBase") -> list[tuple[str, str, Any]]:
-    """Name, kind (switch, side, number, text, list) and present value of every option worth a field."""
+def taken(tokenizer: "PreTrainedTokenizerBase") -> list[TokenizerOption]:
+    """Every option worth a field, with its present value."""
     defaults = _taken(tokenizer)
-    found: list[tuple[str, str, Any]] = []
+    found: list[TokenizerOption] = []
     for name in sorted({*defaults, *_COMMON, *_by_steps(tokenizer)} - {"use_fast", "model_input_names"}):
         value = _in_force(tokenizer, name, defaults.get(name))
         if name.endswith("_token"):
-            found.append((name, "text", None if value is None else str(value)))
+            found.append(TokenizerOption(name, "text", None if value is None else str(value)))
         elif name in _SIDES:
-            found.append((name, "side", value))
+            found.append(TokenizerOption(name, "side", value))
         elif isinstance(value, bool) or name.startswith(("add_", "do_", "clean_", "split_", "strip_")):
-            found.append((name, "switch", value if isinstance(value, bool) else None))
+            found.append(TokenizerOption(name, "switch", value if isinstance(value, bool) else None))
         elif name in (ADDED, ADDED_SPECIAL):
-            found.append((name, "list", []))
+            found.append(TokenizerOption(name, "list", []))
         elif name == "model_max_length":
-            found.append((name, "number", value if isinstance(value, int) and value < 10**9 else None))
+            found.append(TokenizerOption(name, "number", value if isinstance(value, int) and value < 10**9 else None))
     return found
 
 
