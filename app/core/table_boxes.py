@@ -16,7 +16,7 @@ _FAR = 1 << 40
 
 def boxes_of(table: TokenTable) -> TokenBoxes:
     """What the view draws: stretches of the text, with the space that a piece took before its word."""
-    return _Maker(table).made()
+    return _Maker(table).made() if len(table) else _nothing("".join(table.sources))
 
 
 class _Maker:
@@ -35,9 +35,6 @@ class _Maker:
         self._piece = columns["piece"]
 
     def made(self) -> TokenBoxes:
-        count = len(self._table)
-        if not count:
-            return _nothing(self._joined)
         labels = self._labels()
         gap = self._gaps()
         self._take_spaces(gap)

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from backend.contract.tokens import TokenPiece, Tokens
+from backend.contract.tokens import TokenColumns, TokenPiece, Tokens
 
 SHOWN_AT_ONCE = 100_000
 """Tokens that a view takes; of more, one part after the other is shown."""
@@ -112,3 +112,8 @@ class TokenTable:
         starts, ends = self.columns[f"{name}start"][first:last], self.columns[f"{name}end"][first:last]
         begin = int(starts[own].min()) if first else 0
         return begin, int(ends[own].max())
+
+
+def no_tokens() -> TokenTable:
+    """A table without tokens."""
+    return TokenTable(Tokens(), {name: np.zeros(0, np.int32) for name in TokenColumns.__struct_fields__})

@@ -1,6 +1,5 @@
 """Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
 
-import numpy as np
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QWidget
@@ -8,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWi
 from app import theme
 from app.core import token_facts
 from app.core.table_boxes import boxes_of
-from app.core.token_table import SHOWN_AT_ONCE, TokenTable
+from app.core.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.core.wording import count
 from app.panels.tokenizer_cards.steps_view import StepsView
 from app.widgets.card import Card, label
@@ -33,7 +32,7 @@ class TokensCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent, spacing=8)
-        self.table = TokenTable(Tokens(), {"piece": np.zeros(0, np.int64)})
+        self.table = no_tokens()
         self._answer = Tokens()
         self._cost: int | None = None
         self.chips, row = chips(["Tokens", "Ids", "Pipeline"])
@@ -127,7 +126,7 @@ class TokensCard(Card):
 
     def show_nothing(self, words: str = "") -> None:
         """No tokens; `words` say why."""
-        self.show_table(TokenTable(Tokens(), {"piece": np.zeros(0, np.int64)}), 0)
+        self.show_table(no_tokens(), 0)
         self._show_boxes()
         self.counts.setText(words)
 
