@@ -26,8 +26,11 @@ def _read(path: Path) -> TokenTable:
     import pyarrow as pa  # only a text of many thousand tokens needs it
 
     source = pa.memory_map(str(path))
-    table = pa.ipc.open_file(source).read_all()
-    rest = msgspec.json.decode((table.schema.metadata or {})[b"answer"], type=Tokens)
+    file = pa.ipc.open_file(source)
+    table, metadata = file.read_all(), file.schema.metadata
+    if metadata is None:  # written block by block: what was counted stands at the end
+        metadata = file.get_batch_with_custom_metadata(file.num_record_batches - 1).custom_metadata
+    rest = msgspec.json.decode(metadata[b"answer"], type=Tokens)
     made = TokenTable(rest, {name: _array(table[name]) for name in NAMES})
     weakref.finalize(made, _forget, source, path)
     with suppress(OSError):  # where an open file cannot be deleted, it goes with the table

@@ -2,7 +2,8 @@
 
 `tokenize` takes the fields of `TokenizeQuestion`. Its answer is `Tokens`, with the columns in it; where there are more
 than `MOST_IN_JSON` tokens it is `{"arrow": PATH}`: an Arrow file, which the reader deletes. Its columns bear the names
-of `TokenColumns`, and its schema's metadata has under `answer` the JSON of `Tokens` with empty columns.
+of `TokenColumns`, and the metadata of its schema has under `answer` the JSON of `Tokens` with empty columns; of a file
+or a long text, which are written block by block, the metadata of its last record batch has it.
 """
 
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import msgspec
 MOST_IN_JSON = 4_000
 """More tokens than these come as an Arrow file."""
 LONG_TEXT = 1_000_000
-"""A longer text is cut into tokens piece by piece, with progress in characters (`unit` is `characters`)."""
+"""A longer text is tokenised block by block, with progress (`unit` is `characters`, of a file `bytes`)."""
 
 Side = Literal["left", "right"]
 Truncation = Literal["longest_first", "only_first", "only_second"]

@@ -112,7 +112,7 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
     if "[UNK]" not in pieces:
         raise _mistake(path, f"this text is no vocabulary of WordPiece (it has no line [UNK]); name {_KNOWN}")
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    cased = any(sign.isupper() for piece in pieces if not piece.startswith("[") for sign in piece)
+    cased = any("A" <= sign <= "Z" for piece in pieces if not piece.startswith("[") for sign in piece)
     lower = bool(options.get("do_lower_case", not cased))
     made = Tokenizer(models.WordPiece(vocab=vocabulary, unk_token="[UNK]"))
     made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(lowercase=lower), pre_tokenizers.BertPreTokenizer()
@@ -146,4 +146,3 @@ def _roles(made: Tokenizer) -> dict[str, str]:
 
 def _mistake(path: Path, reason: str) -> InputError:
     return InputError(f"{path}: {reason}", FIELD)
-
