@@ -140,8 +140,8 @@ def round_trip(answer: Tokens) -> tuple[str, str]:
     if back.skipped:
         return "", "neutral"
     if back.same:
-        return "Decodes to the same text", "success"
-    return f"Decodes differently from character {grouped(back.place)} on", "warning"
+        return "Round trip is exact", "success"
+    return f"Round trip differs at {grouped(back.place)}", "warning"
 
 
 def difference(answer: Tokens) -> tuple[str, str]:

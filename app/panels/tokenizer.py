@@ -1,17 +1,26 @@
 """Owns the Tokenizer page: which tokenizer it is about, and the sides that show it."""
 
 from importlib import import_module
+from pathlib import Path
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from app.core import dropped_file
 from app.panels.tokenizer_cards.choice import TokenizerChoice
 from app.panels.tokenizer_cards.side import Side
 from app.services.context import AppContext
 from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
-SIDES = (("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),)
+SIDES = (
+    (
+        "Text",
+        "text_side",
+        "Colours and lines mark where tokens begin; click one, or drop a tokenizer or a text file here",
+    ),
+)
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
 
@@ -38,6 +47,7 @@ class Panel(QWidget):
         column.addWidget(self.header)
         column.addWidget(self.choice)
         column.addWidget(self.pages, 1)
+        self.setAcceptDrops(True)
         self.show_side(0)
 
     def shown(self) -> None:
@@ -63,6 +73,24 @@ class Panel(QWidget):
         """Look at a folder, file or hub id."""
         self.choice.choose(name_or_path)
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A folder or file is welcome."""
+        if dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A tokenizer is chosen; of any other file the tokens are shown."""
+        self.take(Path(dropped(event)))
+        event.acceptProposedAction()
+
+    def take(self, path: Path) -> None:
+        """Look at a tokenizer, or at the tokens of a text file."""
+        if dropped_file.is_tokenizer(path):
+            self.show_tokenizer(str(dropped_file.tokenizer_of(path)))
+        else:
+            self.show_side(0)
+            self.side().open_file(str(path))  # type: ignore[attr-defined]  # the first side takes files
+
     def _built(self, module: str) -> QWidget:
         side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context)
         side.message.connect(self.message)
@@ -73,3 +101,8 @@ class Panel(QWidget):
 
     def _on_chosen(self, tokenizer: str) -> None:
         self.side().use(tokenizer)
+
+
+def dropped(event: QDropEvent) -> str:
+    """The file or folder that is dragged or dropped; empty where it is none."""
+    return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")

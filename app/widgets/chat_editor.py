@@ -8,7 +8,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 
 ROLES = ("system", "user", "assistant", "tool")
 EXAMPLE = (("system", "You are a helpful assistant."), ("user", "What is a token?"))
-_HEIGHT = 40
+_HEIGHT = 34
 
 
 class _Row(QWidget):
@@ -51,7 +51,7 @@ class ChatEditor(QWidget):
         holder.setObjectName("scrolled")
         self._column = QVBoxLayout(holder)
         self._column.setContentsMargins(0, 0, 4, 0)
-        self._column.setSpacing(6)
+        self._column.setSpacing(4)
         self._column.addStretch(1)
         area = QScrollArea(widgetResizable=True)
         area.setFrameShape(QFrame.Shape.NoFrame)

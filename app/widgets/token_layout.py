@@ -19,7 +19,7 @@ LEAST = 9.0
 MARGIN = 4
 MOST_MEASURED = 4_000
 """Different texts of connected scripts that are measured as they are; more get the sum of their letters."""
-GAP_SHOWN = 60
+GAP_SHOWN = 32
 """Characters of untouched text that are shown before a token."""
 _LINES_KEPT = 400
 
@@ -138,7 +138,9 @@ class TokenLayout:
         ends = np.flatnonzero(codes == 0x0A)
         places = np.arange(len(boxes))
         begin = np.where(boxes.gap >= 0, boxes.gap, boxes.start)
-        before = np.repeat(places, _counted(ends, begin, boxes.start))
+        ended = _counted(ends, begin, boxes.start)
+        # Words that were left out stand on one line.
+        before = np.repeat(places, np.where(self._lead > SPACE, np.minimum(ended, 1), ended))
         within = _counted(ends, boxes.start, boxes.end)
         within[list(boxes.labels)] = 0
         within[:-1][boxes.linked[1:]] = 0
@@ -214,7 +216,7 @@ class TokenLayout:
         found: list[Place] = []
         for place in bidirectional.visual_order(ways, is_right):
             first, after = groups[place]
-            before = 0.0 if first == begin else float(self._lead[first])
+            before = 0.0 if first == begin and not self._has_words_before(begin) else float(self._lead[first])
             turned = ways[place] == bidirectional.RIGHT
             if not is_right:
                 x += before

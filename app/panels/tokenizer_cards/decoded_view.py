@@ -48,12 +48,14 @@ def _row(row: DecodedRow, number: int, several: bool) -> Iterator[Piece]:
     title = f"{number + 1}. " if several else ""
     wrong = f" · {count(len(row.missing), 'id')} that do not exist" if row.missing else ""
     yield from _head(f"{title}{count(len(row.pieces), 'id')}{wrong}")
-    yield from _marked(row.text)
-    if not several:
+    if several:
+        yield from _marked(row.text)
+    else:
         for words, name in _VARIANTS:
-            yield from _head(f"\n\n{words}")
+            yield from _head(f"\n{words}")
             yield from _marked(getattr(row, name))
-        yield from _head("\n\nPieces")
+            yield Piece("\n")
+        yield from _head("\nPieces")
         for place, piece in enumerate(row.pieces):
             is_missing = place in row.missing
             yield Piece(visible(piece) if piece else "?", f"token_{place % 6}", outline="danger" if is_missing else "", ink="token_text")  # fmt: skip

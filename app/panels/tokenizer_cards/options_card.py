@@ -21,8 +21,8 @@ from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.tokens import Padding, Side, TokenizerDescription, Truncation
 
-SIDES = (("As the tokenizer", None), ("Left", "left"), ("Right", "right"))
-BEYOND = (("is cut off", False), ("goes into windows", True))
+SIDES = (("By default", None), ("Left", "left"), ("Right", "right"))
+BEYOND = (("Is cut off", False), ("Into windows", True))
 FILLS = (("None", ""), ("To the longest", "longest"), ("To the limit", "max_length"))
 CUTS = (("The longer one", "longest_first"), ("The first only", "only_first"), ("The second only", "only_second"))
 SWITCHES = {
@@ -30,6 +30,7 @@ SWITCHES = {
     "do_lower_case": ("Lower-case", "do_lower_case: letters are made small before the text is cut"),
 }
 MOST = 1_000_000
+ROW = 32
 
 
 class OptionsCard(Card):
@@ -80,15 +81,17 @@ class OptionsCard(Card):
         self.form = QFormLayout()
         self.form.setVerticalSpacing(6)
         self.form.setHorizontalSpacing(10)
-        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for words, widget in (
-            ("Length limit", self.max_length), ("What is beyond", self.beyond), ("Overlap", self.stride),
-            ("Cut at", self.cut_side), ("Of two texts", self.pair_cut), ("Padding", self.padding),
-            ("Pad at", self.padding_side), ("Multiple of", self.multiple), ("Cost against", self.cost_limit),
+            ("Limit", self.max_length), ("The rest", self.beyond), ("Overlap", self.stride),
+            ("Cut at", self.cut_side), ("Of a pair", self.pair_cut), ("Padding", self.padding),
+            ("Pad at", self.padding_side), ("Multiple of", self.multiple), ("Cost limit", self.cost_limit),
         ):  # fmt: skip
             title = QLabel(words)
             title.setBuddy(widget)
             title.setToolTip(widget.toolTip())
+            title.setMinimumHeight(ROW)
+            title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
             self.form.addRow(title, widget)
         column.addLayout(self.form)
         column.addWidget(self.stored_note)

@@ -129,7 +129,8 @@ class _StepFrame(QFrame):
             self.text.show_pieces(_pieces(step, before))
             column.addWidget(self.text)
         if step.stage == "model" and answer.words:
-            column.addWidget(_WordTree(answer.words))
+            self.tree = _WordTree(answer.words)
+            column.addWidget(self.tree)
 
 
 def _pieces(step: Step, before: str) -> list[Piece]:

@@ -69,7 +69,8 @@ class Side(QWidget):
         self.input, self.tokens, self.batch = TextInput(), TokensCard(), BatchCard()
         self.decoded = DecodedView()
         decoded_card = Card("As text")
-        decoded_card.add(self.decoded, 1)
+        decoded_card.add(self.decoded, 100)
+        decoded_card.body.addStretch(1)
         self.results = QStackedWidget()
         for card in (self.tokens, self.batch, decoded_card):
             self.results.addWidget(card)
@@ -81,8 +82,11 @@ class Side(QWidget):
         row = QHBoxLayout()
         row.setSpacing(14)
         row.addWidget(_split(self.input, self._answer(), (1, 3), (150, 420)), 1)
-        beside = _split(self.token, self.options, (2, 3), (240, 330))
+        beside = QWidget()  # a splitter forgets its fixed width
         beside.setFixedWidth(BESIDE)
+        inner = QVBoxLayout(beside)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.addWidget(_split(self.token, self.options, (2, 3), (250, 320)))
         row.addWidget(beside)
         column.addLayout(row, 1)
         # What other pages and scripts know this side by.

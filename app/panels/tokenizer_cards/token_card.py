@@ -20,6 +20,7 @@ class TokenCard(Card):
         self.place.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.corner.addWidget(self.place)
         self.nothing = label(NOTHING, "muted", wrap=True)
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         holder = QWidget()
         holder.setObjectName("scrolled")
         self._grid = QGridLayout(holder)
@@ -60,10 +61,11 @@ class TokenCard(Card):
 
     def _write(self, line: int, fact: Fact) -> None:
         if line == len(self._lines):
-            name, value = label("", "faint"), label("", "mono", wrap=True, selectable=True)
-            self._grid.addWidget(name, line, 0, Qt.AlignmentFlag.AlignTop)
+            name, value = label("", "caption"), label("", "mono", wrap=True, selectable=True)
+            self._grid.addWidget(name, line, 0)
             self._grid.addWidget(value, line, 1)
-            self._grid.setRowStretch(line + 1, 0)
+            self._grid.setRowStretch(line, 0)
+            self._grid.setRowStretch(line + 1, 1)
             self._lines.append((name, value))
         name, value = self._lines[line]
         name.setText(fact.name)

@@ -1,8 +1,8 @@
 """Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import token_facts
@@ -60,9 +60,6 @@ class TokensCard(Card):
             self.pages.addWidget(page)
         self.add(self.pages, 1)
         self.body.addLayout(self._pager())
-        self.difference = label("", "faint", wrap=True, selectable=True)
-        self.difference.hide()
-        self.add(self.difference)
         self.body.addLayout(self._numbers())
         # Layout and paint of a long text are two turns of the event loop.
         self._draw = QTimer(self, interval=0, singleShot=True)
@@ -86,11 +83,19 @@ class TokensCard(Card):
         self.limit, self.back = Pill(), Pill()
         self.limit.setToolTip("Tokens against the limit of the model, or the one under “Cost against”")
         self.back.setToolTip("The tokens decoded again and compared with the text")
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.counts, 1)
-        row.addWidget(self.back)
-        row.addWidget(self.limit)
+        self.difference = label("", "faint", wrap=True, selectable=True)
+        self.difference.hide()
+        words, pills, row = QVBoxLayout(), QVBoxLayout(), QHBoxLayout()
+        words.setSpacing(4)
+        words.addWidget(self.counts)
+        words.addWidget(self.difference)
+        pills.setSpacing(6)
+        for pill in (self.limit, self.back):
+            pills.addWidget(pill, 0, Qt.AlignmentFlag.AlignRight)
+        pills.addStretch(1)
+        row.setSpacing(12)
+        row.addLayout(words, 1)
+        row.addLayout(pills)
         self.limit.hide()
         self.back.hide()
         return row
