@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
+from pathlib import Path
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from app.core import dropped_file
 from app.panels.tokenizer_cards.choice import TokenizerChoice
 from app.panels.tokenizer_cards.side import Side
 from app.services.context import AppContext
@@ -18,6 +21,11 @@ SIDES = (
     ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
     ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
     ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
+    (
+        "Text",
+        "text_side",
+        "Colours and lines mark where tokens begin; click one, or drop a tokenizer or a text file here",
+    ),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
@@ -48,6 +56,7 @@ class Panel(QWidget):
         column.addWidget(self.header)
         column.addWidget(self.choice)
         column.addWidget(self.pages, 1)
+        self.setAcceptDrops(True)
         self.show_side(0)
 
     def shown(self) -> None:
@@ -91,6 +100,23 @@ class Panel(QWidget):
     def _data_side(self) -> Any:
         self.show_side([module for _, module, _ in SIDES].index("data_side"))
         return self.side()
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A folder or file is welcome."""
+        if dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A tokenizer is chosen; of any other file the tokens are shown."""
+        self.take(Path(dropped(event)))
+        event.acceptProposedAction()
+
+    def take(self, path: Path) -> None:
+        """Look at a tokenizer, or at the tokens of a text file."""
+        if dropped_file.is_tokenizer(path):
+            self.show_tokenizer(str(dropped_file.tokenizer_of(path)))
+        else:
+            self.show_side(0)
+            self.side().open_file(str(path))  # type: ignore[attr-defined]  # the first side takes files
 
     def _built(self, module: str) -> QWidget:
         side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context)
@@ -103,3 +129,8 @@ class Panel(QWidget):
 
     def _on_chosen(self, tokenizer: str) -> None:
         self.side().use(tokenizer)
+
+
+def dropped(event: QDropEvent) -> str:
+    """The file or folder that is dragged or dropped; empty where it is none."""
+    return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")
