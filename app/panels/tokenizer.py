@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -100,6 +100,7 @@ class Panel(QWidget):
     def _data_side(self) -> Any:
         self.show_side([module for _, module, _ in SIDES].index("data_side"))
         return self.side()
+
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A folder or file is welcome."""
         if dropped(event):

@@ -3,11 +3,11 @@
 The folder is this process's own and goes with it; `backend.contract.vocabulary` says what the helper writes into it.
 """
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PySide6.QtCore import QDir, QTemporaryDir
 
 FREQUENCY = "frequency"
 _VISIBLE = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
@@ -20,8 +20,8 @@ class VocabularyFolder:
     """Where the helper puts a vocabulary; removed when nobody holds it any more."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="burnish-vocabulary-", ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name)
+        self._folder = QTemporaryDir(f"{QDir.tempPath()}/burnish-vocabulary-XXXXXX")
+        self.path = Path(self._folder.path())
 
 
 class VocabularyRows:
