@@ -3,7 +3,9 @@
 The folder is this process's own and goes with it; `backend.contract.vocabulary` says what the helper writes into it.
 """
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,8 +22,8 @@ class VocabularyFolder:
     """Where the helper puts a vocabulary; removed when nobody holds it any more."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="burnish-vocabulary-", ignore_cleanup_errors=True)
-        self.path = Path(self._folder.name)
+        self.path = Path(tempfile.mkdtemp(prefix="burnish-vocabulary-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class VocabularyRows:

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.aligned_lines import gaps, padded
 from app.core.wording import grouped
 from app.widgets.card import label
 from app.widgets.token_view import LINE, TokenView
-from backend.contract.comparison import ComparedToken, TextComparison
+from backend.contract.comparison import MOST, ComparedToken, TextComparison
 
 CALM_MS = 40
 """After the last change of width the lines are brought beside each other again."""
@@ -28,13 +28,23 @@ class AlignedTokens(QWidget):
         self._columns: list[list[ComparedToken]] = []
         self._text, self._lines, self._only_differences = "", 1, True
         self.views: list[TokenView] = []
-        self._counts = [label("", "faint", wrap=True) for _ in range(4)]
+        self._counts = [label("", "faint", wrap=True) for _ in range(MOST)]
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(14)
         self._holders: list[QWidget] = []
-        for number in range(4):
+        # One for all: a bar that came and went in a column would change its width, and with it the wrapping.
+        self.bar = QScrollBar(Qt.Orientation.Vertical)
+        self.bar.setAccessibleName("Scroll all tokens")
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.bar.setSizePolicy(policy)
+        self.bar.valueChanged.connect(self._scroll)
+        for number in range(MOST):
             self._row.addWidget(self._column(number), 1)
+        self._row.addWidget(self.bar)
+        self.bar_width = self.bar.sizeHint().width() + self._row.spacing()
+        """What stands to the right of the columns."""
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.align)
 
@@ -43,13 +53,15 @@ class AlignedTokens(QWidget):
         view.setAccessibleName(f"Tokens of tokenizer {number + 1}")
         view.token_hovered.connect(lambda index, number=number: self._tell(number, index))
         view.token_selected.connect(lambda index, number=number: self._tell(number, index))
-        view.verticalScrollBar().valueChanged.connect(self._scroll_others)
+        view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.verticalScrollBar().valueChanged.connect(self._scroll)
+        view.verticalScrollBar().rangeChanged.connect(lambda low, high: self._show_range())
         self.views.append(view)
         holder = QFrame()
         theme.role(holder, "card")
         holder.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         column = QVBoxLayout(holder)
-        column.setContentsMargins(10, 10, 4, 10)
+        column.setContentsMargins(10, 10, 10, 10)
         column.addWidget(view, 1)
         column.addWidget(self._counts[number])
         self._holders.append(holder)
@@ -63,6 +75,8 @@ class AlignedTokens(QWidget):
             self._columns[token.tokenizer].append(token)
         for number, holder in enumerate(self._holders):
             holder.setVisible(number < len(self._columns))
+            if number >= len(self._columns):
+                self.views[number].set_tokens([])
         for number, one in enumerate(comparison.counts):
             own = one.tokens - one.special
             per_word = f"{own / comparison.words:.2f} per word" if comparison.words else ""
@@ -101,6 +115,7 @@ class AlignedTokens(QWidget):
         for number, rows in enumerate(after):
             if any(rows):
                 self._set_tokens(number, rows)
+        self._show_range()
 
     def _set_tokens(self, number: int, after: Sequence[int]) -> None:
         tokens, view = self._columns[number], self.views[number]
@@ -138,10 +153,18 @@ class AlignedTokens(QWidget):
         super().resizeEvent(event)
         self._calm.start()
 
-    def _scroll_others(self, value: int) -> None:
-        for view in self.views:
-            if view.verticalScrollBar().value() != value:
-                view.verticalScrollBar().setValue(value)
+    def _show_range(self) -> None:
+        bars = [view.verticalScrollBar() for view in self.views[: max(1, len(self._columns))]]
+        longest = max(bars, key=lambda bar: bar.maximum())
+        self.bar.setRange(0, longest.maximum())
+        self.bar.setPageStep(longest.pageStep())
+        self.bar.setSingleStep(LINE)
+        self.bar.setVisible(longest.maximum() > 0)
+
+    def _scroll(self, value: int) -> None:
+        for bar in (self.bar, *(view.verticalScrollBar() for view in self.views)):
+            if bar.value() != value:
+                bar.setValue(value)
 
     def _tell(self, number: int, index: int) -> None:
         if number >= len(self._columns) or not 0 <= index < len(self._columns[number]):

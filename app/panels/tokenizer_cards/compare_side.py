@@ -152,6 +152,7 @@ class Side(QWidget):
         self.inputs.setCurrentIndex(place)
         self.inputs.setFixedHeight(88 if place == 0 else 34)
         self.results.setCurrentIndex(place)
+        self.others.row.setContentsMargins(0, 0, self.columns.bar_width if place == 0 else 0, 0)
         for box in (self.special, self.only):
             box.setVisible(place == 0)
         self.banner.clear()
