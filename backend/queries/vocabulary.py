@@ -89,8 +89,6 @@ def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
 
 
 def _convert(arguments: Arguments, tell: Tell) -> Conversion:
-    from backend.tokenizers import vocabulary_search  # noqa: F401 this is asked first, and the first search waits less
-
     pieces, ids = _both_ways(needed(arguments, "folder"))
     if isinstance(given := arguments.get("ids"), list):
         numbers = [int(one) for one in given]

@@ -141,7 +141,7 @@ def measured(path: Path) -> dict[str, float]:
     until(lambda: side.vocabulary is not None)
     beats = heartbeat(window)
     numbers = {"window: load": waited(lambda: panel.show_tokenizer(str(path)), lambda: shown(side))}
-    until(lambda: not side._tickets["convert_pieces"].open)  # the helper has the vocabulary in memory then
+    until(lambda: found(side))  # the helper has the vocabulary in memory then
     for name, text, by in SEARCHES:
         numbers[f"window: search by {name}"] = waited(
             lambda text=text, by=by: search(side, text, by), lambda: found(side)
