@@ -127,8 +127,9 @@ class AlignedTokens(QWidget):
     def _gaps(self, tokens: Sequence[ComparedToken], after: Sequence[int]) -> list[str]:
         spaces, end = [], 0
         for token in tokens:
-            spaces.append("" if token.special else self._text[end : token.start])
-            end = end if token.special else max(end, token.end)
+            covers = token.end > token.start  # an unknown token is special, and stands for a text all the same
+            spaces.append(self._text[end : token.start] if covers else "")
+            end = max(end, token.end) if covers else end
         return gaps([token.line for token in tokens], spaces, after)
 
     def _heights(self, number: int) -> list[int]:

@@ -4,6 +4,7 @@ import pytest
 
 from app.panels.tokenizer_cards.compare_side import Side
 from app.widgets.token_view import LINE
+from backend.contract.comparison import ComparedToken
 
 
 @pytest.fixture
@@ -36,6 +37,15 @@ def test_lines_begin_at_the_same_height_however_they_wrap(qtbot, side: Side):
     second = tops(side, 1, [60])
     assert tops(side, 0, [1]) == second
     assert second[0] > 2 * LINE
+
+
+def test_nothing_is_left_between_an_unknown_token_and_its_neighbours(side: Side):
+    tokens = [
+        ComparedToken(0, 0, 1, "<unk>", "ab", 0, 2, True, True),
+        ComparedToken(0, 0, 2, "c", "c", 3, 4, False, True),
+    ]
+    side.columns._text = "ab cd"
+    assert side.columns._gaps(tokens, [0]) == ["", " "]
 
 
 def test_other_widths_bring_lines_together_again(qtbot, side: Side):
