@@ -23,7 +23,7 @@ from backend.contract.comparison import MOST, DataComparison
 from backend.contract.queries import Mistake
 
 CALM_MS = 200
-LONGEST = 20_000
+LONGEST = 10_000
 """Characters of a text that are compared; whole files are compared as data."""
 EXAMPLE = (
     "Tokenizers disagree about unbelievably long words, naïve cafés and 3.14159.\n"
