@@ -23,6 +23,7 @@ from backend.queries import (
     models,
     predictions,
     tokens,
+    training_data,
     vocabulary,
 )
 from backend.queries.channel import LARGEST_ANSWER, Channel
@@ -31,6 +32,7 @@ from backend.queries.query import Query
 QUERIES: dict[str, Query] = {
     query.name: query
     for module in (answer, catalog, comparison, cost, data, generation, models, predictions, tokens, vocabulary)
+    for module in (answer, catalog, cost, data, generation, models, predictions, tokens, training_data)
     for query in module.QUERIES
 }
 PROGRESS_SECONDS = 0.1
