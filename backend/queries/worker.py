@@ -31,8 +31,19 @@ from backend.queries.query import Query
 
 QUERIES: dict[str, Query] = {
     query.name: query
-    for module in (answer, catalog, comparison, cost, data, generation, models, predictions, tokens, vocabulary)
-    for module in (answer, catalog, cost, data, generation, models, predictions, tokens, training_data)
+    for module in (
+        answer,
+        catalog,
+        comparison,
+        cost,
+        data,
+        generation,
+        models,
+        predictions,
+        tokens,
+        training_data,
+        vocabulary,
+    )  # fmt: skip
     for query in module.QUERIES
 }
 PROGRESS_SECONDS = 0.1

@@ -96,6 +96,7 @@ class AlignedTokens(QWidget):
             holder.setVisible(place < number)
             self.views[place].set_tokens([])
             self._counts[place].setText("")
+        self._show_range()
 
     def set_only_differences(self, on: bool) -> None:
         """Whether tokens that are alike in all columns are grey."""
