@@ -169,8 +169,9 @@ class Side(QWidget):
         self.pages.setCurrentIndex(1)
         self._show_table()
         self.convert.convert()
-        # The helper has then read the vocabulary, and loaded its libraries, when the first search comes.
-        self._ask("find_pieces", {"search": "a"}, self._on_ready)
+        if "find_pieces" not in self._tickets:
+            # The helper has then read the vocabulary, and loaded its libraries, when the first search comes.
+            self._ask("find_pieces", {"search": "a"}, self._on_ready)
 
     # The table
 

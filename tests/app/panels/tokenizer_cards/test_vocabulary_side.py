@@ -118,6 +118,13 @@ def test_a_tokenizer_without_merges_offers_none(qtbot, opened: Side):
     assert opened.table.shown_count() == 9
 
 
+def test_a_search_stays_when_another_tokenizer_is_chosen(qtbot, opened: Side):
+    search(opened, "ab")
+    qtbot.waitUntil(lambda: len(pieces(opened)) == 2)
+    opened.use("/models/bert")
+    qtbot.waitUntil(lambda: opened.counts.text().startswith("2 of 9 pieces · WordPiece"))
+
+
 def test_ids_and_pieces_are_converted_both_ways(qtbot, opened: Side):
     opened.convert.ids.setPlainText("1, 5, 99")
     qtbot.waitUntil(lambda: opened.convert.pieces.toPlainText() == "a Ġab ⟨no piece 99⟩")
