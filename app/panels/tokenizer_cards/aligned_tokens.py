@@ -1,6 +1,6 @@
 """Owns the tokens of two to four tokenizers in columns, line beside line, with their counts below."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
@@ -15,6 +15,9 @@ from backend.contract.comparison import MOST, ComparedToken, TextComparison
 
 CALM_MS = 40
 """After the last change of width the lines are brought beside each other again."""
+AT_ONCE = 3_000
+"""Tokens of all columns that are laid out at once; more would stop the window for longer than a frame or two."""
+DONE = -1
 
 
 class AlignedTokens(QWidget):
@@ -45,6 +48,9 @@ class AlignedTokens(QWidget):
         self._row.addWidget(self.bar)
         self.bar_width = self.bar.sizeHint().width() + self._row.spacing()
         """What stands to the right of the columns."""
+        self._steps: Iterator[int] = iter(())
+        self._turn = QTimer(self, interval=0)
+        self._turn.timeout.connect(self._on_turn)
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.align)
 
@@ -91,7 +97,7 @@ class AlignedTokens(QWidget):
 
     def show_number(self, number: int) -> None:
         """So many empty columns, where there is nothing to compare yet."""
-        self._columns = []
+        self._columns, self._steps = [], iter(())
         for place, holder in enumerate(self._holders):
             holder.setVisible(place < number)
             self.views[place].set_tokens([])
@@ -106,16 +112,31 @@ class AlignedTokens(QWidget):
     # Side by side
 
     def align(self) -> None:
-        """Let every line begin at the same height in all columns."""
+        """Let every line begin at the same height in all columns; of many tokens in several turns of the event loop."""
+        self._steps = self._aligning()
+        if sum(map(len, self._columns)) <= AT_ONCE:
+            for _ in self._steps:
+                pass
+        else:
+            self._turn.start()
+
+    def _on_turn(self) -> None:
+        if next(self._steps, DONE) == DONE:
+            self._turn.stop()
+
+    def _aligning(self) -> Iterator[int]:
+        """One column at a time, by its number."""
         if not self._columns:
             return
         none = [0] * self._lines
         for number in range(len(self._columns)):
             self._set_tokens(number, none)
+            yield number
         after = padded([self._heights(number) for number in range(len(self._columns))])
         for number, rows in enumerate(after):
             if any(rows):
                 self._set_tokens(number, rows)
+                yield number
         self._show_range()
 
     def _set_tokens(self, number: int, after: Sequence[int]) -> None:

@@ -1,6 +1,7 @@
 """The questions about a vocabulary work on one folder, whichever worker answers them."""
 
 import csv
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -130,3 +131,16 @@ def test_cells_that_a_spreadsheet_would_run_are_defused_on_request(ask: Ask, fol
 def test_what_cannot_be_written_is_told(ask: Ask, tmp_path: Path):
     with pytest.raises(InputError, match="cannot be written"):
         ask("export_vocabulary", output=str(tmp_path / "no" / "folder.csv"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes")
+def test_another_worker_searches_what_one_has_opened_and_a_count_can_be_stopped(helper, tmp_path: Path):
+    about = {"tokenizer": AUSTEN, "folder": str(tmp_path)}
+    assert helper.answer("vocabulary", **about)["size"] == 4096
+    assert helper.answer("find_pieces", folder=str(tmp_path), search="mother")["count"] == 2
+    data = tmp_path / "long.csv"
+    data.write_text("text\n" + "the mother of all houses\n" * 400_000, encoding="utf-8")
+    number = helper.ask("count_pieces", **about, data=str(data), column="text")
+    helper.cancel(number)
+    assert "cancelled" in helper.reply(number)["error"]["message"]
+    assert not (tmp_path / "frequency.npy").exists()

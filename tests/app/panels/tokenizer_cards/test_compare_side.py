@@ -39,6 +39,13 @@ def test_lines_begin_at_the_same_height_however_they_wrap(qtbot, side: Side):
     assert second[0] > 2 * LINE
 
 
+def test_many_tokens_are_brought_together_too(qtbot, side: Side):
+    side.text.setPlainText("\n".join(["x" * 70] * 60))
+    qtbot.waitUntil(lambda: side.columns.views[1].count() == 4200)
+    qtbot.waitUntil(lambda: tops(side, 0, [59]) == tops(side, 1, [59 * 70]))
+    assert tops(side, 0, [59])[0] > 60 * LINE
+
+
 def test_nothing_is_left_between_an_unknown_token_and_its_neighbours(side: Side):
     tokens = [
         ComparedToken(0, 0, 1, "<unk>", "ab", 0, 2, True, True),
