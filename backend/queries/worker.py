@@ -29,12 +29,11 @@ from backend.queries import (
 from backend.queries.channel import LARGEST_ANSWER, Channel
 from backend.queries.query import Query
 
-QUERIES: dict[str, Query] = {
-    query.name: query
-    for module in (answer, catalog, comparison, cost, data, generation, models, predictions, tokens, vocabulary)
-    for module in (answer, catalog, cost, data, generation, models, predictions, tokens, training_data)
-    for query in module.QUERIES
-}
+_MODULES = (
+    *(answer, catalog, comparison, cost, data, generation, models, predictions),
+    *(tokens, training_data, vocabulary),
+)
+QUERIES: dict[str, Query] = {query.name: query for module in _MODULES for query in module.QUERIES}
 PROGRESS_SECONDS = 0.1
 """Progress without text is sent at most this often."""
 
