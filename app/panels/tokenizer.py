@@ -11,7 +11,10 @@ from app.services.context import AppContext
 from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
-SIDES = (("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),)
+SIDES = (
+    ("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),
+    ("Make", "make_side", "Train a new tokenizer on your texts, or give the chosen one more tokens"),
+)
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
 
@@ -68,6 +71,8 @@ class Panel(QWidget):
         side.message.connect(self.message)
         if hasattr(side, "settings_chosen"):
             side.settings_chosen.connect(self.settings_chosen)
+        if hasattr(side, "tokenizer_made"):
+            side.tokenizer_made.connect(self.show_tokenizer)
         self.pages.addWidget(side)
         return side
 

@@ -9,7 +9,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.services.backend_process import backend_process, last_line
-from backend.contract import catalog, queries, tokens
+from backend.contract import catalog, queries, tokenizer_making, tokens
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
@@ -30,6 +30,10 @@ ANSWERS: dict[str, type] = {
     "export_predictions": queries.Exported,
     "confusion": queries.Confusion,
     "answer": queries.Answer,
+    "train_tokenizer": tokenizer_making.MadeTokenizer,
+    "propose_tokens": tokenizer_making.ProposedTokens,
+    "count_proposed": tokenizer_making.TokenCounts,
+    "extend_tokenizer": tokenizer_making.MadeTokenizer,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 
