@@ -59,7 +59,7 @@ def _tokenize(arguments: Namespace) -> int:
     text = _text(arguments)
     from backend.tokenizers import inspect, loading  # loads transformers
 
-    tokenizer = loading.open_tokenizer(tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
+    tokenizer = loading.open_tokenizer(_tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
     tokens = inspect.tokenize(tokenizer, text, not arguments.no_special_tokens)
     if arguments.json:
         print(json.dumps(inspect.as_json(tokens), ensure_ascii=False))
@@ -72,8 +72,7 @@ def _tokenize(arguments: Namespace) -> int:
     return 0
 
 
-def tokenizer_of(target: str) -> str:
-    """A folder, file or hub id as it is; of a run the folder of its model. Raises InputError where it has none yet."""
+def _tokenizer_of(target: str) -> str:
     run = find_run(target, runs_folder())
     if run is None:
         return target
