@@ -37,13 +37,19 @@ class ProposedRows:
 def note_of(token: ProposedToken) -> str:
     """What a person should know of a proposed token."""
     if token.problem and token.known is not None:
-        return f"There already: id {token.known}"
+        return f"Already: id {token.known}"
     if token.problem:
         return token.problem[:1].upper() + token.problem[1:]
     if token.known is not None:
         return f"Is there (id {token.known}); becomes special"
     unknown = "" if token.ids else "Unknown until now"
     return ", ".join(filter(None, ("Special" if token.special else "", unknown.lower() if token.special else unknown)))
+
+
+def line_of(token: ProposedToken) -> str:
+    """All that is known of a proposed token."""
+    pieces = f"{token.text} is now {'  '.join(token.pieces)}" if token.pieces else token.text
+    return " · ".join(filter(None, (pieces, note_of(token))))
 
 
 def new_tokens(tokens: Sequence[ProposedToken]) -> list[ProposedToken]:

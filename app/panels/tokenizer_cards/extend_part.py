@@ -3,7 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
 
 from app import theme
@@ -233,4 +233,7 @@ def _list(name: str) -> QPlainTextEdit:
     box.setTabChangesFocus(True)
     box.setMinimumHeight(88)
     theme.role(box, "mono")
+    font = box.font()
+    font.setFeature(QFont.Tag("calt"), 0)  # else <| and -> are drawn as signs that nobody has written
+    box.setFont(font)
     return box

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from app.core.proposed_rows import ProposedRows, saved_words
+from app.core.proposed_rows import ProposedRows, line_of, saved_words
 from app.core.wording import grouped
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
@@ -15,7 +15,7 @@ from app.widgets.row_table import RowTable
 from backend.contract.queries import Progress
 from backend.contract.tokenizer_making import ProposedToken, TokenCounts
 
-WIDTHS = {"token": 138, "pieces_now": 180, "occurs": 72, "note": 180}
+WIDTHS = {"token": 132, "pieces_now": 170, "occurs": 70, "note": 128}
 
 
 class ProposalCard(Card):
@@ -33,6 +33,8 @@ class ProposalCard(Card):
         self.corner.addWidget(self.stop)
         self.table = RowTable()
         self.table.setAccessibleName("Proposed tokens")
+        self.table.row_selected.connect(self._show_line)
+        self._summary = ""
         self.words = ElidedLabel("", "muted")
         empty = EmptyState(
             "plus",
@@ -53,10 +55,16 @@ class ProposalCard(Card):
         rows = ProposedRows(tokens, counts.counts if counts is not None else None)
         self.table.set_source(rows)
         self.table.set_color(rows.color)
-        self.table.set_widths({name: WIDTHS[name] for name in rows.columns}, ["pieces_now", "note"])
+        self.table.set_widths({name: WIDTHS[name] for name in rows.columns}, ["pieces_now"])
         self.pages.setCurrentIndex(1 if tokens else 0)
-        self.words.setText(saved_words(counts) if counts is not None and tokens else "")
+        self._summary = saved_words(counts) if counts is not None and tokens else ""
+        self._show_line(-1)
         self.show_counting(None)
+
+    def _show_line(self, row: int) -> None:
+        """The whole of a selected line, whose cells may be cut; else the summary."""
+        token = self._tokens[row] if 0 <= row < len(self._tokens) else None
+        self.words.setText(self._summary if token is None else line_of(token))
 
     def show_counting(self, progress: Progress | None) -> None:
         """How far the count is; None where nothing is counted."""

@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt
 
 from app.widgets.check_menu import CheckMenu
+from app.widgets.empty_state import EmptyState
 from app.widgets.paired_bars import Group, PairedBars
 
 
@@ -45,3 +46,16 @@ def test_nothing_measured_takes_no_room(qtbot):
     qtbot.addWidget(bars)
     bars.show_groups([], [])
     assert bars.height() == 0
+
+
+def test_an_empty_state_breaks_its_sentence_where_there_is_less_room(qtbot):
+    state = EmptyState("text", "Nothing yet", "Choose texts and settings and press Train, and then look here again.")
+    qtbot.addWidget(state)
+    state.resize(260, 300)
+    state.show()
+    sentence = state._sentence
+    assert sentence.x() >= 0
+    assert sentence.x() + sentence.width() <= 260
+    narrow = sentence.height()
+    state.resize(700, 300)
+    assert sentence.height() < narrow

@@ -199,8 +199,13 @@ def test_the_command_is_copied(ready: Side):
 def test_pieces_are_shown_and_what_is_there_already_is_marked(proposing: Side):
     table = proposing.extending.result.table
     assert table.shown_text(0, "pieces_now") == "z  ##y"
-    assert table.shown_text(1, "note") == "There already: id 1996"
+    assert table.shown_text(1, "note") == "Already: id 1996"
     assert proposing.extending.foot.begin.isEnabled()
+
+
+def test_a_selected_line_is_shown_whole(proposing: Side):
+    proposing.extending.result.table.selectRow(0)
+    assert proposing.extending.result.words.text() == "zyzzyva is now z  ##y"
 
 
 def test_without_texts_nothing_is_counted(proposing: Side, client: Recorder):
