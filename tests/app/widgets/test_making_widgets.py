@@ -1,6 +1,7 @@
 """The drop-down with ticks, and bars in groups."""
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.widgets.check_menu import CheckMenu
 from app.widgets.empty_state import EmptyState
@@ -49,13 +50,15 @@ def test_nothing_measured_takes_no_room(qtbot):
 
 
 def test_an_empty_state_breaks_its_sentence_where_there_is_less_room(qtbot):
+    page = QWidget()
+    qtbot.addWidget(page)
     state = EmptyState("text", "Nothing yet", "Choose texts and settings and press Train, and then look here again.")
-    qtbot.addWidget(state)
-    state.resize(260, 300)
-    state.show()
+    QVBoxLayout(page).addWidget(state)
+    page.resize(300, 300)
+    page.show()
     sentence = state._sentence
-    assert sentence.x() >= 0
-    assert sentence.x() + sentence.width() <= 260
+    qtbot.waitUntil(lambda: sentence.width() > 0 and sentence.height() > 0)
+    assert sentence.mapTo(page, sentence.rect().topRight()).x() <= page.width()
     narrow = sentence.height()
-    state.resize(700, 300)
-    assert sentence.height() < narrow
+    page.resize(900, 300)
+    qtbot.waitUntil(lambda: sentence.height() < narrow)
