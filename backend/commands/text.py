@@ -7,10 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from backend.commands.command import Command, add_changes, add_json
+from backend.commands.named_run import tokenizer_of
 from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
-from backend.contract.places import is_offline, runs_folder
-from backend.contract.run_folder import find_run
+from backend.contract.places import is_offline
 
 _DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {"sample", "seed", "eos_token_id"}]
 """The settings of writing that the tasks have under the same name, but for the one that is a switch."""
@@ -58,27 +58,19 @@ def _tokenize_arguments(parser: ArgumentParser) -> None:
 def _tokenize(arguments: Namespace) -> int:
     text = _text(arguments)
     from backend.tokenizers import inspect, loading  # loads transformers
+    from backend.tokenizers.encoding import Options
 
-    tokenizer = loading.open_tokenizer(_tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
-    tokens = inspect.tokenize(tokenizer, text, not arguments.no_special_tokens)
+    tokenizer = loading.open_tokenizer(tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
+    table = inspect.tokenize(tokenizer, text, Options(special_tokens=not arguments.no_special_tokens))
     if arguments.json:
-        print(json.dumps(inspect.as_json(tokens), ensure_ascii=False))
+        print(json.dumps(inspect.as_json(table), ensure_ascii=False))
         return 0
-    for token in tokens.tokens:
-        print(f"{token.id:>8}  {token.start:>6}-{token.end:<6}  {token.piece}")
-    print(
-        f"{len(tokens.tokens)} tokens, {tokens.characters} characters, {tokens.words} words, {tokens.unknown} unknown"
-    )
+    told = inspect.as_json(table)
+    for number, piece, (start, end) in zip(told["ids"], told["pieces"], told["offsets"], strict=True):
+        print(f"{number:>8}  {start:>6}-{end:<6}  {piece}")
+    rest = table.rest
+    print(f"{rest.tokens} tokens, {rest.characters} characters, {rest.words} words, {rest.unknown} unknown")
     return 0
-
-
-def _tokenizer_of(target: str) -> str:
-    run = find_run(target, runs_folder())
-    if run is None:
-        return target
-    if not run.model.is_dir():
-        raise InputError(f"{target}: this run has no model yet; let it finish, or stop it, first")
-    return str(run.model)
 
 
 def _text(arguments: Namespace) -> str:

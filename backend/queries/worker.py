@@ -15,6 +15,7 @@ from backend.contract.redaction import redacted
 from backend.queries import (
     answer,
     catalog,
+    comparison,
     cost,
     data,
     generation,
@@ -23,13 +24,28 @@ from backend.queries import (
     predictions,
     tokenizer_making,
     tokens,
+    training_data,
+    vocabulary,
 )
 from backend.queries.channel import LARGEST_ANSWER, Channel
 from backend.queries.query import Query
 
 QUERIES: dict[str, Query] = {
     query.name: query
-    for module in (answer, catalog, cost, data, generation, models, predictions, tokenizer_making, tokens)
+    for module in (
+        answer,
+        catalog,
+        comparison,
+        cost,
+        data,
+        generation,
+        models,
+        predictions,
+        tokenizer_making,
+        tokens,
+        training_data,
+        vocabulary,
+    )
     for query in module.QUERIES
 }
 PROGRESS_SECONDS = 0.1

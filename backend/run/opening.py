@@ -84,7 +84,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         {split: one.fingerprint for split, one in features.items()}, "reads other rows, or with another tokenizer"
     )
     stages.start("loading model")
-    order = _order(spec, features["train"])
+    order = training_order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))
     micro_batch_size = hosts.agree(lambda: _micro_batch_size(session, model, choice, features["train"], split))
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
@@ -137,7 +137,8 @@ def _tokenise(session: Session, material: Material, stages: Stages) -> dict[str,
     return features
 
 
-def _order(spec: RunSpec, train: Features) -> Order:
+def training_order(spec: RunSpec, train: Features) -> Order:
+    """Which features make the batch of every step of the training that `spec` describes."""
     training = spec.training
     return Order(
         train.lengths,

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from backend.contract.errors import InputError
 from backend.contract.spec.tokenizer_training import TokenizerKind, TokenizerTraining, TokenizerUse
 from backend.data.sources.source import Report
-from backend.tokenizers.training_steps import put_in_place
+from backend.tokenizers.preparing import put_in_place
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -52,7 +52,7 @@ def test_nothing_measured_takes_no_room(qtbot):
 def test_an_empty_state_breaks_its_sentence_where_there_is_less_room(qtbot):
     page = QWidget()
     qtbot.addWidget(page)
-    state = EmptyState("text", "Nothing yet", "Choose texts and settings and press Train, and then look here again.")
+    state = EmptyState("text", "Nothing yet", "Choose texts and settings. " * 6)
     QVBoxLayout(page).addWidget(state)
     page.resize(300, 300)
     page.show()
