@@ -25,7 +25,7 @@ SIDES = (
     ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
     ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
     ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
-    ("Make", "make_side", "Train a new tokenizer on your texts, or give the chosen one more tokens"),
+    ("Make", "make_side", "Train a new tokenizer, or add tokens to this one"),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 

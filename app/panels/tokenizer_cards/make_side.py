@@ -1,5 +1,8 @@
 """Owns the side on which tokenizers are made: a new one learnt from texts, or the chosen one with more tokens."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
@@ -26,6 +29,8 @@ class Side(QWidget):
     message = Signal(str, str)
     settings_chosen = Signal(dict)
     tokenizer_made = Signal(str)
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,7 +41,9 @@ class Side(QWidget):
         self.use_button = IconButton("Use it in my run", "bolt")
         self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
         self.banner.buttons.addWidget(self.use_button)
+        self._wants_data = False
         self.texts = TextSource(context.client)
+        self.texts.run_asked.connect(self._on_run_asked)
         self.training, self.extending = TrainPart(context, self.texts, self), ExtendPart(context, self.texts, self)
         self._parts = (self.training, self.extending)
         self.ways, row = chips(TITLES)
@@ -101,6 +108,21 @@ class Side(QWidget):
         """What was written and chosen stands."""
         if self.training.form is None:
             self._ask_catalog()
+
+    def _on_run_asked(self) -> None:
+        self._wants_data = True
+        self.draft_wanted.emit()
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up; its data is taken if this side has asked for it."""
+        if not self._wants_data:
+            return
+        self._wants_data = False
+        data = spec.get("data") or {}
+        if data.get("source", "files") == "files" and not data.get("train"):
+            self.message.emit("info", "The new run has no data yet; choose it there, or here.")
+        else:
+            self.texts.take(data)
 
     def _ask_catalog(self) -> None:
         self._context.client.ask("catalog", {}, self._on_catalog, self._on_no_catalog)

@@ -1,6 +1,6 @@
 """Owns the choice of texts: any data that Burnish reads, and which of its columns count."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -21,6 +21,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.check_menu import CheckMenu
 from app.widgets.elided_label import ElidedLabel
+from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import SourceEntry
@@ -39,6 +40,8 @@ class TextSource(Card):
 
     changed = Signal()
     """Other data, other columns, or what is known of them."""
+    run_asked = Signal()
+    """Take the data of the run that is being set up (`take`)."""
 
     def __init__(self, client: BackendClient, title: str = "Texts", parent: QWidget | None = None) -> None:
         super().__init__(title, parent)
@@ -48,7 +51,11 @@ class TextSource(Card):
         self.preview: DataPreview | None = None
         self._preview = Inquiry(client, "preview_data", self._question, self._on_preview, self._on_mistake, parent=self)
         self.state = label("", "faint")
+        self.of_run = IconButton("My run's data", "bolt", "quiet")
+        self.of_run.setToolTip("Take the data of the run that is being set up")
+        self.of_run.clicked.connect(self.run_asked)
         self.corner.addWidget(self.state)
+        self.corner.addWidget(self.of_run)
         self._build()
         self.setAcceptDrops(True)
 
@@ -123,6 +130,12 @@ class TextSource(Card):
         if self._draft.set(key, value):
             self._show_source()
             self._ask()
+
+    def take(self, data: Mapping[str, Any]) -> None:
+        """Another `data` section as a whole."""
+        self._draft = Draft({"data": {name: value for name, value in data.items() if name not in _NOT_OF_TEXTS}})
+        self._show_source()
+        self._ask()
 
     def show_mistake(self, sentence: str) -> None:
         """Say why the data cannot be used; empty takes it back."""

@@ -191,6 +191,24 @@ def test_another_source_asks_for_what_it_needs(qtbot, side: Side, client: Record
     assert client.last("preview_data").arguments["data"]["name"] == "eng-spa"
 
 
+def test_the_data_of_the_new_run_is_taken(qtbot, side: Side, client: Recorder):
+    side.show_draft({"data": {"source": "demo", "name": "austen"}}, "")
+    assert side.texts.data() == {"source": "files"}  # nobody has asked
+    side.draft_wanted.connect(
+        lambda: side.show_draft({"data": {"source": "demo", "name": "eng-spa", "validation": 0.1, "columns": {}}}, "")
+    )
+    side.texts.of_run.click()
+    assert side.texts.data() == {"source": "demo", "name": "eng-spa"}
+    qtbot.waitUntil(lambda: client.count("preview_data") == 1)
+
+
+def test_a_new_run_without_data_is_said(qtbot, side: Side):
+    side.draft_wanted.connect(lambda: side.show_draft({"data": {"source": "files"}}, "Choose data."))
+    with qtbot.waitSignal(side.message) as said:
+        side.texts.of_run.click()
+    assert "no data yet" in said.args[1]
+
+
 def test_the_command_is_copied(ready: Side):
     ready.training.foot.copy.click()
     assert QGuiApplication.clipboard().text().startswith("burnish tokenizer train --data /data/reviews/train.csv")
