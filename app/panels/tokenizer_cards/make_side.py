@@ -112,6 +112,8 @@ class Side(QWidget):
     def _on_run_asked(self) -> None:
         self._wants_data = True
         self.draft_wanted.emit()
+        if self._wants_data:  # nobody has set up a run yet
+            self.show_draft({}, "")
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up; its data is taken if this side has asked for it."""

@@ -202,8 +202,10 @@ def test_the_data_of_the_new_run_is_taken(qtbot, side: Side, client: Recorder):
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
 
 
-def test_a_new_run_without_data_is_said(qtbot, side: Side):
-    side.draft_wanted.connect(lambda: side.show_draft({"data": {"source": "files"}}, "Choose data."))
+@pytest.mark.parametrize("spec", [{"data": {"source": "files"}}, None])
+def test_a_new_run_without_data_is_said(spec, qtbot, side: Side):
+    if spec is not None:
+        side.draft_wanted.connect(lambda: side.show_draft(spec, "Choose data."))
     with qtbot.waitSignal(side.message) as said:
         side.texts.of_run.click()
     assert "no data yet" in said.args[1]
