@@ -7,10 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from backend.commands.command import Command, add_changes, add_json
+from backend.commands.named_run import tokenizer_of
 from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
-from backend.contract.places import is_offline, runs_folder
-from backend.contract.run_folder import find_run
+from backend.contract.places import is_offline
 
 _DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {"sample", "seed", "eos_token_id"}]
 """The settings of writing that the tasks have under the same name, but for the one that is a switch."""
@@ -71,16 +71,6 @@ def _tokenize(arguments: Namespace) -> int:
     rest = table.rest
     print(f"{rest.tokens} tokens, {rest.characters} characters, {rest.words} words, {rest.unknown} unknown")
     return 0
-
-
-def tokenizer_of(target: str) -> str:
-    """A folder, file or hub id as it is; of a run the folder of its model. Raises InputError where it has none yet."""
-    run = find_run(target, runs_folder())
-    if run is None:
-        return target
-    if not run.model.is_dir():
-        raise InputError(f"{target}: this run has no model yet; let it finish, or stop it, first")
-    return str(run.model)
 
 
 def _text(arguments: Namespace) -> str:

@@ -22,6 +22,7 @@ from backend.queries import (
     large_answer,
     models,
     predictions,
+    tokenizer_making,
     tokens,
     training_data,
     vocabulary,
@@ -34,6 +35,24 @@ _MODULES = (
     *(tokens, training_data, vocabulary),
 )
 QUERIES: dict[str, Query] = {query.name: query for module in _MODULES for query in module.QUERIES}
+QUERIES: dict[str, Query] = {
+    query.name: query
+    for module in (
+        answer,
+        catalog,
+        comparison,
+        cost,
+        data,
+        generation,
+        models,
+        predictions,
+        tokenizer_making,
+        tokens,
+        training_data,
+        vocabulary,
+    )
+    for query in module.QUERIES
+}
 PROGRESS_SECONDS = 0.1
 """Progress without text is sent at most this often."""
 
