@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from backend.contract.tokens import TokenPiece
+from backend.tokenizers.guessed_offsets import is_of_bytes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -35,6 +36,7 @@ class Vocabulary:
         self.kind = type(self.model).__name__ if self.model is not None else ""
         parts = (backend.pre_tokenizer, backend.decoder, backend.normalizer) if backend is not None else ()
         self.byte_level = any(_has_byte_level(one) for one in parts)
+        self._of_bytes = is_of_bytes(tokenizer)
         self.unknown = self._unknown(tokenizer)
 
     @property
@@ -107,6 +109,8 @@ class Vocabulary:
         """The bytes that a piece of a vocabulary of bytes stands for; None of any other."""
         if match := _BYTE.fullmatch(piece):
             return bytes([int(match.group(1), 16)])
+        if self._of_bytes:
+            return bytes([ord(piece)]) if len(piece) == 1 and ord(piece) < 256 else None
         if not self.byte_level:
             return None
         try:
