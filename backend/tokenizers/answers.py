@@ -26,6 +26,8 @@ _KINDS = dict.fromkeys(("piece", "start", "end", "byte_start", "byte_end", "word
     "sequence": np.int8, "partial": np.uint8, "mask": np.int8,
 }  # fmt: skip
 _LARGE = 2**31 - 1
+_MOST_BYTES = 300_000
+"""A long text goes into a file too, however few its tokens are."""
 
 
 def tokenized(
@@ -35,7 +37,7 @@ def tokenized(
     table = short(tokenizer, question)
     if table is None:
         return {"arrow": _written_in_blocks(tokenizer, question, report)}
-    if len(table.columns["piece"]) <= MOST_IN_JSON:
+    if len(table.columns["piece"]) <= MOST_IN_JSON and table.rest.bytes <= _MOST_BYTES:
         return table.answer()
     return {"arrow": _written(table)}
 

@@ -33,7 +33,13 @@ class Stream:
         self._in_word = False
 
     def arrays(self, report: Report) -> Iterator[Arrays]:
-        """Columns of the whole text, offsets from its beginning."""
+        """Columns of the whole text, offsets from its beginning; the source is closed afterwards."""
+        try:
+            yield from self._arrays(report)
+        finally:
+            self._source.close()
+
+    def _arrays(self, report: Report) -> Iterator[Arrays]:
         if not self._tokenizer.is_fast:
             yield self._whole()
             return
