@@ -48,7 +48,7 @@ def test_what_is_cut_off_is_counted():
 def test_without_padding_shorter_rows_have_empty_cells():
     found = grid_of(padding="")
     assert found.lengths == [4, 2, 12]
-    assert found.ids[4 : found.width] == [-1] * 4
+    assert found.ids[4 : found.width] == [-1] * 8
 
 
 def test_a_tokenizer_without_padding_token_is_filled_as_in_training(byte_level: Path):
