@@ -1,10 +1,11 @@
 """Owns what is known of a tokenizer's pieces: which are special, unknown or bytes, their merge ranks and log-probabilities."""
 
-import json
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from backend.contract.tokens import TokenPiece
 from backend.tokenizers.guessed_offsets import is_of_bytes
@@ -46,13 +47,13 @@ class Vocabulary:
 
     @cached_property
     def stored(self) -> dict[str, Any]:
-        """The model as JSON values: `vocab`, `merges` …; large."""
-        return json.loads(self.model.__getstate__()) if self.model is not None else {}
+        """The model as JSON values, `vocab` and others; large. Merges are in `pairs`."""
+        return msgspec.json.decode(self.model.__getstate__()) if self.model is not None else {}
 
     @cached_property
     def pairs(self) -> dict[tuple[str, str], int]:
         """The merges of BPE and their ranks."""
-        merges = self.stored.get("merges", [])
+        merges = self.stored.pop("merges", [])  # kept here alone: a large model has half a million
         return {(one[0], one[1]) if isinstance(one, list) else tuple(one.split(" ", 1)): rank for rank, one in enumerate(merges)}  # fmt: skip
 
     @cached_property

@@ -1,6 +1,9 @@
 """Answers about one text: short ones in one value, long ones and files in blocks, chats as their template writes them."""
 
 import json
+import os
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -60,6 +63,16 @@ def test_a_file_is_tokenised_as_it_is_with_progress(tmp_path: Path):
     assert table.answer.file_skip == 3
     assert len(told) > 1
     assert told[-1] == (path.stat().st_size, path.stat().st_size, "bytes")
+
+
+def test_what_a_killed_writer_left_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    left, own = tmp_path / f"burnish-{int(ended.stdout)}-x.part", tmp_path / f"burnish-{os.getpid()}-x.part"
+    for path in (left, own):
+        path.touch()
+    table_of(open_tokenizer(BERT_TINY), text="a " * 5000)
+    assert [path.name for path in tmp_path.iterdir()] == [own.name]
 
 
 @pytest.mark.parametrize(("content", "match"), [(b"a\xff", "not UTF-8"), (None, "no such file")])
