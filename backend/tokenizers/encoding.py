@@ -1,6 +1,7 @@
 """Owns the call of a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
 
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,14 +109,14 @@ def call_arguments(options: Options) -> dict[str, Any]:
 def columns_of(encoding: Any, window: int, text: str, pair: str | None, options: Options) -> Columns:
     """One of the library's encodings as columns."""
     ids = np.array(encoding.ids, np.int64)
-    sequence = _numbers(encoding.sequence_ids, NOWHERE)
-    offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
-    word = _numbers(encoding.word_ids, NOWHERE)
-    mask = np.array(encoding.attention_mask, np.int64)
+    count = len(ids)
+    added = np.array(encoding.special_tokens_mask, np.int64) == 1
     # An added token may be counted to a text by a post-processor that knows no sequences.
-    sequence = np.where(np.array(encoding.special_tokens_mask, np.int64) == 1, NOWHERE, sequence)
-    word = np.where(sequence == NOWHERE, NOWHERE, word)
-    offsets[sequence == NOWHERE] = 0
+    sequence = np.where(added, NOWHERE, 0 if pair is None else _numbers(encoding.sequence_ids))
+    offsets = np.fromiter(chain.from_iterable(encoding.offsets), np.int64, 2 * count).reshape(-1, 2)
+    offsets[added] = 0
+    word = np.where(added, NOWHERE, _numbers(encoding.word_ids))
+    mask = np.array(encoding.attention_mask, np.int64) if options.padding else np.ones(count, np.int64)
     if options.pre_split:
         for number, source in enumerate((text, pair or "")):
             begins = words_of(source)[1]
@@ -129,7 +130,7 @@ def columns_of(encoding: Any, window: int, text: str, pair: str | None, options:
         word=word,
         type=np.array(encoding.type_ids, np.int64),
         mask=mask,
-        window=np.full(len(ids), window, np.int64),
+        window=np.full(count, window, np.int64),
     )
 
 
@@ -168,8 +169,9 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) ->
             raise InputError(f"pad_to_multiple_of: {options.pad_to_multiple_of} is too small; give 1 or more")
 
 
-def _numbers(values: list[int | None], missing: int) -> np.ndarray:
-    return np.array([missing if value is None else value for value in values], np.int64)
+def _numbers(values: list[int | None]) -> np.ndarray:
+    found = np.array(values, np.float64)  # None becomes NaN, which costs a third of looking at each
+    return np.where(np.isnan(found), NOWHERE, found).astype(np.int64)
 
 
 def _reset(tokenizer: "PreTrainedTokenizerBase") -> None:
