@@ -1,6 +1,6 @@
 """Owns the call of a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,8 @@ def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
     check(tokenizer, options, pair is not None)
     if not tokenizer.is_fast:
         return slow_encoding.encode(tokenizer, text, pair, options)
+    if options.windows and pair is not None:
+        _check_room(tokenizer, text, pair, options)
     return joined([columns_of(one, number, text, pair, options) for number, one in enumerate(raw(tokenizer, [text], None if pair is None else [pair], options))])  # fmt: skip
 
 
@@ -150,11 +152,9 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) ->
     if options.windows:
         if options.max_length is None:
             raise InputError("windows need a max_length; give one")
-        if not 0 <= options.stride < options.max_length - added:
-            raise InputError(
-                f"stride: {options.stride} must be less than the {options.max_length - added} tokens of the text that a "
-                "window has room for; make it smaller or max_length larger"
-            )
+        if options.stride < 0:
+            raise InputError(f"stride: {options.stride} is too small; give 0 or more")
+        slow_encoding.check_stride(options.stride, options.max_length - added)
         if pair and options.truncation == "longest_first":
             raise InputError("windows of a pair go through one of its texts; set truncation to only_second or only_first")  # fmt: skip
     if options.padding:
@@ -167,6 +167,17 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) ->
             raise InputError(f"max_length: {limit} is no multiple of {multiple} (pad_to_multiple_of); make it one")
         if options.pad_to_multiple_of is not None and options.pad_to_multiple_of < 1:
             raise InputError(f"pad_to_multiple_of: {options.pad_to_multiple_of} is too small; give 1 or more")
+
+
+def _check_room(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str, options: Options) -> None:
+    """Windows go through one text of a pair: the library ends the process where the other leaves them too little room."""
+    assert options.max_length is not None
+    free = replace(options, max_length=None, windows=False, padding="")
+    whole = columns_of(raw(tokenizer, [text], [pair], free)[0], 0, text, pair, free)
+    which = 1 if options.truncation == "only_second" else 0
+    room = options.max_length - int((whole.sequence != which).sum())
+    if len(whole) > options.max_length:
+        slow_encoding.check_stride(options.stride, room)
 
 
 def _numbers(values: list[int | None]) -> np.ndarray:

@@ -150,13 +150,17 @@ def test_a_template_that_refuses_is_one_sentence(byte_level: Path):
         ({"windows": True}, "need a max_length"),
         ({"max_length": 8, "truncation": "only_second"}, "there is none"),
         ({"max_length": 8, "windows": True, "stride": 6}, "stride: 6"),
+        (
+            {"max_length": 9, "windows": True, "stride": 3, "truncation": "only_first", "pair": "a b c d"},
+            "less than the 2",
+        ),
         ({"max_length": 7, "padding": "max_length", "pad_to_multiple_of": 4}, "no multiple of 4"),
         ({"max_length": 6, "truncation": "only_first", "pair": "many " * 9}, "only_first cannot cut off enough"),
     ],
 )
 def test_options_that_cannot_be_are_one_sentence(options: dict, match: str):
     with pytest.raises(InputError, match=match):
-        asked(open_tokenizer(BERT_TINY), text="a film", **options)
+        asked(open_tokenizer(BERT_TINY), text="a film of note", **options)
 
 
 def test_ranks_are_of_the_merges_and_probabilities_of_the_model(byte_level: Path, unigram: Path):
