@@ -39,7 +39,7 @@ def _read(path: Path) -> TokenTable:
 
 
 def _array(column: Any) -> np.ndarray:
-        # Truth values lie there as bits, which cannot be taken as they are.
+    # Truth values lie there as bits, which cannot be taken as they are.
     return column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
 
 
