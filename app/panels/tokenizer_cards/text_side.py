@@ -18,7 +18,7 @@ from app.panels.tokenizer_cards.tokens_card import TokensCard
 from app.services import text_file
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from app.services.token_answer import token_table
+from app.services.token_answer import token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
@@ -321,6 +321,8 @@ class Side(QWidget):
 
     def _on_description(self, description: TokenizerDescription) -> None:
         self.options.show_tokenizer(description)
+        # Now, and not when the first long text is waited for.
+        QTimer.singleShot(0, self, warm_up)
 
     # Selection
 
