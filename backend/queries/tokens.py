@@ -57,9 +57,9 @@ def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
 
 
 def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
-    from backend.tokenizers import steps
+    from backend.tokenizers.steps import pipeline
 
-    return steps.steps(
+    return pipeline.steps(
         _tokenizer(arguments),
         needed(arguments, "text"),
         arguments.get("pair"),

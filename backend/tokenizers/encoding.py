@@ -78,7 +78,9 @@ def raw(tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str]
     try:
         tokenizer.truncation_side = options.truncation_side or side
         return tokenizer(given, second, **call_arguments(options)).encodings or []
-    except (ValueError, TypeError, OverflowError) as error:
+    except Exception as error:  # that is what the Rust tokenizers raise
+        if "too short" in str(error):
+            raise InputError(slow_encoding.TOO_SHORT.format(options.truncation)) from None
         raise InputError(f"the tokenizer refuses these options: {_first_line(error)}") from None
     finally:
         tokenizer.truncation_side = side
@@ -159,6 +161,9 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) ->
             raise InputError("this tokenizer has no padding token; give it one in the options (pad_token)")
         if options.padding == "max_length" and options.max_length is None and limit_of(tokenizer) is None:
             raise InputError("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length")  # fmt: skip
+        multiple, limit = options.pad_to_multiple_of, options.max_length
+        if multiple is not None and multiple > 0 and limit is not None and limit % multiple:
+            raise InputError(f"max_length: {limit} is no multiple of {multiple} (pad_to_multiple_of); make it one")
         if options.pad_to_multiple_of is not None and options.pad_to_multiple_of < 1:
             raise InputError(f"pad_to_multiple_of: {options.pad_to_multiple_of} is too small; give 1 or more")
 

@@ -52,7 +52,8 @@ def _looked_for(
         else:
             end = start + len(wanted)
             found[number] = (start, end)
-    return origin[found]
+    ends = np.where(found[:, 1] > found[:, 0], origin[(found[:, 1] - 1).clip(0)] + 1, origin[found[:, 0]])
+    return np.stack([origin[found[:, 0]], ends], 1)
 
 
 def _plain(piece: str) -> str:

@@ -57,7 +57,7 @@ def _stored(path: Path) -> Any:
             f"{path}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
             "model.tokenizer",
         ) from None
-    stored = sentencepiece_model_pb2.ModelProto()
+    stored = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     try:
         stored.ParseFromString(path.read_bytes())
     except DecodeError:
