@@ -111,7 +111,7 @@ def long_text(side, heart, home: Path) -> dict[str, float]:
     loads, paints, lates = [], [], []
     for _ in range(ROUNDS_OF_LOAD):
         boxes_ms, boxes = timed(lambda: boxes_of(table))
-        layout_ms, _ = timed(lambda: side.view.set_boxes(boxes))
+        layout_ms, _ = timed(lambda boxes=boxes: side.view.set_boxes(boxes))
         loads.append(boxes_ms + layout_ms)
         paints.append(timed(lambda: side.view.viewport().repaint())[0])
         side._whole = table

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 from app.core import preferences
 from app.main_window import MainWindow
 from app.panels.tokenizer_cards.text_input import BATCH, IDS, TEXT
+from app.panels.tokenizer_cards.tokens_card import STEPS
 from backend.contract.catalog import Preset
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
@@ -153,6 +154,8 @@ def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, win
     page.view.setFocus()
     qtbot.keyClick(page.view, Qt.Key.Key_Right)
     assert page.token.values()["Piece"] == "[CLS]"
+    page.tokens.show_view(STEPS)
+    qtbot.waitUntil(lambda: len(page.tokens.steps.frames) > 2, timeout=ANSWER_MS)
     page.input.set_mode(BATCH)
     qtbot.waitUntil(lambda: page.batch.counts.text().startswith("3 rows"), timeout=ANSWER_MS)
     page.input.set_mode(IDS)

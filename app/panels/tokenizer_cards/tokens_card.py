@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWi
 from app import theme
 from app.core import token_facts
 from app.core.table_boxes import boxes_of
+from app.core.token_boxes import TokenBoxes
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.core.wording import count
 from app.panels.tokenizer_cards.steps_view import StepsView
@@ -18,6 +19,7 @@ from app.widgets.token_view import TokenView
 from backend.contract.tokens import Tokens
 
 TOKENS, IDS, STEPS = range(3)
+AT_ONCE = 10_000
 SHOWN_IDS = 2_000
 """Ids shown as text; all of them are copied."""
 
@@ -34,6 +36,7 @@ class TokensCard(Card):
         super().__init__("", parent, spacing=8)
         self.table = no_tokens()
         self._answer = Tokens()
+        self._boxes: TokenBoxes | None = None
         self._cost: int | None = None
         self.chips, row = chips(["Tokens", "Ids", "Pipeline"])
         self.chips.idClicked.connect(self.show_view)
@@ -61,7 +64,7 @@ class TokensCard(Card):
         self.add(self.pages, 1)
         self.body.addLayout(self._pager())
         self.body.addLayout(self._numbers())
-        # Layout and paint of a long text are two turns of the event loop.
+        # What a long text takes is spread over turns of the event loop: columns, boxes, lines, paint.
         self._draw = QTimer(self, interval=0, singleShot=True)
         self._draw.timeout.connect(self._show_boxes)
 
@@ -116,7 +119,7 @@ class TokensCard(Card):
 
     def show_table(self, table: TokenTable, whole: int) -> None:
         """Show these tokens, which are all `whole` or a part of them."""
-        self.table, self._answer = table, table.answer
+        self.table, self._answer, self._boxes = table, table.answer, None
         self._draw.start()
         is_part = whole > len(table)
         for widget in (self.before, self.after, self.part):
@@ -145,8 +148,13 @@ class TokensCard(Card):
         return not self._draw.isActive()
 
     def _show_boxes(self) -> None:
+        if self._boxes is None:
+            self._boxes = boxes_of(self.table)
+            if len(self.table) > AT_ONCE:
+                self._draw.start()
+                return
         self._draw.stop()
-        self.view.set_boxes(boxes_of(self.table))
+        self.view.set_boxes(self._boxes)
 
     def _write_ids(self) -> None:
         if self.view_shown() == IDS:
