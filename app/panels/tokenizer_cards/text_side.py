@@ -34,6 +34,7 @@ AT_ONCE = 20_000
 SLOW_MS = 400
 """After this a bar and a Stop button appear."""
 BESIDE = 300
+ROOM_OF_CHAT = 215
 RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
 
 
@@ -81,7 +82,8 @@ class Side(QWidget):
         column.addWidget(self.banner)
         row = QHBoxLayout()
         row.setSpacing(14)
-        row.addWidget(_split(self.input, self._answer(), (1, 3), (150, 420)), 1)
+        self._split = _split(self.input, self._answer(), (1, 3), (150, 420))
+        row.addWidget(self._split, 1)
         beside = QWidget()  # a splitter forgets its fixed width
         beside.setFixedWidth(BESIDE)
         inner = QVBoxLayout(beside)
@@ -167,6 +169,9 @@ class Side(QWidget):
         mode = self.input.mode()
         self.results.setCurrentIndex(RESULTS.get(mode, 0))
         self.options.set_pair(mode == text_input.PAIR)
+        upper, lower = self._split.sizes()
+        if mode == text_input.CHAT and upper < ROOM_OF_CHAT:
+            self._split.setSizes([ROOM_OF_CHAT, upper + lower - ROOM_OF_CHAT])
         self.token.show_nothing()
         self.ask()
 

@@ -1,6 +1,6 @@
 """Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
@@ -13,6 +13,7 @@ from app.core.wording import count
 from app.panels.tokenizer_cards.steps_view import StepsView
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
+from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
 from app.widgets.token_view import TokenView
@@ -81,27 +82,19 @@ class TokensCard(Card):
         self.after.clicked.connect(lambda: self.part_asked.emit(self.table.first + SHOWN_AT_ONCE))
         return row
 
-    def _numbers(self) -> QHBoxLayout:
+    def _numbers(self) -> QVBoxLayout:
         self.counts = label("", "muted", wrap=True)
-        self.limit, self.back = Pill(), Pill()
-        self.limit.setToolTip("Tokens against the limit of the model, or the one under “Cost against”")
-        self.back.setToolTip("The tokens decoded again and compared with the text")
-        self.difference = label("", "faint", wrap=True, selectable=True)
-        self.difference.hide()
-        words, pills, row = QVBoxLayout(), QVBoxLayout(), QHBoxLayout()
-        words.setSpacing(4)
-        words.addWidget(self.counts)
-        words.addWidget(self.difference)
-        pills.setSpacing(6)
-        for pill in (self.limit, self.back):
-            pills.addWidget(pill, 0, Qt.AlignmentFlag.AlignRight)
-        pills.addStretch(1)
+        self.back, self.limit = ElidedLabel("", "faint"), Pill()
+        self.limit.setToolTip("Tokens against the limit of the model, or the one under “Cost limit”")
+        row, column = QHBoxLayout(), QVBoxLayout()
         row.setSpacing(12)
-        row.addLayout(words, 1)
-        row.addLayout(pills)
+        row.addWidget(self.back, 1)
+        row.addWidget(self.limit)
+        column.setSpacing(4)
+        column.addWidget(self.counts)
+        column.addLayout(row)
         self.limit.hide()
-        self.back.hide()
-        return row
+        return column
 
     # What is shown
 
@@ -164,13 +157,9 @@ class TokensCard(Card):
 
     def _write_numbers(self) -> None:
         self.counts.setText(token_facts.counts_line(self._answer))
-        words, kind = token_facts.round_trip(self._answer)
-        self.back.set(words, kind)
-        self.back.setVisible(bool(words))
-        before, after = token_facts.difference(self._answer)
-        differs = kind == "warning"
-        self.difference.setText(f"Text      …{before}…\nDecoded   …{after}…" if differs else "")
-        self.difference.setVisible(differs)
+        words, role = token_facts.round_trip(self._answer)
+        self.back.setText(words)
+        theme.role(self.back, role)
         self._write_limit()
 
     def _write_limit(self) -> None:
