@@ -205,3 +205,15 @@ def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
     other.show_run(str(runs / "sentiment-finished"))
     qtbot.waitUntil(lambda: len(other.plots.loss.series["loss"]) == 1000)
     assert len(panel.plots.loss.series["loss"]) == 1000
+
+
+def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown):
+    panel = shown("sentiment-finished")
+    assert panel.pick.isHidden()
+    panel.plots.loss.picked.emit(12.0)
+    assert panel.pick.text() == "Show the rows of step 12"
+    with qtbot.waitSignal(panel.rows_requested) as asked:
+        panel.pick.click()
+    assert asked.args == [str(panel.path), 12]
+    shown("sentiment-resumed")
+    assert panel.pick.isHidden()

@@ -1,4 +1,4 @@
-"""The sides that ask much are tested with a small real helper process of their own."""
+"""The sides that ask much are tested with small helper processes of their own, which answer as recorded."""
 
 import dataclasses
 import sys
@@ -12,16 +12,27 @@ from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 
 
-@pytest.fixture
-def answering(context: AppContext) -> Iterator[AppContext]:
-    """The services with `vocabulary_helper.py`."""
-
+def _helped_by(script: str, context: AppContext) -> AppContext:
     def make(parent: QObject) -> QProcess:
         process = QProcess(parent)
         process.setProgram(sys.executable)
-        process.setArguments([str(Path(__file__).with_name("vocabulary_helper.py"))])
+        process.setArguments([str(Path(__file__).with_name(script))])
         return process
 
-    made = dataclasses.replace(context, client=BackendClient(make_process=make))
+    return dataclasses.replace(context, client=BackendClient(make_process=make))
+
+
+@pytest.fixture
+def answering(context: AppContext) -> Iterator[AppContext]:
+    """The services with `vocabulary_helper.py`."""
+    made = _helped_by("vocabulary_helper.py", context)
+    yield made
+    made.client.close()
+
+
+@pytest.fixture
+def training_helped(context: AppContext) -> Iterator[AppContext]:
+    """The services with `training_helper.py`."""
+    made = _helped_by("training_helper.py", context)
     yield made
     made.client.close()
