@@ -8,6 +8,7 @@ from typing import Any
 from app.core import wording
 from app.core.pace import Pace
 from app.core.series import Series
+from app.core.step_clock import Resume, StepClock
 from backend.contract import events
 from backend.contract.events import AnyEvent
 
@@ -24,14 +25,6 @@ class JournalLine:
     time: float
     text: str
     kind: str = "info"
-
-
-@dataclass(frozen=True)
-class Resume:
-    """The mark that is left where an attempt began anew."""
-
-    attempt: int
-    from_step: int
 
 
 @dataclass
@@ -74,6 +67,7 @@ class RunState:
     """Programs that the engine has compiled in all attempts."""
     compiling_seconds: float = 0.0
     pace: Pace = field(default_factory=Pace)
+    clock: StepClock = field(default_factory=StepClock)
     _idle_seconds: float = 0.0
     _step_line_time: float = 0.0
 
@@ -182,10 +176,11 @@ class RunState:
 
     def _run_resumed(self, event: events.RunResumed) -> None:
         self.attempt = event.attempt
-        self._idle_seconds += max(0.0, event.time - (self.last_time or event.time))
+        down = max(0.0, event.time - (self.last_time or event.time))
+        self._idle_seconds += down
         self.versions = event.versions or self.versions
         self.device, self.precision = event.device or self.device, event.precision or self.precision
-        self.resumes.append(Resume(event.attempt, event.from_step))
+        self.resumes.append(Resume(event.attempt, event.from_step, max(0, self.step - event.from_step), down))
         self._forget_after(event.from_step)
         self.finished, self.memory = None, None
         self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
@@ -197,6 +192,7 @@ class RunState:
     def _forget_after(self, step: int) -> None:
         for series in (*self.series.values(), *self.metric_series.values()):
             series.truncate_after(step)
+        self.clock.truncate_after(step)
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
         self.checkpoints = {saved: event for saved, event in self.checkpoints.items() if saved <= step}
         self.predictions = {}
@@ -239,6 +235,7 @@ class RunState:
     def _step_finished(self, event: events.StepFinished) -> None:
         step, seconds = event.step, event.seconds
         self.step, self.epoch = step, event.epoch
+        self.clock.add(event, self.started)
         self._add("learning_rate", step, event.learning_rate)
         if event.loss is not None:
             self._add("loss", step, event.loss)
