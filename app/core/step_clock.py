@@ -33,7 +33,7 @@ class StepClock:
     def add(self, step: StepFinished, started: float | None) -> None:
         """A step was made by a run that began at `started`, seconds since the epoch."""
         now = max(0.0, step.time - (step.time if started is None else started))
-        epochs, tokens, seconds = self._columns.values()
+        _, tokens, seconds = self._columns.values()
         if not self._steps:
             self._append(step.step - 1, 0.0, 0.0, max(0.0, now - step.seconds))
         self._append(step.step, step.epoch, tokens[-1] + step.tokens, max(now, seconds[-1]))
