@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
 from app.core.outcome import Outcome
 from app.panels.run_cards.comparison import Comparison
+from app.panels.run_cards.course import Course
 from app.panels.run_cards.engine_switch import EngineSwitch
 from app.panels.run_cards.journal import Journal
 from app.panels.run_cards.plots import Plots
@@ -22,6 +24,8 @@ from app.widgets.page_header import PageHeader, page_layout
 from backend.contract.events import RequestAnswered
 
 REFRESH_MS = 100
+LOW = 720
+"""Pixels below which the numbers stand in one row."""
 CATCH_UP_MS = 25
 """Between refreshes while points wait to be handed to the plots."""
 
@@ -55,6 +59,12 @@ class Panel(QWidget):
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), Progress()
         self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
+        self.course = Course(self._context.preferences)
+        self.course.axis_chosen.connect(self._on_axis_chosen)
+        self.course.smoothing_chosen.connect(self.plots.set_smoothing)
+        self.plots.set_axis(self.course.axis.currentText().lower())
+        self.plots.set_smoothing(self.course.share)
+        self.plots.message.connect(self.message)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
@@ -79,6 +89,7 @@ class Panel(QWidget):
         layout.addWidget(self.banner)
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
+        layout.addWidget(self.course)
         split = QSplitter(Qt.Orientation.Vertical)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
@@ -87,9 +98,14 @@ class Panel(QWidget):
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 1)
         split.setSizes([400, 200])
-        self.journal.setMinimumHeight(150)
+        self.journal.setMinimumHeight(130)
         layout.addWidget(split, 1)
         return body
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A low page keeps its room for the plots."""
+        super().resizeEvent(event)
+        self.tiles.set_low(event.size().height() < LOW)
 
     # The run that is shown
 
@@ -133,6 +149,7 @@ class Panel(QWidget):
         self.controls.forget()
         self.tiles.clear()
         self.plots.clear()
+        self.course.clear()
         self.journal.clear()
         self.banner.clear()
         if self.watcher is not None:
@@ -156,11 +173,18 @@ class Panel(QWidget):
             # While an old run is read its numbers would only flicker, and every text costs a layout.
             self.tiles.show_state(state, self.watcher.outcome)
             self.journal.show_state(state)
+            self.course.show_state(state, self.watcher.outcome.alive)
+            self.plots.set_run_name(state.name or self.watcher.folder.name)
         self.header.set_title(state.name or self.watcher.folder.name)
         self.header.set_subtitle(_subtitle(self.watcher))
         self._forget_answered()
         self.progress.show_state(state, self.watcher.outcome, self.watcher.is_caught_up)
         self._show_buttons()
+
+    def _on_axis_chosen(self, axis: str) -> None:
+        self.plots.set_axis(axis)
+        self.comparison.draw_again()
+        self._mark_dirty()
 
     # How it stands
 

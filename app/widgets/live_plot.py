@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app import theme
@@ -25,6 +25,18 @@ __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
 
 
+class Legend(QLabel):
+    """May be squeezed: a long legend must not decide how wide a plot is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.RichText)
+
+    def minimumSizeHint(self) -> QSize:
+        """No width at all."""
+        return QSize(0, super().minimumSizeHint().height())
+
+
 class LivePlot(Card):
     """Curves over a shared x, for example training steps. Drag to zoom, double-click to see everything again.
 
@@ -39,8 +51,7 @@ class LivePlot(Card):
         super().__init__(title, parent)
         self._zoomed = self._logarithmic = False
         self._grid_missing = True
-        self._legend = QLabel()
-        self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._legend = Legend()
         self._log = IconToolButton("chart", "Logarithmic scale")
         self._log.setCheckable(True)
         self._log.toggled.connect(self.set_logarithmic)

@@ -59,7 +59,7 @@ class PlotCrosshair(QObject):
         """Stand at x; None goes away."""
         self.x = x
         left, right = self._view.viewRange()[0]
-        inside = x is not None and left <= x <= right and self._widget.isVisible()
+        inside = x is not None and bool(left <= x <= right) and self._widget.isVisible()
         self._line.setVisible(inside)
         if x is None or not inside:
             self.readout.hide()
@@ -68,7 +68,7 @@ class PlotCrosshair(QObject):
         lines = [line for series in self._series.values() if (line := self._said(series, x))]
         words = [in_words(x, self.x_label, self.x_kind), *self._marks.near(x, right - left)]
         at = round(self._view.mapViewToScene(QPointF(x, 0)).x())
-        self.readout.show_at(self._view.sceneBoundingRect().toRect(), at, " · ".join(words), lines)
+        self.readout.show_at(self._widget.rect(), at, " · ".join(words), lines)
 
     def _said(self, series: PlotSeries, x: float) -> Line | None:
         point, mean = series.value_at(x), series.mean_at(x)

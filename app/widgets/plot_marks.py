@@ -56,7 +56,7 @@ class PlotMarks:
         """What stands at x, in a view of this width."""
         words = [text for place, text, _ in self.lines if text and abs(place - x) <= NEAR * width]
         is_tick = any(abs(place - x) <= NEAR * width for place in self.ticks)
-        return [*dict.fromkeys(words), *([self.tick_word] if is_tick else [])]
+        return [*dict.fromkeys(words), *([self.tick_word] if is_tick and self.tick_word else [])]
 
     def apply_theme(self) -> None:
         """Everything in the present colours."""

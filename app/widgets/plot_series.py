@@ -122,10 +122,16 @@ class PlotSeries:
 
     def _nearest(self, x: float) -> int | None:
         xs = self.points.xs
-        if not len(xs):
+        if not len(xs) or self._is_between(x):
             return None
         right = min(len(xs) - 1, int(np.searchsorted(xs, x)))
         return right - 1 if right and x - xs[right - 1] < xs[right] - x else right
+
+    def _is_between(self, x: float) -> bool:
+        """Whether x lies where the line is broken: a value from before or after would be made up."""
+        xs = self.points.xs
+        after = (int(np.searchsorted(xs, place, side="right")) for place in self.breaks if place < x)
+        return any(index < len(xs) and x < xs[index] for index in after)
 
     def draw(self, first: float, last: float, logarithmic: bool) -> None:
         """Hand the scene what is visible between two x."""
