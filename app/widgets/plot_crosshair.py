@@ -36,7 +36,8 @@ class PlotCrosshair(QObject):
         self.readout = PlotReadout(widget)
         self._line = pg.InfiniteLine(angle=90, movable=False)
         self._line.hide()
-        widget.addItem(self._line, ignoreBounds=True)
+        plot: pg.PlotItem = widget.getPlotItem()  # type: ignore[assignment]
+        plot.addItem(self._line, ignoreBounds=True)
         widget.scene().sigMouseMoved.connect(self.on_mouse_moved)  # type: ignore[attr-defined]
         for watched in (widget, widget.viewport()):
             watched.installEventFilter(self)

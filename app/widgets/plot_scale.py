@@ -32,7 +32,7 @@ class PlotAxis(pg.AxisItem):
     def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:  # noqa: N803
         """Time in whole minutes, hours and days; everything else as pyqtgraph has it."""
         if self.kind != "duration" or maxVal - minVal < TICKS:
-            return super().tickSpacing(minVal, maxVal, size)
+            return super().tickSpacing(minVal, maxVal, size)  # type: ignore[return-value]
         wanted = (maxVal - minVal) / max(2.5, TICKS * (size / 450) ** 0.5)
         return [(next((one for one in SECONDS if one >= wanted), WEEK * ceil(wanted / WEEK)), 0)]
 
