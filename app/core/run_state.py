@@ -14,6 +14,8 @@ from backend.contract.events import AnyEvent
 
 STEP_LINE_SECONDS = 2.0
 """At most one journal line about steps in this time of the run."""
+KEPT_SAMPLES = 60
+"""Evaluations whose sample rows are held."""
 COMPILING_LINE_SECONDS = 1.0
 """A program that was compiled in less gets no journal line."""
 
@@ -56,6 +58,8 @@ class RunState:
     metric_series: dict[str, Series] = field(default_factory=dict)
     data: dict[str, events.DataLoaded] = field(default_factory=dict)
     evaluations: list[events.EvaluationFinished] = field(default_factory=list)
+    samples: dict[int, events.RowsSampled] = field(default_factory=dict)
+    """Step → the rows that its evaluation shows; of many steps the first and the latest."""
     warnings: list[events.Warned] = field(default_factory=list)
     skipped: list[events.RowsSkipped] = field(default_factory=list)
     checkpoints: dict[int, events.CheckpointSaved] = field(default_factory=dict)
@@ -85,6 +89,7 @@ class RunState:
             events.StepFinished: self._step_finished,
             events.MemoryMeasured: self._memory_measured,
             events.EvaluationFinished: self._evaluation_finished,
+            events.RowsSampled: self._rows_sampled,
             events.CheckpointSaved: self._checkpoint_saved,
             events.CheckpointRemoved: self._checkpoint_removed,
             events.RequestAnswered: self._request_answered,
@@ -194,6 +199,7 @@ class RunState:
             series.truncate_after(step)
         self.clock.truncate_after(step)
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
+        self.samples = {at: event for at, event in self.samples.items() if at <= step}
         self.checkpoints = {saved: event for saved, event in self.checkpoints.items() if saved <= step}
         self.predictions = {}
         self.best = next((one for one in reversed(self.evaluations) if _is_best(one)), None)
@@ -272,6 +278,11 @@ class RunState:
         if _is_best(event):
             self.best = event
         self._note(event, wording.evaluation_line(event))
+
+    def _rows_sampled(self, event: events.RowsSampled) -> None:
+        self.samples[event.step] = event
+        if len(self.samples) > KEPT_SAMPLES:
+            del self.samples[sorted(self.samples)[1]]
 
     def _checkpoint_saved(self, event: events.CheckpointSaved) -> None:
         self.pace.add_other(event.seconds)

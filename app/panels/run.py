@@ -90,7 +90,7 @@ class Panel(QWidget):
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.course)
-        split = QSplitter(Qt.Orientation.Vertical)
+        split = self._split = QSplitter(Qt.Orientation.Vertical)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
         split.addWidget(self.plots)
