@@ -24,6 +24,7 @@ from app.widgets.page_header import PageHeader, page_layout
 from backend.contract.events import RequestAnswered
 
 REFRESH_MS = 100
+ROOM_FOR_ROWS = 300
 LOW = 720
 """Pixels below which the numbers stand in one row."""
 CATCH_UP_MS = 25
@@ -99,8 +100,15 @@ class Panel(QWidget):
         split.setStretchFactor(1, 1)
         split.setSizes([400, 200])
         self.journal.setMinimumHeight(130)
+        self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
         return body
+
+    def _on_page_shown(self, name: str) -> None:
+        """A row in the shape of its task needs more room than lines do."""
+        plots, journal = self._split.sizes()
+        if name == "Samples" and journal < ROOM_FOR_ROWS:
+            self._split.setSizes([plots + journal - ROOM_FOR_ROWS, ROOM_FOR_ROWS])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """A low page keeps its room for the plots."""

@@ -1,5 +1,6 @@
 """Owns the words of the Run page: what happened, the raw log, what needs attention, and sample predictions."""
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
 
 from app import theme
@@ -14,6 +15,8 @@ PAGES = ("Journal", "Process log", "Attention", "Samples")
 
 class Journal(Card):
     """Three lists of lines, each of which takes only what is new, and the rows that evaluations show."""
+
+    page_shown = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Log", parent)
@@ -37,6 +40,7 @@ class Journal(Card):
         self.add(self._pages, 1)
         self._chips.button(0).setChecked(True)
         self._chips.idClicked.connect(self._pages.setCurrentIndex)
+        self._chips.idClicked.connect(lambda number: self.page_shown.emit(PAGES[number]))
         self._taken = 0
         self._attention_lines = 0
 
