@@ -61,6 +61,14 @@ class StepClock:
             return column[first : first + len(steps)]
         return array("d", (self._between(column, step) for step in steps))
 
+    def step_at(self, axis: str, x: float) -> int:
+        """The step that stands nearest to a place on one of AXES."""
+        column = self._steps if axis == "step" else self._columns[axis]
+        if not column:
+            return 0
+        right = min(len(column) - 1, bisect_left(column, x))
+        return int(self._steps[right - 1 if right and x - column[right - 1] < column[right] - x else right])
+
     def _between(self, column: array, step: float) -> float:
         right = bisect_left(self._steps, step)
         if right == 0:

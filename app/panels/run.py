@@ -15,6 +15,7 @@ from app.panels.run_cards.journal import Journal
 from app.panels.run_cards.plots import Plots
 from app.panels.run_cards.progress import Progress
 from app.panels.run_cards.run_buttons import RunButtons
+from app.panels.run_cards.step_pick import StepPick
 from app.panels.run_cards.tiles import Tiles
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
@@ -38,6 +39,8 @@ class Panel(QWidget):
     predictions_requested = Signal(str)
     duplicate_requested = Signal(str)
     runs_requested = Signal()
+    rows_requested = Signal(str, int)
+    """Run folder and optimizer step whose rows should be shown."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,6 +69,8 @@ class Panel(QWidget):
         self.plots.set_axis(self.course.axis.currentText().lower())
         self.plots.set_smoothing(self.course.share)
         self.plots.message.connect(self.message)
+        self.pick = StepPick(self.plots.loss, self._step_at)
+        self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
@@ -158,6 +163,7 @@ class Panel(QWidget):
         self.tiles.clear()
         self.plots.clear()
         self.course.clear()
+        self.pick.forget()
         self.journal.clear()
         self.banner.clear()
         if self.watcher is not None:
@@ -189,8 +195,14 @@ class Panel(QWidget):
         self.progress.show_state(state, self.watcher.outcome, self.watcher.is_caught_up)
         self._show_buttons()
 
+    def _step_at(self, x: float) -> int:
+        """The step that stands at a place of the plots."""
+        assert self.watcher is not None
+        return self.watcher.state.clock.step_at(self.plots.axis, x)
+
     def _on_axis_chosen(self, axis: str) -> None:
         self.plots.set_axis(axis)
+        self.pick.forget()
         self.comparison.draw_again()
         self._mark_dirty()
 
@@ -279,6 +291,10 @@ class Panel(QWidget):
     def _on_predictions(self) -> None:
         if self.path is not None:
             self.predictions_requested.emit(str(self.path))
+
+    def _on_rows_asked(self, step: int) -> None:
+        if self.path is not None:
+            self.rows_requested.emit(str(self.path), step)
 
     def _on_duplicate(self) -> None:
         if self.path is not None:

@@ -15,6 +15,7 @@ from app.widgets.min_max_pyramid import Floats
 from app.widgets.plot_crosshair import PlotCrosshair, short_number
 from app.widgets.plot_marks import Mark, PlotMarks
 from app.widgets.plot_menu import PlotMenu
+from app.widgets.plot_pick import nearest_point
 from app.widgets.plot_picture import PlotPicture
 from app.widgets.plot_scale import Kind, PlotAxis
 from app.widgets.plot_series import PlotSeries, SeriesStyle
@@ -47,6 +48,9 @@ class LivePlot(Card):
     """The x under the cross-hair, or None; other plots follow it with `show_hover`."""
     message = Signal(str, str)
 
+    picked = Signal(float)
+    """The x of the first curve's point that was clicked."""
+
     def __init__(self, title: str, series: Sequence[SeriesStyle], x_label: str = "step", parent: QWidget | None = None):
         super().__init__(title, parent)
         self._zoomed = self._logarithmic = False
@@ -78,6 +82,10 @@ class LivePlot(Card):
         self.crosshair.x_label = x_label
         self.crosshair.moved.connect(self.hovered)
         self.crosshair.all_asked.connect(self.show_all)
+        self._pin = pg.InfiniteLine(angle=90, movable=False)
+        self._pin.hide()
+        self._plot.addItem(self._pin, ignoreBounds=True)
+        self._widget.scene().sigMouseClicked.connect(self._on_clicked)  # type: ignore[attr-defined]
         self._view.sigRangeChangedManually.connect(self._on_zoomed)
         self.apply_theme()
 
@@ -110,6 +118,7 @@ class LivePlot(Card):
             axis.setTextPen(pg.mkPen(theme.color("muted")))
         self._grid.setPen(pg.mkPen(theme.color("plot_grid")))
         self.crosshair.apply_theme()
+        self._pin.setPen(pg.mkPen(theme.color("accent"), width=1.5))
         self._view.apply_theme()
         for series in self.series.values():
             series.apply_theme()
@@ -268,6 +277,19 @@ class LivePlot(Card):
         return inside and span.width() > 0.93 * (right - left) and span.height() > 0.85 * (high - low)
 
     # Looking closer
+
+    def set_pin(self, x: float | None) -> None:
+        """A line at a place that was picked; None takes it away."""
+        self._pin.setVisible(x is not None)
+        if x is not None:
+            self._pin.setPos(x)
+
+    def _on_clicked(self, event) -> None:
+        series = next(iter(self.series.values()))
+        if event.button() == Qt.MouseButton.LeftButton and not event.double() and len(series):
+            place = self._view.mapSceneToView(event.scenePos())
+            if point := nearest_point(series, self._view, place.x(), place.y()):
+                self.picked.emit(point[0])
 
     def _on_zoomed(self) -> None:
         self._zoomed = True

@@ -58,21 +58,23 @@ def _tokenize_arguments(parser: ArgumentParser) -> None:
 def _tokenize(arguments: Namespace) -> int:
     text = _text(arguments)
     from backend.tokenizers import inspect, loading  # loads transformers
+    from backend.tokenizers.encoding import Options
 
-    tokenizer = loading.open_tokenizer(_tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
-    tokens = inspect.tokenize(tokenizer, text, not arguments.no_special_tokens)
+    tokenizer = loading.open_tokenizer(tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
+    table = inspect.tokenize(tokenizer, text, Options(special_tokens=not arguments.no_special_tokens))
     if arguments.json:
-        print(json.dumps(inspect.as_json(tokens), ensure_ascii=False))
+        print(json.dumps(inspect.as_json(table), ensure_ascii=False))
         return 0
-    for token in tokens.tokens:
-        print(f"{token.id:>8}  {token.start:>6}-{token.end:<6}  {token.piece}")
-    print(
-        f"{len(tokens.tokens)} tokens, {tokens.characters} characters, {tokens.words} words, {tokens.unknown} unknown"
-    )
+    told = inspect.as_json(table)
+    for number, piece, (start, end) in zip(told["ids"], told["pieces"], told["offsets"], strict=True):
+        print(f"{number:>8}  {start:>6}-{end:<6}  {piece}")
+    rest = table.rest
+    print(f"{rest.tokens} tokens, {rest.characters} characters, {rest.words} words, {rest.unknown} unknown")
     return 0
 
 
-def _tokenizer_of(target: str) -> str:
+def tokenizer_of(target: str) -> str:
+    """A folder, file or hub id as it is; of a run the folder of its model. Raises InputError where it has none yet."""
     run = find_run(target, runs_folder())
     if run is None:
         return target

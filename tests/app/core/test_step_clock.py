@@ -41,6 +41,14 @@ def test_what_lies_between_steps_or_before_them_has_its_place(resumed: RunState)
     assert list(resumed.clock.at("time", array("d", [0]))) == [10]
 
 
+def test_a_place_on_any_axis_leads_back_to_its_step(resumed: RunState):
+    for axis in ("step", "epoch", "tokens", "time"):
+        places = resumed.clock.at(axis, array("d", [1, 2, 3, 4]))
+        assert [resumed.clock.step_at(axis, place) for place in places] == [1, 2, 3, 4]
+    assert resumed.clock.step_at("time", 100) == 3
+    assert RunState().clock.step_at("time", 100) == 0
+
+
 def test_before_the_first_step_everything_is_at_the_beginning():
     assert list(RunState().clock.at("time", array("d", [0]))) == [0]
 
