@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from backend.contract.mending import Mend
+
 RUN_STATES = ("starting", "running", "finished", "stopped", "paused", "failed", "lost")
 
 
@@ -208,6 +210,8 @@ class RunFinished(Event, frozen=True, tag=True):
     message: str = ""
     code: str = ""
     hint: str = ""
+    mend: Mend | None = None
+    """What helps a run that failed, where a click can do it."""
     best_step: int | None = None
     metrics: dict[str, float | None] = {}
 
