@@ -147,7 +147,10 @@ class TokenLayout:
         within = _counted(ends, boxes.start, boxes.end)
         within[list(boxes.labels)] = 0
         within[:-1][boxes.linked[1:]] = 0
-        after = np.repeat(places + 1, within)
+        # A token that goes on after its line break stands on the next line.
+        goes_on = (within > 0) & (codes[np.maximum(boxes.end - 1, 0)] != 0x0A) if len(codes) else within > 0
+        before = np.concatenate([before, np.repeat(places, np.where(goes_on, within, 0))])
+        after = np.repeat(places + 1, np.where(goes_on, 0, within))
         captions = [index for index in boxes.captions for _ in range(1 if index == 0 else 2)]
         return np.sort(np.concatenate([before, after, np.array(captions, np.int64)])), dict(boxes.captions)
 

@@ -38,6 +38,12 @@ def test_a_line_break_in_a_token_breaks_the_line(view: TokenView):
     assert view.box_of(0).top() == view.box_of(1).top()
 
 
+def test_a_token_that_goes_on_after_its_line_break_stands_on_the_next_line(view: TokenView):
+    view.set_tokens(["one", "\ntwo", "three"])
+    assert view.box_of(1).top() > view.box_of(0).top()
+    assert view.box_of(2).top() == view.box_of(1).top()
+
+
 def test_a_line_break_that_belongs_to_no_token_breaks_the_line(view: TokenView):
     view.set_tokens(["one", "two"], gaps=["", "\n\n"])
     assert view.line_count() == 3
