@@ -41,6 +41,10 @@ CONNECTIONS = (
     ("run", "runs_requested", "_on_runs_requested"),
     ("predictions", "runs_requested", "_on_runs_requested"),
     ("tokenizer", "settings_chosen", "_on_settings_chosen"),
+    ("tokenizer", "draft_wanted", "_on_draft_wanted"),
+    ("tokenizer", "new_run_requested", "_on_new_run_requested"),
+    ("new_run", "data_asked", "_on_data_asked"),
+    ("run", "rows_requested", "_on_rows_requested"),
     ("settings", "theme_changed", "_on_theme_changed"),
 )
 """Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
@@ -175,6 +179,21 @@ class MainWindow(QMainWindow):
         panel = self.show_page("new_run")
         if panel is not None:
             panel.apply_settings(settings)  # type: ignore[attr-defined]
+
+    def _on_draft_wanted(self) -> None:
+        new_run, tokenizer = self.panel("new_run"), self.panel("tokenizer")
+        if new_run is not None and tokenizer is not None:
+            tokenizer.show_draft(*new_run.offered())  # type: ignore[attr-defined]
+
+    def _on_data_asked(self) -> None:
+        panel = self.show_page("tokenizer")
+        if panel is not None:
+            panel.show_data()  # type: ignore[attr-defined]
+
+    def _on_rows_requested(self, path: str, step: int) -> None:
+        panel = self.show_page("tokenizer")
+        if panel is not None:
+            panel.show_step(path, step)  # type: ignore[attr-defined]
 
     def _on_theme_changed(self, choice: str) -> None:
         application = QApplication.instance()

@@ -1,9 +1,11 @@
 """Owns the training of a run from its spec to its predictions: the loop, once, for every engine and every task."""
 
 import os
+import sys
 import time
 import traceback
 from contextlib import suppress
+from typing import NoReturn
 
 from backend.contract.errors import RunFailed
 from backend.contract.events import (
@@ -50,7 +52,16 @@ def run(folder: RunFolder) -> int:
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
         hosts.leave(ended.state, ended.message)
         log.close()
+    if ended.state == "failed" and hosts.count > 1:
+        end_at_once()  # what a framework does at the exit of a process waits for minutes for a host that is gone
     return 1 if ended.state == "failed" else 0
+
+
+def end_at_once() -> NoReturn:
+    """End this process as a failed one, with all of its threads and whatever they wait for."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 class Attempt:
@@ -96,7 +107,7 @@ class Attempt:
         """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
         self.log.write(failed(error, self.step))
         self.log.close()
-        os._exit(1)
+        end_at_once()
 
     def _ended(self, request: str) -> RunFinished:
         self.answer(request)

@@ -13,6 +13,7 @@ from app.panels.run_cards.journal import Journal
 from app.panels.run_cards.plots import Plots
 from app.panels.run_cards.progress import Progress
 from app.panels.run_cards.run_buttons import RunButtons
+from app.panels.run_cards.step_pick import StepPick
 from app.panels.run_cards.tiles import Tiles
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
@@ -33,6 +34,8 @@ class Panel(QWidget):
     predictions_requested = Signal(str)
     duplicate_requested = Signal(str)
     runs_requested = Signal()
+    rows_requested = Signal(str, int)
+    """Run folder and optimizer step whose rows should be shown."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,6 +58,8 @@ class Panel(QWidget):
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), Progress()
         self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
+        self.pick = StepPick(self.plots.loss)
+        self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
@@ -133,6 +138,7 @@ class Panel(QWidget):
         self.controls.forget()
         self.tiles.clear()
         self.plots.clear()
+        self.pick.forget()
         self.journal.clear()
         self.banner.clear()
         if self.watcher is not None:
@@ -247,6 +253,10 @@ class Panel(QWidget):
     def _on_predictions(self) -> None:
         if self.path is not None:
             self.predictions_requested.emit(str(self.path))
+
+    def _on_rows_asked(self, step: int) -> None:
+        if self.path is not None:
+            self.rows_requested.emit(str(self.path), step)
 
     def _on_duplicate(self) -> None:
         if self.path is not None:

@@ -1,7 +1,9 @@
 """Owns the Tokenizer page: which tokenizer it is about, and the sides that show it."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -15,6 +17,10 @@ from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
 SIDES = (
+    ("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),
+    ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
+    ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
+    ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
     (
         "Text",
         "text_side",
@@ -30,6 +36,9 @@ class Panel(QWidget):
     message = Signal(str, str)
     settings_chosen = Signal(dict)
     """Spec keys and values for the run that is being set up."""
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
+    new_run_requested = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,6 +74,7 @@ class Panel(QWidget):
             self._sides[place] = self._built(SIDES[place][1])
         self.titles.button(place).setChecked(True)
         self.header.set_subtitle(SIDES[place][2])
+        self.choice.setHidden(getattr(self._sides[place], "own_tokenizer", False))
         self.pages.setCurrentWidget(self._sides[place])
         self.side().use(self.choice.tokenizer())
         self.side().shown()
@@ -72,6 +82,24 @@ class Panel(QWidget):
     def show_tokenizer(self, name_or_path: str) -> None:
         """Look at a folder, file or hub id."""
         self.choice.choose(name_or_path)
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up, for the sides that ask for it; `lacks` is a sentence, or empty."""
+        for side in self._sides.values():
+            if hasattr(side, "show_draft"):
+                side.show_draft(spec, lacks)  # type: ignore[attr-defined]
+
+    def show_data(self) -> None:
+        """Look at the data of the run that is being set up."""
+        self._data_side().look_at_draft()
+
+    def show_step(self, run: str, step: int) -> None:
+        """Look at the rows of an optimizer step of a run."""
+        self._data_side().show_step(run, step)
+
+    def _data_side(self) -> Any:
+        self.show_side([module for _, module, _ in SIDES].index("data_side"))
+        return self.side()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A folder or file is welcome."""
@@ -94,8 +122,9 @@ class Panel(QWidget):
     def _built(self, module: str) -> QWidget:
         side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context)
         side.message.connect(self.message)
-        if hasattr(side, "settings_chosen"):
-            side.settings_chosen.connect(self.settings_chosen)
+        for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
+            if hasattr(side, name):
+                getattr(side, name).connect(getattr(self, name))
         self.pages.addWidget(side)
         return side
 

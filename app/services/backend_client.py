@@ -10,7 +10,16 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.services.backend_process import backend_process, last_line
-from backend.contract import catalog, queries, token_batches, tokenizer_steps, tokens
+from backend.contract import (
+    catalog,
+    comparison,
+    queries,
+    token_batches,
+    tokenizer_steps,
+    tokens,
+    training_data,
+    vocabulary,
+)
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
@@ -36,6 +45,17 @@ ANSWERS: dict[str, type] = {
     "export_predictions": queries.Exported,
     "confusion": queries.Confusion,
     "answer": queries.Answer,
+    "vocabulary": vocabulary.Vocabulary,
+    "find_pieces": vocabulary.FoundRows,
+    "piece_origin": vocabulary.PieceOrigin,
+    "convert_pieces": vocabulary.Conversion,
+    "count_pieces": vocabulary.PieceCounts,
+    "export_vocabulary": queries.Exported,
+    "compare_text": comparison.TextComparison,
+    "compare_data": comparison.DataComparison,
+    "training_lengths": training_data.TrainingLengths,
+    "training_rows": training_data.TrainingRows,
+    "training_feature": training_data.TrainingFeature,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 

@@ -22,7 +22,7 @@ class EmptyState(QWidget):
         self._icon = IconLabel(icon, "faint", 40)
         self._title = label(title, "section")
         self._sentence = label(sentence, "muted", wrap=True)
-        self._button = QPushButton(button)
+        self._button = QPushButton()
         theme.role(self._button, "primary")
         self._button.clicked.connect(self.asked)
         self._sentence.setFixedWidth(WIDTH)
@@ -35,7 +35,7 @@ class EmptyState(QWidget):
         column.addSpacing(10)
         column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(3)
-        self._button.setVisible(bool(button))
+        self._set_button(button)
         self._fit()
 
     def set_words(self, title: str, sentence: str, button: str | None = None) -> None:
@@ -44,8 +44,12 @@ class EmptyState(QWidget):
         self._sentence.setText(sentence)
         self._fit()
         if button is not None:
-            self._button.setText(button)
-            self._button.setVisible(bool(button))
+            self._set_button(button)
+
+    def _set_button(self, words: str) -> None:
+        self._button.setText(words)
+        self._button.setVisible(bool(words))
+        self._button.setFocusPolicy(Qt.FocusPolicy.StrongFocus if words else Qt.FocusPolicy.NoFocus)
 
     def _fit(self) -> None:
         # A wrapped label that is centred in a layout is given one line's height unless told otherwise.

@@ -49,7 +49,7 @@ def _in_words(plan: "RunPlan") -> str:
         f"tokens     {plan.tokens_per_epoch:,} an epoch",
         f"model      {plan.parameters:,} parameters, {plan.trainable:,} trained",
         f"device     {plan.device}, {plan.precision} ({plan.precision_reason})",
-        f"memory     {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
+        f"memory     about {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
         *(f"  {part.name:<18} {part.megabytes:>9.0f} MB" for part in plan.memory),
         *map(_placed, plan.placement),
         f"time       {_duration(plan.seconds)}",

@@ -79,8 +79,7 @@ def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
     names = set(BatchQuestion.__struct_fields__) & set(TokenizeQuestion.__struct_fields__) - {"padding"}
     given: dict[str, Any] = {name: getattr(question, name) for name in names}
     lines = (question.text or "").splitlines()
-    padding = question.padding or ("longest" if tokenizer.pad_token_id is not None else "")
-    found = batch.grid(tokenizer, BatchQuestion(texts=lines, padding=padding, **given))
+    found = batch.grid(tokenizer, BatchQuestion(texts=lines, padding=question.padding or "longest", **given))
     grids = {name: np.array(getattr(found, name)).reshape(found.rows, found.width) for name in ("ids", "mask", "types")}
     if as_json:
         told = msgspec.to_builtins(found)

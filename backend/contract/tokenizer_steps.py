@@ -102,6 +102,6 @@ class TokenizerSteps(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[Step] = []
     """Of the text; the post-processor's has the pair too."""
     words: list[WordTrace] = []
-    """Of the model, the same word only once, in the order of the text."""
+    """Of the model, the same word only once, in the order of the text; of the first few hundred."""
     problem: str = ""
     """Why there are no steps, as one sentence; empty where there are."""

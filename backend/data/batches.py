@@ -20,6 +20,7 @@ __all__ = [
     "in_order",
     "longest_sequence",
     "micro_batches",
+    "padded_length",
     "prompt_batches",
     "share",
     "targets",
@@ -37,6 +38,11 @@ Draw = Callable[[int, Lists], Lists]
 
 PER_TOKEN = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.QUESTION_ANSWERING})
 """Heads whose outputs have one value for each token of the input; those of SEQ2SEQ_LM have one for each label."""
+
+
+FEW = 0
+"""As `length_multiple`: lengths in steps of a quarter of the power of two below them, at least eight. Up to 512 there are 20
+of them and up to 2,048 there are 28; nothing is padded by more than a quarter, or by seven tokens."""
 
 
 class Padding(TypedDict, total=False):
@@ -82,20 +88,20 @@ def collate(
 ) -> Batch:
     """One batch of these features, in this order.
 
-    It is as long as its longest feature (its longest choice, for MULTIPLE_CHOICE), rounded up to a multiple, but not
-    beyond `length_limit` (a model has only so many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
+    It is as long as its longest feature (its longest choice, for MULTIPLE_CHOICE), rounded up to a multiple or to one of a
+    `FEW` lengths, but not beyond `length_limit` (a model has only so many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
     """
     lists = _lists(features, indices, draw)
     count = max(rows or 0, len(indices))
     if head is Head.MULTIPLE_CHOICE:
         return _choices(features, indices, lists, count, pad_token_id, length_multiple, length_limit, pad_side)
     lengths = features.lengths[indices]
-    length = _padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
+    length = padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
     batch = {"attention_mask": _attention_mask(lengths, (count, length), pad_side)}
     for name, values in lists.items():
         width = length
         if head is Head.SEQ2SEQ_LM and name in _OWN_LENGTH:
-            width = _padded_length(max(map(len, values), default=0), length_multiple, None)
+            width = padded_length(max(map(len, values), default=0), length_multiple, None)
         filler = pad_token_id if name == "input_ids" else _LIST_FILLERS[name]
         batch[name] = _padded(values, (count, width), filler, pad_side)
     return batch | _row_values(features, indices, count)
@@ -200,7 +206,10 @@ def share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
     return indices[process::processes]
 
 
-def _padded_length(longest: int, multiple: int, limit: int | None) -> int:
+def padded_length(longest: int, multiple: int, limit: int | None) -> int:
+    """How long a batch is whose longest row has `longest` tokens."""
+    if multiple == FEW:
+        multiple = max(8, 2 ** max(0, longest - 1).bit_length() // 8)
     rounded = max(1, -(-longest // multiple) * multiple)
     return rounded if limit is None else max(longest, min(rounded, limit), 1)
 
@@ -230,7 +239,7 @@ def _choices(
     """A batch whose rows are choices, (B, K, L): a feature's tokens are those of its K choices, one after another."""
     choice_lengths = np.stack(features.lists[CHOICE_LENGTHS].take(indices))  # (rows, choices)
     choices = choice_lengths.shape[1]
-    length = _padded_length(int(choice_lengths.max(initial=0)), length_multiple, length_limit)
+    length = padded_length(int(choice_lengths.max(initial=0)), length_multiple, length_limit)
     shape = (count * choices, length)
     ends = np.cumsum(choice_lengths, axis=1)[:, :-1]
     batch = {"attention_mask": _attention_mask(choice_lengths.ravel(), shape, side)}

@@ -63,14 +63,12 @@ NONE = Demands()
 
 def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> Demands:
     """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
-    unknown = _UNKNOWN | _UNKNOWN_IN_SAMPLES if samples else _UNKNOWN
-    for key, neutral in unknown.items():
-        if getattr(defaults, key, None) not in (None, neutral):
-            raise InputError(
-                f"model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine does not "
-                "know; take it out of that file, or choose PyTorch",
-                "model.name_or_path",
-            )
+    if key := unknown_demand(defaults, samples=samples):
+        raise InputError(
+            f"model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine does not "
+            "know; take it out of that file, or choose PyTorch",
+            "model.name_or_path",
+        )
     runs = (tuple(run) for run in defaults.bad_words_ids or ())
     last = defaults.forced_eos_token_id
     return Demands(
@@ -80,6 +78,13 @@ def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> Demands
         suppressed=tuple(token for token in defaults.suppress_tokens or () if token >= 0),
         suppressed_first=tuple(token for token in defaults.begin_suppress_tokens or () if token >= 0),
     )
+
+
+def unknown_demand(defaults: Any, *, samples: bool) -> str:
+    """The key of a GenerationConfig that asks for what is not built here; empty where none does."""
+    unknown = _UNKNOWN | _UNKNOWN_IN_SAMPLES if samples else _UNKNOWN
+    asked = (key for key, neutral in unknown.items() if getattr(defaults, key, None) not in (None, neutral))
+    return next(asked, "")
 
 
 def _leave(scores: np.ndarray, tokens: tuple[int, ...]) -> None:

@@ -116,7 +116,7 @@ class Watch:
         record = self._run.host(number).exit_record()
         if record is None or record.returncode == 0:
             return None
-        return RunFailed(f"{_name(number)} is gone: {record.message}", code="host_lost", hint=_HINT)
+        return RunFailed(f"{_name(number)} is gone: {record.message}", code="host_lost", hint=self._hint())
 
     def _silent(self, number: int) -> RunFailed | None:
         sign, other, now = self._board.get(f"sign/{number}", 0), self._others[number], time.monotonic()
@@ -125,12 +125,14 @@ class Watch:
         if now - other.since < LOST_SECONDS:
             return None
         return RunFailed(
-            f"{_name(number)} has given no sign of life for {LOST_SECONDS:g} seconds", code="host_lost", hint=_HINT
+            f"{_name(number)} has given no sign of life for {LOST_SECONDS:g} seconds",
+            code="host_lost",
+            hint=self._hint(),
         )
+
+    def _hint(self) -> str:
+        return f"Start the hosts again with burnish resume {self._run.path}; they go on from the last checkpoint."
 
 
 def _name(number: int) -> str:
     return f"host {number}" if number else "the first host"
-
-
-_HINT = "Start the hosts again with burnish resume; they go on from the last checkpoint."

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from backend import registry
@@ -67,11 +68,12 @@ class Hosts:
         self._here, self._watch = here, Watch(here, self._board, run, on_lost)
 
     def _joined(self, here: Position, run: RunFolder, look: meeting.Look, engine: EngineOfHosts) -> Board:
-        if not here.is_first:
-            return engine.join(here)
-        meeting.wait(run, here, look)
-        arrival = meeting.Arrival(run, here, look)
-        return beside(lambda: engine.join(here), arrival.look, "joining")
+        if here.is_first:
+            meeting.wait(run, here, look)
+            look_around = meeting.Arrival(run, here, look).look
+        else:
+            look_around = partial(look, here.count)
+        return beside(lambda: engine.join(here), look_around, "joining")
 
     def go_together(self) -> None:
         """From here on every host takes the same steps, so whatever a person asks is heard by all at the same one.

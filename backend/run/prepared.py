@@ -54,6 +54,8 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
     """
     if export is not None and (export.is_file() or not export.absolute().parent.is_dir()):
         raise InputError(f"--export: {export} must be a folder in a folder that exists; name another one")
+    if export is not None and any(export.glob(f"*.{file_format}")):
+        raise InputError(f"--export: {export} holds .{file_format} files already; name another folder")
     model = locate_model(spec, stage("finding model"))
     check_model(spec, model.folder)
     material = read_material(spec, model.folder, stage("loading data"))

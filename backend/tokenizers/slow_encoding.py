@@ -47,6 +47,15 @@ def _parts(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
         yield _prepared(tokenizer, told, kept, options)
 
 
+def check_stride(stride: int, room: int) -> None:
+    """Raises InputError where windows with `room` tokens of the text that they go through would not come forward."""
+    if stride >= room:
+        raise InputError(
+            f"stride: {stride} must be less than the {max(0, room)} tokens of the text that a window has room for; make "
+            "it smaller or max_length larger"
+        )
+
+
 def _text(tokenizer: "PreTrainedTokenizerBase", text: str, pre_split: bool) -> tuple[list[int], np.ndarray, np.ndarray]:
     """Ids, character spans (tokens, 2) and word numbers (tokens,)."""
     if not pre_split:
@@ -72,7 +81,8 @@ def _windows(lengths: Sequence[int], room: int | None, options: Any, side: str) 
         yield _cut(lengths, excess, options.truncation, side)
     else:
         which = 1 if options.truncation == "only_second" else 0
-        width = max(1, lengths[which] - excess)
+        width = lengths[which] - excess
+        check_stride(options.stride, width)
         for span in _steps(lengths[which], width, options.stride, side):
             yield [span if number == which else one for number, one in enumerate(whole)]
 

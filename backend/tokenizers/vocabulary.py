@@ -1,12 +1,14 @@
 """Owns what is known of a tokenizer's pieces: which are special, unknown or bytes, their merge ranks and log-probabilities."""
 
-import json
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from backend.contract.tokens import TokenPiece
+from backend.tokenizers.guessed_offsets import is_of_bytes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -35,6 +37,7 @@ class Vocabulary:
         self.kind = type(self.model).__name__ if self.model is not None else ""
         parts = (backend.pre_tokenizer, backend.decoder, backend.normalizer) if backend is not None else ()
         self.byte_level = any(_has_byte_level(one) for one in parts)
+        self._of_bytes = is_of_bytes(tokenizer)
         self.unknown = self._unknown(tokenizer)
 
     @property
@@ -44,13 +47,13 @@ class Vocabulary:
 
     @cached_property
     def stored(self) -> dict[str, Any]:
-        """The model as JSON values: `vocab`, `merges` …; large."""
-        return json.loads(self.model.__getstate__()) if self.model is not None else {}
+        """The model as JSON values, `vocab` and others; large. Merges are in `pairs`."""
+        return msgspec.json.decode(self.model.__getstate__()) if self.model is not None else {}
 
     @cached_property
     def pairs(self) -> dict[tuple[str, str], int]:
         """The merges of BPE and their ranks."""
-        merges = self.stored.get("merges", [])
+        merges = self.stored.pop("merges", [])  # kept here alone: a large model has half a million
         return {(one[0], one[1]) if isinstance(one, list) else tuple(one.split(" ", 1)): rank for rank, one in enumerate(merges)}  # fmt: skip
 
     @cached_property
@@ -107,6 +110,8 @@ class Vocabulary:
         """The bytes that a piece of a vocabulary of bytes stands for; None of any other."""
         if match := _BYTE.fullmatch(piece):
             return bytes([int(match.group(1), 16)])
+        if self._of_bytes:
+            return bytes([ord(piece)]) if len(piece) == 1 and ord(piece) < 256 else None
         if not self.byte_level:
             return None
         try:

@@ -70,7 +70,7 @@ def rows(folder: RunFolder) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_two_hosts_train_what_one_trains(burnish: Burnish):
-    one, two = RunFolder(burnish.home / "one"), RunFolder(burnish.home / "two")
+    one, two = RunFolder(burnish.runs / "one"), RunFolder(burnish.runs / "two")
     assert burnish("train", str(spec(burnish, 1)), "--run-folder", str(one.path)).returncode == 0
     path = spec(burnish, 2, parallelism="fsdp")
     found = ended(start(burnish, "train", str(path), "--run-folder", str(two.path)))
@@ -87,7 +87,7 @@ def test_two_hosts_train_what_one_trains(burnish: Burnish):
 
 @pytest.mark.slow
 def test_hosts_die_together_go_on_and_stop_at_one_step(burnish: Burnish):
-    run = RunFolder(burnish.home / "run")
+    run = RunFolder(burnish.runs / "run")
     path = spec(burnish, 2, {"max_steps": 100_000, "checkpoint_every": 5})
     processes = start(burnish, "train", str(path), "--run-folder", str(run.path))
     wait_for(lambda: any(isinstance(event, CheckpointSaved) for event in events_of(run)), processes[0], 200)
@@ -117,7 +117,7 @@ def _last_step(folder: RunFolder) -> int:
 
 def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     first = Burnish(burnish.home, {"BURNISH_HOST": "0"})
-    done = first("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.home / "run"))
+    done = first("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
     assert done.returncode == 1
     assert "run failed: host 1 did not come within 1 seconds. Start the same command on all 2 hosts" in done.stderr
 
@@ -132,7 +132,7 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
 )
 def test_a_host_that_cannot_take_part_is_told_why(burnish: Burnish, number: str, words: str):
     host = Burnish(burnish.home, {"BURNISH_HOST": number})
-    done = host("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.home / "run"))
+    done = host("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 2 if number == "1" else 1)
     assert words in done.stderr
-    assert not (burnish.home / "run").exists()
+    assert not (burnish.runs / "run").exists()

@@ -144,7 +144,7 @@ class JaxBoard:
 
     def is_torn(self, error: Exception) -> bool:
         """See `Board.is_torn`."""
-        return isinstance(error, self._error)
+        return isinstance(error, self._error) and not str(error).startswith(_OWN)
 
     def leave(self) -> None:
         """See `Board.leave`."""
@@ -170,4 +170,6 @@ def _gone(error: Exception) -> RunFailed:
 
 _HOSTS = "hardware.hosts"
 _DETECTION_SECONDS = 60
+_OWN = ("RESOURCE_EXHAUSTED", "INVALID_ARGUMENT")
+"""Status codes that no other host brings about."""
 _NOT_THERE = ("NOT_FOUND", "DEADLINE_EXCEEDED")

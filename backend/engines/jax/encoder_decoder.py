@@ -24,6 +24,7 @@ from backend.engines.jax.layers import (
     join_heads,
     places,
     remembered,
+    remembered_source,
     split_heads,
     through,
 )
@@ -56,9 +57,11 @@ class _Attention(nnx.Module):
         self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: Noise | None, *, remembers: bool = False
     ) -> jax.Array:
         query = split_heads(self.q_proj(x), self._heads)
-        key, value = (split_heads(layer(seen), self._heads) for layer in (self.k_proj, self.v_proj))
-        if remembers:
-            key, value = remembered(key, value)
+
+        def made() -> tuple[jax.Array, jax.Array]:
+            return split_heads(self.k_proj(seen), self._heads), split_heads(self.v_proj(seen), self._heads)
+
+        key, value = remembered(*made()) if remembers else remembered_source(made)
         return self.out_proj(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
 
 

@@ -53,7 +53,7 @@ def through(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.A
 
 
 class Memory:
-    """Keys and values of what was read before, for every attention in the order of asking.
+    """Keys and values of what was read before, and of a source, for every attention in the order of asking.
 
     There is `room` for tokens; those that come now stand at `at`. `shown` (rows, room) says which are no padding. After
     the pass `kept` is what the next one remembers.
@@ -80,6 +80,11 @@ class Memory:
         self.kept.append((found[0], found[1]))
         return self.kept[-1]
 
+    def of_source(self, make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
+        """Those of what is answered, which are made once."""
+        self.kept.append(self._layers[len(self.kept)] if self._layers else make())
+        return self.kept[-1]
+
 
 _MEMORY: ContextVar[Memory | None] = ContextVar("memory", default=None)
 
@@ -100,6 +105,12 @@ def remembered(key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
     return (key, value) if memory is None else memory.extend(key, value)
 
 
+def remembered_source(make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
+    """What an answer's attention sees of its source; where one writes it is made with the first token alone."""
+    memory = _MEMORY.get()
+    return make() if memory is None else memory.of_source(make)
+
+
 class Noise:
     """Where dropout's randomness comes from: a key for every place that asks, in the order of asking."""
 
@@ -116,8 +127,18 @@ def dropout(x: jax.Array, rate: float, noise: Noise | None) -> jax.Array:
     """`x` with a share of its values dropped and the others scaled up; without noise (no training) `x` itself."""
     if noise is None or rate == 0.0:
         return x
-    kept = jax.random.bernoulli(noise.next(), 1.0 - rate, x.shape)
-    return jnp.where(kept, x / (1.0 - rate), jnp.zeros((), x.dtype))
+    return jnp.where(_kept(noise.next(), rate, x.shape), x / (1.0 - rate), jnp.zeros((), x.dtype))
+
+
+def _kept(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Array:
+    """Which values stay, all but `rate` of them, to a 65,536th.
+
+    One drawn word decides over two neighbours: `jax.random.bernoulli` takes eight times as long on a processor, which was a
+    third of a step of question answering.
+    """
+    words = jax.random.bits(key, (*shape[:-1], (shape[-1] + 1) // 2), jnp.uint32)
+    halves = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(*shape[:-1], -1)[..., : shape[-1]]
+    return halves >= jnp.uint16(min(round(rate * 2**16), 2**16 - 1))
 
 
 class Linear(nnx.Module):

@@ -5,18 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import (
-    GenerationConfig,
-    LogitsProcessorList,
-    MinNewTokensLengthLogitsProcessor,
-    NoRepeatNGramLogitsProcessor,
-    RepetitionPenaltyLogitsProcessor,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
+from transformers import GenerationConfig
 
 from backend.contract.generation import GenerationSettings
+from backend.engines import decoding
+from backend.engines.demands import demands_of, unknown_demand
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import tensor
 from backend.engines.torch.precision import Precision
@@ -81,56 +74,49 @@ def continue_prompt(
 ) -> Iterator[int]:
     """The new ids as they are made; ends before an end-of-text token, after `max_new_tokens`, or where positions end.
 
-    Beams and encoder-decoders cannot show a token before the whole is there: theirs come at once.
+    Beams cannot show a token before the whole is there: theirs come at once, as does what transformers alone can write.
+    Raises InputError where the prompt fills all positions.
     """
-    if settings.num_beams > 1 or model.config.is_encoder_decoder:
-        row = np.array([input_ids], dtype=np.int64)
+    row = np.array([input_ids], dtype=np.int64)
+    batch = {"input_ids": row, "attention_mask": np.ones_like(row)}
+    answers = model.config.is_encoder_decoder
+    if not answers:
+        check_prompt(len(input_ids), model.config)
+    if settings.num_beams > 1 or unknown_demand(model.generation_config, samples=settings.sample):
         with torch.inference_mode(), precision.computing():
-            written = write(model, {"input_ids": row, "attention_mask": np.ones_like(row)}, settings)
+            written = write(model, batch, settings)
         yield from written[0].tolist()
         return
-    yield from _streamed(model, list(input_ids), settings, precision)
-
-
-def _streamed(model: Any, seen: list[int], settings: GenerationSettings, precision: Precision) -> Iterator[int]:
-    check_prompt(len(seen), model.config)
+    prompt = answer_beginning(batch, model.generation_config) if answers else row
     ends = end_tokens(settings, model.generation_config, model.config)
-    rules = logits_rules(settings, len(seen), ends)
-    source = torch.Generator(device="cpu").manual_seed(settings.seed)
-    cache, pending = None, seen
-    for _ in range(room_for(settings, model.config, len(seen))):
-        with torch.inference_mode(), precision.computing():
-            ids = torch.tensor([pending], device=model.device)
-            output = model(input_ids=ids, past_key_values=cache, use_cache=True)
-        scores = rules(torch.tensor([seen]), output.logits[:, -1].float().cpu())  # type: ignore[arg-type]
-        token = chosen(scores[0], source if settings.sample else None)
-        if token in ends:
-            return
-        yield token
-        cache, pending = output.past_key_values, [token]
-        seen.append(token)
+    demands = demands_of(model.generation_config, ends, samples=settings.sample)
+    rules = decoding.Rules(settings, ends, room_for(settings, model.config, prompt.shape[1]), demands)
+    if rules.room > 0:
+        text = _Text(model, precision, row if answers else None)
+        yield from decoding.stream(text.read(prompt), text.advance, prompt, rules)
 
 
-def logits_rules(settings: GenerationSettings, prompt_length: int, ends: frozenset[int]) -> LogitsProcessorList:
-    """What changes the scores of the next token, in transformers' order."""
-    rules: list[Any] = []
-    if settings.repetition_penalty != 1.0:
-        rules.append(RepetitionPenaltyLogitsProcessor(settings.repetition_penalty))
-    if settings.no_repeat_ngram_size:
-        rules.append(NoRepeatNGramLogitsProcessor(settings.no_repeat_ngram_size))
-    if settings.min_new_tokens and ends:
-        rules.append(MinNewTokensLengthLogitsProcessor(prompt_length, settings.min_new_tokens, sorted(ends)))
-    if settings.sample:
-        rules.append(TemperatureLogitsWarper(max(settings.temperature, _COLDEST)))
-    if settings.sample and settings.top_k:
-        rules.append(TopKLogitsWarper(settings.top_k))
-    if settings.sample and settings.top_p is not None and settings.top_p < 1.0:
-        rules.append(TopPLogitsWarper(settings.top_p))
-    return LogitsProcessorList(rules)
+class _Text:
+    """One text that is being written, with the keys and values of what stands there; `source` (1, length) is answered."""
 
+    def __init__(self, model: Any, precision: Precision, source: np.ndarray | None) -> None:
+        self._model, self._precision = model, precision
+        self._kept: Any = None
+        self._given: dict[str, Any] = {}
+        if source is not None:
+            with torch.inference_mode(), precision.computing():
+                self._given["encoder_outputs"] = model.get_encoder()(input_ids=tensor(source, model.device))
 
-def chosen(scores: torch.Tensor, source: torch.Generator | None) -> int:
-    """The best id of the scores (vocabulary,), or one drawn from `source`."""
-    if source is None:
-        return int(scores.argmax())
-    return int(torch.multinomial(scores.softmax(dim=0), 1, generator=source))
+    def read(self, ids: np.ndarray) -> np.ndarray:
+        """Scores of the token after `ids` (1, length), which follow what was read before: (1, vocabulary) float32."""
+        name = "decoder_input_ids" if self._given else "input_ids"
+        with torch.inference_mode(), self._precision.computing():
+            output = self._model(
+                **{name: tensor(ids, self._model.device)}, **self._given, past_key_values=self._kept, use_cache=True
+            )
+        self._kept = output.past_key_values
+        return output.logits[:, -1].float().cpu().numpy()
+
+    def advance(self, tokens: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The same after the one token that was chosen."""
+        return self.read(tokens[:, None])

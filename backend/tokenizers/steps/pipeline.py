@@ -18,7 +18,7 @@ from backend.tokenizers.vocabulary import Vocabulary, vocabulary_of
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MOST_WORDS = 500
+MOST_WORDS = 300
 _NOTHING = "\0"
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from backend.contract.heads import IGNORE, Head
 from backend.data.batches import (
+    FEW,
     collate,
     evaluation_batches,
     in_order,
     longest_sequence,
     micro_batches,
+    padded_length,
     share,
     targets,
 )
@@ -91,6 +93,13 @@ def test_rounding_up_stops_at_the_models_last_position(pairs):
     indices = np.array([int(np.argmax(pairs.lengths))])
     batch = collate(pairs, indices, pad_token_id=PAD, head=Head.CAUSAL_LM, length_multiple=64, length_limit=40)
     assert batch["input_ids"].shape == (1, 40)
+
+
+def test_engines_that_compile_see_few_lengths_and_little_more_padding():
+    rounded = [padded_length(length, FEW, None) for length in range(1, 2049)]
+    assert all(0 <= found - length < max(8, length / 4) for length, found in enumerate(rounded, 1))
+    assert len({found for found in rounded if found <= 512}) == 20
+    assert len(set(rounded)) == 28
 
 
 def test_a_row_without_tokens_still_sees_something(tmp_path):

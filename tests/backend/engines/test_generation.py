@@ -8,7 +8,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from backend.contract.generation import GenerationSettings
-from backend.engines.torch.generation import chosen, logits_rules
+from backend.contract.heads import Head
+from backend.engines.decoding import Rules, stream
+from tests.backend.engines.head_batches import facts
 from tests.backend.engines.material import LANGUAGE
 
 PROMPT = [5, 6, 7, 8]
@@ -53,10 +55,9 @@ def test_a_text_ends_where_the_positions_end(gpt2, engine_for):
 
 
 def drawn(count=400, **settings):
-    logits, source = torch.log(torch.tensor([[0.4, 0.3, 0.2, 0.1]])), torch.Generator().manual_seed(0)
-    rules = logits_rules(GenerationSettings(sample=True, **settings), 0, set())
-    nothing: Any = torch.zeros(1, 0)
-    tokens = [chosen(rules(nothing, logits)[0], source) for _ in range(count)]
+    scores = np.log(np.array([[0.4, 0.3, 0.2, 0.1]], np.float32))
+    rules = Rules(GenerationSettings(sample=True, **settings), frozenset(), room=count)
+    tokens = list(stream(scores, lambda tokens, rows: scores, np.zeros((1, 0), np.int64), rules))
     return np.bincount(tokens, minlength=4) / count
 
 
@@ -72,3 +73,22 @@ def test_top_p_keeps_the_fewest_that_reach_it():
 
 def test_a_low_temperature_sharpens():
     assert drawn(temperature=0.1)[0] > 0.9 > drawn()[0]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bart"])
+def test_streamed_text_follows_what_the_model_asks_of_its_texts(name, engine_for, tiny):
+    head = LANGUAGE if name == "gpt2" else facts(Head.SEQ2SEQ_LM)
+    engine, settings = engine_for(tiny(name), head), GenerationSettings(max_new_tokens=6, eos_token_id=-1)
+    free = list(engine.continue_prompt(PROMPT, settings))
+    engine._model.generation_config.suppress_tokens = [free[0]]
+    row = np.array([PROMPT], np.int64)
+    batch = {"input_ids": row, "attention_mask": np.ones_like(row), "row_valid": np.ones(1, dtype=bool)}
+    found = list(engine.continue_prompt(PROMPT, settings))
+    assert found == engine.generate(batch, settings)[0].tolist()
+    assert free[0] not in found
+
+
+def test_what_transformers_alone_can_write_comes_at_once(gpt2, engine_for):
+    engine = engine_for(gpt2, LANGUAGE)
+    engine._model.generation_config.sequence_bias = [[[9], 100.0]]
+    assert list(engine.continue_prompt(PROMPT, GenerationSettings(max_new_tokens=3))) == [9, 9, 9]

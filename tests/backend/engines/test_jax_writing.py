@@ -9,6 +9,7 @@ import pytest
 
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
+from backend.engines import decoding
 from backend.engines.engine import Batch, Engine
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
@@ -113,3 +114,17 @@ def test_one_prompt_is_continued_until_the_positions_end(tiny: Callable[[str], P
     engine = opened(JaxEngine, tiny("gpt2"), "gpt2")
     written = list(engine.continue_prompt([5] * 35, GenerationSettings(max_new_tokens=50, eos_token_id=59)))
     assert len(written) <= 5  # of 40 positions
+
+
+@pytest.mark.parametrize("name", ["t5", "bart"])
+def test_a_source_is_read_before_the_first_token_and_never_again(name, tiny: Callable[[str], Path]) -> None:
+    engine, settings = opened(JaxEngine, tiny(name), name), GenerationSettings(max_new_tokens=6, eos_token_id=59)
+    assert isinstance(engine, JaxEngine)
+    expected = engine.generate(prompts(name), settings)
+    passes, rules = engine._writer._begun(engine._parameters, prompts(name), settings)
+    first = passes.begin(rules.room)
+    hidden, mask = passes._source
+    passes._source = hidden * -50, mask
+    found = decoding.write(first, passes.advance, passes.prompt, rules)
+    assert [row.tolist() for row in found] == [row.tolist() for row in expected]
+    assert max(len(row) for row in found) > 2

@@ -1,7 +1,6 @@
 """Hosts of one run agree: the first decides, the others hear; one that ends ends the others, and says why."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +105,7 @@ def test_the_others_do_what_the_first_decides(pair: Pair):
 
 def test_another_host_waits_for_the_word_of_the_first(pair: Pair):
     heard: list[str] = []
-    waiting = threading.Thread(target=lambda: heard.append(pair.other.agree(lambda: "own")))
+    waiting = threading.Thread(target=lambda: heard.append(pair.other.agree(lambda: "own")), daemon=True)
     waiting.start()
     pair.first.agree(lambda: "the first's")
     waiting.join(10)
@@ -143,11 +142,14 @@ def test_the_others_end_as_the_first_was_asked_to_before_the_first_step(pair: Pa
     assert wish.value.request == "pause"
 
 
-def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair):
+def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair, until: Until):
     pair.first.go_together()
     pair.other.go_together()
     pair.first.leave("paused")
-    time.sleep(0.1)  # several looks, of which none may end it
+    watch = pair.other._watch
+    assert watch is not None
+    looks = watch._beats
+    until(lambda: watch._beats > looks + 2)
     pair.other.check()
 
 
@@ -189,7 +191,7 @@ def test_every_host_writes_its_part_of_a_checkpoint_and_the_first_puts_it_in_pla
         (beside / "first").touch()
         until((beside / "other").exists)  # as Orbax waits for the parts of all
 
-    writing = threading.Thread(target=lambda: first.save(4, write_first))
+    writing = threading.Thread(target=lambda: first.save(4, write_first), daemon=True)
     writing.start()
     assert other.save(4, lambda beside: (beside / "other").touch()) == pair.run.checkpoint(4)
     writing.join(60)

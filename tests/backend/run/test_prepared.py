@@ -61,6 +61,15 @@ def test_interruption_leaves_nothing_half_written(spec: RunSpec, tmp_path: Path,
     assert list(tmp_path.glob("cache/features/*.part")) == []
 
 
+def test_arrays_that_lie_there_are_not_overwritten(spec: RunSpec, tmp_path: Path):
+    kept = tmp_path / "arrays" / "train_labels.npy"
+    kept.parent.mkdir()
+    kept.write_bytes(b"of another day")
+    with pytest.raises(InputError, match=r"--export: .*arrays holds \.npy files already; name another folder"):
+        prepare(spec, lambda name: quiet, kept.parent)
+    assert kept.read_bytes() == b"of another day"
+
+
 def test_export_into_a_file_is_refused(spec: RunSpec, tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"--export: .* must be a folder"):

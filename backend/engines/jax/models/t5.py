@@ -21,6 +21,7 @@ from backend.engines.jax.layers import (
     join_heads,
     places,
     remembered,
+    remembered_source,
     split_heads,
     through,
 )
@@ -60,9 +61,11 @@ class _Attention(nnx.Module):
 
     def __call__(self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
         query = split_heads(self.q(x), self._heads)
-        key, value = (split_heads(layer(seen), self._heads) for layer in (self.k, self.v))
-        if self._is_decoder and seen is x:
-            key, value = remembered(key, value)
+
+        def made() -> tuple[jax.Array, jax.Array]:
+            return split_heads(self.k(seen), self._heads), split_heads(self.v(seen), self._heads)
+
+        key, value = remembered(*made()) if self._is_decoder and seen is x else remembered_source(made)
         return self.o(join_heads(attend(query, key, value, bias, scale=1.0, rate=self._rate, noise=noise)))
 
 
