@@ -5,6 +5,7 @@ All that grows with the number of tokens is done by numpy; only lines that are l
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from PySide6.QtGui import QFontMetricsF
@@ -118,12 +119,14 @@ class TokenLayout:
         length = boxes.start - begin
         is_space = has_gap & (length == 1) & (codes[np.minimum(begin, len(codes) - 1)] == 0x20)
         leads[is_space] = SPACE
-        for index in np.flatnonzero(has_gap & ~is_space).tolist():
-            words = self.shown_gap(index)
-            if words:
-                leads[index] = self._width(words) + SPACE
-            elif boxes.gap_text(index).strip("\n\r"):
-                leads[index] = SPACE
+        other = has_gap & ~is_space
+        if not other.any():
+            return leads
+        ended = _counted(np.flatnonzero(codes == 0x0A), begin, boxes.start)
+        leads[other & (ended < length)] = SPACE
+        worded = other & (_counted(np.flatnonzero(~_is_blank(codes)), begin, boxes.start) > 0)
+        for index in np.flatnonzero(worded).tolist():
+            leads[index] = self._width(self.shown_gap(index)) + SPACE
         return leads
 
     def shown_gap(self, index: int) -> str:
@@ -144,7 +147,10 @@ class TokenLayout:
         within = _counted(ends, boxes.start, boxes.end)
         within[list(boxes.labels)] = 0
         within[:-1][boxes.linked[1:]] = 0
-        after = np.repeat(places + 1, within)
+        # A token that goes on after its line break stands on the next line.
+        goes_on = (within > 0) & (codes[np.maximum(boxes.end - 1, 0)] != 0x0A) if len(codes) else within > 0
+        before = np.concatenate([before, np.repeat(places, np.where(goes_on, within, 0))])
+        after = np.repeat(places + 1, np.where(goes_on, 0, within))
         captions = [index for index in boxes.captions for _ in range(1 if index == 0 else 2)]
         return np.sort(np.concatenate([before, after, np.array(captions, np.int64)])), dict(boxes.captions)
 
@@ -229,7 +235,7 @@ class TokenLayout:
 
     def _runs_right(self, index: int) -> bool:
         """Whether a token's paragraph runs from right to left."""
-        place = int(self.boxes.start[index])
+        place = int(self.boxes.start[index]) if index < len(self.boxes) else self.boxes.tail
         begin = self.boxes.source.rfind("\n", 0, place) + 1
         return bidirectional.base_is_right(self.boxes.source[begin : begin + 200])
 
@@ -251,6 +257,10 @@ def _connects(codes: np.ndarray) -> np.ndarray:
     return found
 
 
+def _is_blank(codes: np.ndarray) -> np.ndarray:
+    return (codes == 0x20) | (codes >= 0x09) & (codes <= 0x0D)
+
+
 def _counted(places: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """How many of the sorted `places` lie from each begin up to its end."""
     if not len(places):
@@ -270,4 +280,4 @@ def _groups(linked: np.ndarray) -> Iterator[tuple[int, int]]:
 def _all_groups(linked: np.ndarray, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """First and last + 1 of each group, those of one token too."""
     firsts = [begin + place for place in np.flatnonzero(~linked[begin:end]).tolist()]
-    yield from zip(firsts, [*firsts[1:], end], strict=True)
+    yield from pairwise([*firsts, end])

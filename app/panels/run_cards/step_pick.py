@@ -15,6 +15,7 @@ class StepPick(IconButton):
     def __init__(self, plot: LivePlot, parent: QWidget | None = None) -> None:
         super().__init__("", "table", "quiet", parent=parent)
         self._plot, self.step = plot, 0
+        self.setAccessibleName("Show the rows of the step")
         self.setToolTip("See what the model got in this step, token by token")
         self.clicked.connect(lambda: self.rows_asked.emit(self.step))
         plot.picked.connect(self._on_picked)
