@@ -165,7 +165,7 @@ class _Maker:
 
 
 def _kind(piece: TokenPiece) -> int:
-    return SPECIAL if piece.special else UNKNOWN if piece.unknown else NORMAL
+    return UNKNOWN if piece.unknown else SPECIAL if piece.special else NORMAL
 
 
 def _nothing(source: str) -> TokenBoxes:

@@ -5,6 +5,7 @@ All that grows with the number of tokens is done by numpy; only lines that are l
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from PySide6.QtGui import QFontMetricsF
@@ -146,7 +147,10 @@ class TokenLayout:
         within = _counted(ends, boxes.start, boxes.end)
         within[list(boxes.labels)] = 0
         within[:-1][boxes.linked[1:]] = 0
-        after = np.repeat(places + 1, within)
+        # A token that goes on after its line break stands on the next line.
+        goes_on = (within > 0) & (codes[np.maximum(boxes.end - 1, 0)] != 0x0A) if len(codes) else within > 0
+        before = np.concatenate([before, np.repeat(places, np.where(goes_on, within, 0))])
+        after = np.repeat(places + 1, np.where(goes_on, 0, within))
         captions = [index for index in boxes.captions for _ in range(1 if index == 0 else 2)]
         return np.sort(np.concatenate([before, after, np.array(captions, np.int64)])), dict(boxes.captions)
 
@@ -231,7 +235,7 @@ class TokenLayout:
 
     def _runs_right(self, index: int) -> bool:
         """Whether a token's paragraph runs from right to left."""
-        place = int(self.boxes.start[index])
+        place = int(self.boxes.start[index]) if index < len(self.boxes) else self.boxes.tail
         begin = self.boxes.source.rfind("\n", 0, place) + 1
         return bidirectional.base_is_right(self.boxes.source[begin : begin + 200])
 
@@ -276,4 +280,4 @@ def _groups(linked: np.ndarray) -> Iterator[tuple[int, int]]:
 def _all_groups(linked: np.ndarray, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """First and last + 1 of each group, those of one token too."""
     firsts = [begin + place for place in np.flatnonzero(~linked[begin:end]).tolist()]
-    yield from zip(firsts, [*firsts[1:], end], strict=True)
+    yield from pairwise([*firsts, end])

@@ -2,9 +2,9 @@
 
 from app.core import token_facts
 from app.core.table_boxes import boxes_of
-from app.core.token_boxes import SPECIAL
+from app.core.token_boxes import SPECIAL, UNKNOWN
 from app.services.token_answer import token_table
-from backend.contract.tokens import RoundTrip, TokenPiece, Tokens
+from backend.contract.tokens import RoundTrip, TokenPiece, Tokens, Turn
 from tests.app.example_tokens import CLS, HELLO, PAD, SEP, answer
 
 
@@ -55,6 +55,19 @@ def test_windows_bear_captions_and_what_they_share_is_faint():
     assert boxes.faint.tolist() == [False, False, True, False, True]
     assert list(boxes.captions) == [0, 2]
     assert "Window 2 of 2 · 3 tokens · 1 padding · 1 dashed" in boxes.captions[2]
+
+
+def test_an_unknown_token_is_marked_though_it_is_special_too():
+    unknown = TokenPiece(100, "[UNK]", special=True, unknown=True)
+    assert boxes_of(token_table(answer("ab", [(0, 0, 0, 2)], [unknown]))).kind.tolist() == [UNKNOWN]
+
+
+def test_the_turns_of_a_chat_and_the_end_of_what_is_read_bear_captions():
+    rows = [(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3)]
+    chat = answer("abc", rows, [TokenPiece(1, "x")], turns=[Turn("user", 0, 1), Turn("assistant", 1, 3)], limit=2)
+    captions = boxes_of(token_table(chat)).captions
+    assert (captions[0], captions[1]) == ("user", "assistant")
+    assert captions[2].startswith("The model reads 2 tokens")
 
 
 def test_nothing_makes_no_boxes():

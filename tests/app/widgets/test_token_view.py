@@ -1,10 +1,13 @@
 """Coloured tokens that flow like text."""
 
+import dataclasses
+
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent
 
 from app import theme
+from app.core.token_boxes import of_texts
 from app.widgets.token_paint import _Colors
 from app.widgets.token_view import TokenView
 
@@ -33,6 +36,12 @@ def test_a_line_break_in_a_token_breaks_the_line(view: TokenView):
     view.set_tokens(["one", "\n", "two"])
     assert view.box_of(2).top() > view.box_of(1).top()
     assert view.box_of(0).top() == view.box_of(1).top()
+
+
+def test_a_token_that_goes_on_after_its_line_break_stands_on_the_next_line(view: TokenView):
+    view.set_tokens(["one", "\ntwo", "three"])
+    assert view.box_of(1).top() > view.box_of(0).top()
+    assert view.box_of(2).top() == view.box_of(1).top()
 
 
 def test_a_line_break_that_belongs_to_no_token_breaks_the_line(view: TokenView):
@@ -164,6 +173,17 @@ def test_shift_extends_what_is_selected(qtbot, view: TokenView):
 def test_words_that_no_token_covers_are_drawn_in_between(view: TokenView):
     view.set_tokens(["a", "b"], gaps=["", " dropped "])
     assert view.box_of(1).left() - view.box_of(0).right() > 50
+
+
+@pytest.mark.parametrize("first", ["word", "שלום"])
+def test_what_follows_the_last_token_is_drawn_on_a_line_of_its_own_where_it_must(view: TokenView, first: str):
+    boxes = of_texts([f"{first} "] * 12 + ["left out"], None, None)
+    cut = {name: getattr(boxes, name)[:12] for name in ("start", "end", "gap", "kind", "faint", "linked", "weight")}
+    view.set_boxes(dataclasses.replace(boxes, **cut, tail=int(boxes.start[12])))
+    view.grab()
+    assert view.layout_.shown_gap(12) == "left out"
+    assert view.layout_.places(view.line_count() - 1)[-1].index == 12
+    assert view.count() == 12
 
 
 def test_the_tooltip_is_asked_for_of_the_token_under_the_mouse(view: TokenView):

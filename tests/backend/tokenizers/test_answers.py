@@ -182,6 +182,15 @@ def test_what_does_not_come_back_is_shown_where_it_differs():
     assert (trip.place, trip.text_part, trip.decoded_part) == (2, "a Film", "a film")
 
 
+@pytest.mark.parametrize("place", [5, 12_000, 40_000])
+def test_the_first_difference_of_a_long_text_is_found_wherever_it_is(unigram: Path, place: int):
+    text = ("fox " * 10_001).strip()
+    trip = table_of(open_tokenizer(str(unigram)), text=text[:place] + "⚙" + text[place:]).answer.round_trip
+    assert (trip.same, trip.place) == (False, place)
+    assert trip.text_part[trip.place - trip.part_place] == "⚙"
+    assert table_of(open_tokenizer(str(unigram)), text=text).answer.round_trip.same
+
+
 def test_an_unknown_word_is_counted_and_a_written_unknown_token_is_not():
     answer = table_of(open_tokenizer(BERT_TINY), text="🦊 [UNK] fox").answer
     assert answer.unknown == 1
