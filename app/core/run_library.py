@@ -11,7 +11,7 @@ from backend.contract import events
 from backend.contract.run_folder import RunFolder, run_folders
 
 HEAD_BYTES = 24_000
-TAIL_BYTES = 24_000
+TAIL_BYTES = 48_000
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ SIDES = (
     ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
     ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
     ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
+    ("Make", "make_side", "Train a new tokenizer, or add tokens to this one"),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
@@ -120,6 +121,8 @@ class Panel(QWidget):
         for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
             if hasattr(side, name):
                 getattr(side, name).connect(getattr(self, name))
+        if hasattr(side, "tokenizer_made"):
+            side.tokenizer_made.connect(self.show_tokenizer)
         self.pages.addWidget(side)
         return side
 

@@ -1,5 +1,7 @@
 """Owns the offer to look at the rows of a step that was clicked in the plot of the loss."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
@@ -12,9 +14,9 @@ class StepPick(IconButton):
 
     rows_asked = Signal(int)
 
-    def __init__(self, plot: LivePlot, parent: QWidget | None = None) -> None:
+    def __init__(self, plot: LivePlot, step_at: Callable[[float], int], parent: QWidget | None = None) -> None:
         super().__init__("", "table", "quiet", parent=parent)
-        self._plot, self.step = plot, 0
+        self._plot, self._step_at, self.step = plot, step_at, 0
         self.setAccessibleName("Show the rows of the step")
         self.setToolTip("See what the model got in this step, token by token")
         self.clicked.connect(lambda: self.rows_asked.emit(self.step))
@@ -29,7 +31,7 @@ class StepPick(IconButton):
         self.hide()
 
     def _on_picked(self, x: float) -> None:
-        self.step = max(1, round(x))
+        self.step = max(1, self._step_at(x))
         self.setText(f"Show the rows of step {self.step:,}")
         self._plot.set_pin(x)
         self.show()

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 
 from app.panels.run import Panel
 from backend.contract import events
@@ -74,6 +75,47 @@ def test_a_failed_run_says_why_and_what_helps(shown):
     assert panel.controls.buttons["resume"].isVisible()
 
 
+def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "mend", lambda run, mend, *rest: asked.append((run, mend, *rest)))
+    panel = shown("sentiment-failed")
+    button = panel.way_out.mend
+    assert button.text() == "Start again with micro_batch_size 8"
+    assert "--set hardware.micro_batch_size=8" in button.toolTip()
+    button.click()
+    assert (asked[0][0], asked[0][1].changes) == (panel.path, {"hardware.micro_batch_size": 8})
+    assert not button.isEnabled()
+    asked[0][2](str(panel.path.with_name("sentiment-finished")))
+    assert panel.path.name == "sentiment-finished"
+    assert not button.isVisible()
+
+
+def test_a_mended_run_that_is_refused_says_why_and_can_be_asked_again(qtbot, shown, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "mend", lambda *given: asked.append(given))
+    panel = shown("sentiment-failed")
+    panel.way_out.mend.click()
+    with qtbot.waitSignal(panel.message) as said:
+        asked[0][3]("task.max_length: too long")
+    assert said.args[0] == "error"
+    assert panel.way_out.mend.isEnabled()
+
+
+def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
+    panel = shown("sentiment-failed")
+    with qtbot.waitSignal(panel.message):
+        panel.way_out.copy.click()
+    copied = QGuiApplication.clipboard().text()
+    assert "RuntimeError: out of memory" in copied
+    assert "learning_rate: 0.0003" in copied
+
+
+def test_a_run_that_went_well_needs_no_way_out(shown):
+    panel = shown("sentiment-finished")
+    assert not panel.way_out.mend.isVisible()
+    assert not panel.way_out.copy.isVisible()
+
+
 def test_a_lost_run_can_be_resumed(shown):
     panel = shown("sentiment-lost")
     assert panel.controls.pill.text() == "Lost"
@@ -85,7 +127,7 @@ def test_a_resumed_run_shows_one_curve_without_what_was_void(shown):
     panel = shown("sentiment-resumed")
     xs = panel.plots.loss.series["loss"].points.xs
     assert len(xs) == 742
-    assert panel.plots._marks[0][:2] == (500, "resumed")
+    assert panel.plots.loss.marks.lines[0] == (500, "resumed", "muted")
 
 
 def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
@@ -95,6 +137,74 @@ def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
         file.write(events.encode(events.RunResumed(time=2e9, attempt=2, from_step=250)))
     qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 250)
     assert list(panel.plots.metrics.series["accuracy"].points.xs) == [125, 250]
+
+
+def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
+    panel = shown("sentiment-finished")
+    for axis, last in (("Epoch", 4.0), ("Tokens", None), ("Time", None), ("Step", 1000)):
+        panel.course.axis.setCurrentText(axis)
+        qtbot.waitUntil(lambda: not panel._dirty and len(panel.plots.loss.series["loss"]) == 1000)
+        qtbot.waitUntil(lambda: len(panel.plots.metrics.series["accuracy"]) == 8)
+        ends = [plot.series[key].points.xs[-1] for plot, key in curves(panel.plots)]
+        assert ends == [ends[0]] * len(ends)
+        assert last is None or ends[0] == pytest.approx(last)
+        assert context.preferences.plot_axis == axis.lower()
+
+
+def curves(plots):
+    return [(plots.loss, "loss"), (plots.metrics, "accuracy"), (plots.others["Learning rate"], "learning_rate")]
+
+
+def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, shown):
+    panel = shown("sentiment-resumed")
+    panel.course.axis.setCurrentText("Time")
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and not panel._dirty)
+    series = panel.plots.loss.series["loss"]
+    place, words, _ = panel.plots.loss.marks.lines[0]
+    assert words.startswith("down ")
+    assert series.breaks == [place]
+    xs = series.points.xs
+    after = xs[list(xs).index(place) + 1]
+    assert after - place >= panel.watcher.state.resumes[0].down_seconds
+
+
+def test_checkpoints_are_marked_below_the_curves(shown):
+    panel = shown("sentiment-finished")
+    assert panel.plots.loss.marks.ticks == sorted(panel.watcher.state.checkpoints)
+    assert panel.plots.loss.marks.tick_word == "checkpoint"
+
+
+def test_the_crosshair_of_one_plot_is_seen_in_the_other(qtbot, shown):
+    panel = shown("sentiment-finished")
+    qtbot.waitUntil(lambda: panel.plots.metrics._view.viewRange()[0][1] > 900)
+    panel.plots.loss.hovered.emit(500.0)
+    assert panel.plots.metrics.crosshair.readout.text().startswith("step 500")
+
+
+def test_how_it_goes_is_said_in_words(shown):
+    panel = shown("sentiment-finished")
+    assert panel.course.words.text().startswith("Evaluation loss")
+    assert panel.course.words.text().endswith(".")
+
+
+def test_smoothing_is_chosen_for_all_plots(shown, context):
+    panel = shown("sentiment-finished")
+    panel.course.smoothing.setCurrentText("None")
+    assert panel.plots.loss.series["loss"].smoothing == 0
+    assert panel.plots.others["Speed"].series["rows_per_second"].smoothing == 0
+    assert context.preferences.plot_smoothing == "none"
+
+
+def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
+    panel = shown("sentiment-finished")
+    assert panel.plots.loss.saving.name == "sentiment-loss"
+    assert panel.plots.others["Memory"].saving.name == "sentiment-memory"
+    with qtbot.waitSignal(panel.message) as told:
+        panel.plots.loss.saving.save(tmp_path / "loss.csv")
+    assert told.args == ["success", f"Saved {tmp_path / 'loss.csv'}."]
+    lines = (tmp_path / "loss.csv").read_text().splitlines()
+    assert lines[0] == "step,training,evaluation"
+    assert len(lines) == 1001
 
 
 def test_a_run_of_an_older_version_opens(shown):
@@ -205,3 +315,15 @@ def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
     other.show_run(str(runs / "sentiment-finished"))
     qtbot.waitUntil(lambda: len(other.plots.loss.series["loss"]) == 1000)
     assert len(panel.plots.loss.series["loss"]) == 1000
+
+
+def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown):
+    panel = shown("sentiment-finished")
+    assert panel.pick.isHidden()
+    panel.plots.loss.picked.emit(12.0)
+    assert panel.pick.text() == "Show the rows of step 12"
+    with qtbot.waitSignal(panel.rows_requested) as asked:
+        panel.pick.click()
+    assert asked.args == [str(panel.path), 12]
+    shown("sentiment-resumed")
+    assert panel.pick.isHidden()
