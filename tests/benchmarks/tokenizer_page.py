@@ -139,6 +139,7 @@ def large_file(side, heart, home: Path) -> dict[str, float]:
     """A text file of 10 MB: seconds until its tokens are shown, and how late the loop was meanwhile."""
     path = home / "large.txt"
     path.write_text((WORDS + "\n") * (10_000_000 // len((WORDS + "\n").encode())), encoding="utf-8")
+    settle(side)
     heart.late_ms.clear()
     begin = time.perf_counter()
     side.open_file(str(path))
