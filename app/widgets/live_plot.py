@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app import theme
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.min_max_pyramid import Floats
-from app.widgets.plot_pick import PlotPick
+from app.widgets.plot_pick import nearest_point
 from app.widgets.plot_series import PlotSeries, SeriesStyle
 from app.widgets.plot_view import PlotAxis, PlotView
 from app.widgets.redraw_turns import redraw_turns
@@ -25,6 +25,9 @@ MARK_LINES = 5
 
 class LivePlot(Card):
     """Curves over a shared x, for example training steps. Drag to zoom, double-click to see everything again."""
+
+    picked = Signal(float)
+    """The x of the first curve's point that was clicked."""
 
     def __init__(self, title: str, series: Sequence[SeriesStyle], x_label: str = "step", parent: QWidget | None = None):
         super().__init__(title, parent)
@@ -56,11 +59,11 @@ class LivePlot(Card):
         made = {style.key: PlotSeries(style, self._plot) for style in reversed(series)}
         self.series = {style.key: made[style.key] for style in series}
         self._cross = pg.InfiniteLine(angle=90, movable=False)
-        self._cross.hide()
-        self._plot.addItem(self._cross, ignoreBounds=True)
-        self.pick = PlotPick(
-            self._plot, self._view, lambda: (next(iter(self.series.values())), self._logarithmic), self
-        )
+        self._pin = pg.InfiniteLine(angle=90, movable=False)
+        for line in (self._cross, self._pin):
+            line.hide()
+            self._plot.addItem(line, ignoreBounds=True)
+        self._widget.scene().sigMouseClicked.connect(self._on_clicked)  # type: ignore[attr-defined]
         self._widget.scene().sigMouseMoved.connect(self._on_mouse_moved)  # type: ignore[attr-defined]
         self._view.sigRangeChangedManually.connect(self._on_zoomed)
         self._widget.viewport().installEventFilter(self)
@@ -94,7 +97,7 @@ class LivePlot(Card):
             axis.setTextPen(pg.mkPen(theme.color("muted")))
         self._grid.setPen(pg.mkPen(theme.color("plot_grid")))
         self._cross.setPen(pg.mkPen(theme.color("border_strong")))
-        self.pick.apply_theme()
+        self._pin.setPen(pg.mkPen(theme.color("accent"), width=1.5))
         self._view.apply_theme()
         for series in self.series.values():
             series.apply_theme()
@@ -239,7 +242,20 @@ class LivePlot(Card):
         inside = left <= span.left() and right >= span.right() and low <= span.top() and high >= span.bottom()
         return inside and span.width() > 0.93 * (right - left) and span.height() > 0.85 * (high - low)
 
+    def set_pin(self, x: float | None) -> None:
+        """A line at a place that was picked; None takes it away."""
+        self._pin.setVisible(x is not None)
+        if x is not None:
+            self._pin.setPos(x)
+
     # The mouse
+
+    def _on_clicked(self, event) -> None:
+        series = next(iter(self.series.values()))
+        if event.button() == Qt.MouseButton.LeftButton and not event.double() and len(series):
+            place = self._view.mapSceneToView(event.scenePos())
+            if point := nearest_point(series, self._view, place.x(), place.y(), self._logarithmic):
+                self.picked.emit(point[0])
 
     def _on_zoomed(self) -> None:
         self._zoomed = True

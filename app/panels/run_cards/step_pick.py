@@ -17,18 +17,18 @@ class StepPick(IconButton):
         self._plot, self.step = plot, 0
         self.setToolTip("See what the model got in this step, token by token")
         self.clicked.connect(lambda: self.rows_asked.emit(self.step))
-        plot.pick.picked.connect(self._on_picked)
+        plot.picked.connect(self._on_picked)
         plot.corner.insertWidget(0, self)
         self.hide()
 
     def forget(self) -> None:
         """Another run is shown."""
         self.step = 0
-        self._plot.pick.set_pin(None)
+        self._plot.set_pin(None)
         self.hide()
 
     def _on_picked(self, x: float) -> None:
         self.step = max(1, round(x))
         self.setText(f"Show the rows of step {self.step:,}")
-        self._plot.pick.set_pin(x)
+        self._plot.set_pin(x)
         self.show()

@@ -210,7 +210,7 @@ def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
 def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown):
     panel = shown("sentiment-finished")
     assert panel.pick.isHidden()
-    panel.plots.loss.pick.picked.emit(12.0)
+    panel.plots.loss.picked.emit(12.0)
     assert panel.pick.text() == "Show the rows of step 12"
     with qtbot.waitSignal(panel.rows_requested) as asked:
         panel.pick.click()
