@@ -86,6 +86,10 @@ def draw(run: Path, home: Path, options: argparse.Namespace) -> None:
                 keep(window, options.output / f"{name.replace('_', '-')}-{look}.png", home)
                 if name == "new_run":
                     keep(reported(panel), options.output / f"data-report-{look}.png", home)
+        if not options.page or "my-data" in options.page:
+            for page in ("lengths", "rows"):
+                prepare_data(window, run, page)
+                keep(window, options.output / f"my-data-{page}-{look}.png", home)
         if not options.page or "try" in options.page:
             prepare_try(window.show_page("predictions"), run)
             keep(window, options.output / f"try-{look}.png", home)
@@ -116,6 +120,24 @@ def prepare(name: str, panel: object, run: Path) -> None:
     elif name == "settings":
         until(panel.check_again.isEnabled)
     until(lambda: False, SETTLE_SECONDS)  # plots, tables and answers settle
+
+
+def prepare_data(window: object, run: Path, page: str) -> None:
+    """The demo's data against a limit that cuts some rows, or the rows of a step of the run."""
+    if page == "rows":
+        panel = window.show_page("tokenizer")
+        panel.show_step(str(run), 12)
+        until(lambda: panel.side().rows.feature_card.feature is not None)
+    else:
+        new_run = window.show_page("new_run")
+        until(lambda: new_run.catalog is not None)
+        new_run.fill_demo()
+        until(lambda: not new_run.reason())
+        new_run.apply_settings({"task.max_length": 24})
+        new_run.data_asked.emit()
+        panel = window.show_page("tokenizer")
+        until(lambda: panel.side().lengths.answer is not None)
+    until(lambda: False, SETTLE_SECONDS)
 
 
 def prepare_try(panel: object, run: Path) -> None:

@@ -68,7 +68,8 @@ def _found(look: "Look", arguments: Namespace) -> "tuple[TrainingRows, list[Trai
 
 def _head(found: "TrainingRows") -> list[str]:
     if found.step is None:
-        return [f"{found.split}: {found.features:,} features, {found.steps:,} steps of training"]
+        steps = f", {found.steps:,} steps of training" if found.steps else ""
+        return [f"{found.split}: {found.features:,} features of {found.rows:,} rows{steps}"]
     return [_step_in_words(found.step), *([found.step.differs] if found.step.differs else [])]
 
 

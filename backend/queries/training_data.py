@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from backend.run.look import Look
 
 PAGE = 100
+MOST_NUMBERS = 12_000
+"""Of an array that are sent to the window, so that no answer becomes too large for a line."""
 
 
 def _lengths(arguments: Arguments, tell: Tell) -> TrainingLengths:
@@ -31,7 +33,7 @@ def _rows(arguments: Arguments, tell: Tell) -> TrainingRows:
     look = _look(arguments, tell)
     start, count = int(arguments.get("start") or 0), int(arguments.get("count") or PAGE)
     if arguments.get("step") is not None:
-        return shown_features.rows_of_step(look, int(arguments["step"]), start, count)
+        return shown_features.rows_of_step(_with_news(look, arguments), int(arguments["step"]), start, count)
     if arguments.get("row") is not None:
         start = int(look.features_of(int(arguments["row"]))[0])
     return shown_features.rows_in_order(look, start, count)
@@ -42,20 +44,22 @@ def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
 
     step = arguments.get("step")
     feature = int(needed(arguments, "feature", int))
-    return shown_features.shown_feature(_look(arguments, tell), feature, None if step is None else int(step))
+    return shown_features.shown_feature(
+        _look(arguments, tell), feature, None if step is None else int(step), MOST_NUMBERS
+    )
 
 
 def _look(arguments: Arguments, tell: Tell) -> "Look":
     """Of a run (`run`) or of a spec (`spec`, `folder`); `asked` changes when files are to be looked at anew."""
     _present["tell"] = tell
     subject = {name: arguments.get(name) for name in ("run", "spec", "folder", "asked")}
-    return _opened(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"), _grown(arguments))
+    return _opened(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"))
 
 
-def _grown(arguments: Arguments) -> int:
-    """A run that goes on has said more."""
+def _with_news(look: "Look", arguments: Arguments) -> "Look":
+    """The same; of a run that goes on with what it has said since."""
     run = find_run(str(arguments["run"]), runs_folder()) if arguments.get("run") else None
-    return run.events.stat().st_size if run is not None and run.events.exists() else 0
+    return look.with_news(run.whole()) if run is not None else look
 
 
 _present: dict[str, Tell] = {}
@@ -63,7 +67,7 @@ _present: dict[str, Tell] = {}
 
 
 @lru_cache(maxsize=2)
-def _opened(subject: str, split: str, grown: int) -> "Look":
+def _opened(subject: str, split: str) -> "Look":
     from backend.run import look, resolving
 
     asked: dict[str, Any] = json.loads(subject)

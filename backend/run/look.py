@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +47,8 @@ class Past:
     plan: PlanMade | None = None
     device: str = ""
     fingerprints: tuple[tuple[str, str], ...] = ()
+    size: int = 0
+    """Bytes of events that were read."""
     steps: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (steps, 3) number, tokens, loss or NaN
 
     def step(self, number: int) -> tuple[int, float] | None:
@@ -89,6 +91,11 @@ class Look:
         if self.past.plan is not None:
             return self.past.plan.total_steps
         return total_steps(self.spec.training, self.order.steps_per_epoch)
+
+    def with_news(self, folder: RunFolder) -> "Look":
+        """The same with what the run in `folder` has said by now; itself where that is nothing new."""
+        size = _size(folder)
+        return self if size == self.past.size else replace(self, past=past_of(folder))
 
     def indices(self, step: int) -> np.ndarray:
         """The features of optimizer step `step`, counted from 1. Raises InputError where there is no such step."""
@@ -160,8 +167,8 @@ def look_at_run(folder: RunFolder, stage: Stage, split: str = "train") -> Look:
 def past_of(folder: RunFolder) -> Past:
     """What the run's events say of its steps; of a step that was taken again the last word."""
     plan: PlanMade | None = None
-    device, loaded, steps = "", {}, array("d")
-    if not folder.events.exists():
+    device, loaded, steps, size = "", {}, array("d"), _size(folder)
+    if not size:
         return Past()
     with folder.events.open("rb") as file:
         for event in decode_all(file):
@@ -173,7 +180,11 @@ def past_of(folder: RunFolder) -> Past:
                 device = event.device or device
             elif isinstance(event, DataLoaded):
                 loaded.setdefault(event.split, event.fingerprint)
-    return Past(plan, device, tuple(loaded.items()), np.array(steps).reshape(-1, 3))
+    return Past(plan, device, tuple(loaded.items()), size, np.array(steps).reshape(-1, 3))
+
+
+def _size(folder: RunFolder) -> int:
+    return folder.events.stat().st_size if folder.events.exists() else 0
 
 
 def _check_rows(material: Material, past: Past) -> None:

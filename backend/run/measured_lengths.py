@@ -24,6 +24,8 @@ from backend.tasks.task import Limit, encoded, limits
 VERSION = 1
 UNLIMITED = 1_000_000
 """Tokens; more than any limit may be."""
+Source = tuple[np.ndarray, Iterator[pa.RecordBatch]]
+"""Numbers of rows, and their features, whose `row` counts places among these numbers."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,16 @@ class RowCounts:
 
 
 def measured(session: Session, rows: Rows, features: Features, report: Report) -> RowCounts:
-    """The counts of all rows, from the cache where they were made before; what is whole as it is is not tokenised anew."""
+    """The counts of all rows, from the cache where they were made before. Only rows that a limit cuts are tokenised anew."""
     free, bounds = without_limits(session), limits(session.task)
     key = fingerprint("lengths", VERSION, free.identity(rows), [bound.column for bound in bounds])
     written: list[Path] = []
 
     def write(folder: Path) -> None:
         written.append(folder)
-        if _is_whole(session, features):
-            source = iter(features.table.to_batches(max_chunksize=1000))
-        else:
-            source = encoded(free.task, rows, session.columns, session.tokenizer, free.facts, to_train=False)
-        _write(folder, source, len(rows), free.task, unknown_id(session.tokenizer), report)
+        _write(
+            folder, _sources(session, free, rows, features), len(rows), free.task, unknown_id(session.tokenizer), report
+        )
 
     names = [*(f"needed_{number}" for number in range(len(bounds))), "tokens", "unknown"]
     arrays = open_or_write(cache_folder() / "lengths" / key, lambda folder: _open(folder, names), write, report)
@@ -72,41 +72,69 @@ def without_limits(session: Session) -> Session:
     return replace(session, task=task, facts={**session.facts, "max_length": UNLIMITED})
 
 
-def _is_whole(session: Session, features: Features) -> bool:
-    """Whether the features that are there hold every token, so that nothing need be tokenised anew."""
-    bounds = limits(session.task)
-    if bounds[0].beyond == "blocks":
-        return True
-    if hasattr(session.task, "least_limits") or "segment" in features.table.column_names:
-        return False
-    settings, own = session.task.settings, session.facts["max_length"]
-    longest = {bound: _longest(features, bound) for bound in bounds}
-    return all(length < (getattr(settings, bound.setting, None) or own) for bound, length in longest.items())
+def _sources(session: Session, free: Session, rows: Rows, features: Features) -> Iterator[Source]:
+    """Features that hold all tokens of every row: those that are there, and of rows that they cut others made without limit."""
+    bounds, every = limits(session.task), np.arange(len(rows))
+    if "segment" in features.table.column_names or not all(bound.fills for bound in bounds):
+        yield every, _encoded(free, rows)
+        return
+    yield every, iter(features.table.to_batches(max_chunksize=1000))
+    cut = np.flatnonzero(_touched(session, rows, features))
+    if bounds[0].beyond != "blocks" and len(cut):
+        yield cut, _encoded(free, rows.take(cut, "cut"))
 
 
-def _longest(features: Features, bound: Limit) -> int:
-    """Tokens of the longest sequence under a limit. What was cut is exactly as long as the limit."""
-    if bound.column == "input_ids" and CHOICE_LENGTHS in features.lists:
-        return int(pc.max(pc.list_flatten(features.table[CHOICE_LENGTHS])).as_py())
-    return int(features.lists[bound.column].lengths.max(initial=0)) if bound.column in features.lists else 0
+def _encoded(free: Session, rows: Rows) -> Iterator[pa.RecordBatch]:
+    return encoded(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False)
 
 
-def _write(
-    folder: Path, batches: Iterator[pa.RecordBatch], rows: int, task: Any, unknown: int | None, report: Report
-) -> None:
+def _touched(session: Session, rows: Rows, features: Features) -> np.ndarray:
+    """(rows,) bool, whether a limit may have taken something of the row: it is as long as that, or in several windows."""
+    owner, settings = features.scalars["row"], session.task.settings
+    found = np.bincount(owner, minlength=len(rows)) > 1
+    for bound in limits(session.task):
+        limit = getattr(settings, bound.setting, None) or session.facts["max_length"]
+        if bound.column == "input_ids" and CHOICE_LENGTHS in features.lists:
+            choices = pc.list_flatten(features.table[CHOICE_LENGTHS]).to_numpy()
+            lengths = choices.reshape(len(features), -1).max(axis=1)
+        elif bound.column in features.lists:
+            lengths = features.lists[bound.column].lengths
+        else:
+            continue
+        found[owner[lengths >= limit]] = True
+    return found
+
+
+def _write(folder: Path, sources: Iterator[Source], rows: int, task: Any, unknown: int | None, report: Report) -> None:
     bounds: tuple[Limit, ...] = limits(task)
     names = [*(f"needed_{number}" for number in range(len(bounds))), "tokens", "unknown"]
     arrays = {name: np.memmap(folder / f"{name}.bin", np.int32, "w+", shape=(max(rows, 1),)) for name in names}
-    for number in range(len(bounds)):
-        arrays[f"needed_{number}"][:] = -1
-    for batch in batches:
-        if batch.num_rows:
-            _add(arrays, batch, task, bounds, unknown)
-            report(min(rows, int(batch["row"][-1].as_py()) + 1), rows, "rows")
+    for which, batches in sources:
+        for name, one in arrays.items():
+            one[which] = -1 if name.startswith("needed") else 0
+        for batch in batches:
+            if batch.num_rows:
+                last = int(batch["row"][-1].as_py())
+                _add(arrays, _renamed(batch, which), task, bounds, unknown)
+                report(min(len(which), last + 1), len(which), "rows")
     for one in arrays.values():
         one.flush()
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     (folder / "facts.json").write_text(json.dumps({"rows": rows, "sizes": sizes}), encoding="utf-8")
+
+
+def _renamed(batch: pa.RecordBatch, which: np.ndarray) -> pa.RecordBatch:
+    """The batch with the rows' own numbers instead of their places in `which`."""
+    renamed = batch.set_column(
+        batch.schema.get_field_index("row"), "row", pa.array(which[batch["row"].to_numpy()].astype(np.int32))
+    )
+    if "spans_row" not in batch.schema.names:
+        return renamed
+    spans = batch["spans_row"]
+    rows = pa.ListArray.from_arrays(
+        spans.offsets.to_numpy() - spans.offsets[0].as_py(), pa.array(which[_values(spans)].astype(np.int32))
+    )
+    return renamed.set_column(batch.schema.get_field_index("spans_row"), "spans_row", rows)
 
 
 def _add(

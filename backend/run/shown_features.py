@@ -150,8 +150,11 @@ class _Place:
         return {name: np.asarray(values[self.number]) for name, values in self.batch.items()}
 
 
-def shown_feature(look: Look, feature: int, step: int | None = None) -> TrainingFeature:
-    """One feature as the model gets it: in the batch of its step, or by itself. Raises InputError."""
+def shown_feature(look: Look, feature: int, step: int | None = None, most: int | None = None) -> TrainingFeature:
+    """One feature as the model gets it: in the batch of its step, or by itself. Raises InputError.
+
+    Of its arrays at most the first `most` numbers are told.
+    """
     arrays = _Place(*look.batch_around(feature, step)).arrays()
     scalars = look.features.scalars
     row, part = int(scalars["row"][feature]), int(scalars["part"][feature])
@@ -164,13 +167,14 @@ def shown_feature(look: Look, feature: int, step: int | None = None) -> Training
         cells=row_cells(look, row),
         values=_values(look, feature, arrays),
         sequences=sequences(look, feature, arrays),
-        arrays={name: _plain(values) for name, values in arrays.items()},
+        arrays={name: _plain(values.reshape(-1)[:most]) for name, values in arrays.items()},
         shapes={name: list(values.shape) for name, values in arrays.items()},
     )
 
 
 def _plain(values: np.ndarray) -> list[int | float | None]:
-    flat: list[Any] = values.reshape(-1).tolist()
+    """Numbers as JSON has them, (n,)."""
+    flat: list[Any] = values.tolist()
     return [
         None if isinstance(one, float) and np.isnan(one) else int(one) if isinstance(one, bool) else one for one in flat
     ]

@@ -121,7 +121,8 @@ class CausalLm:
         self.settings = settings
         self.trains_apart = settings.packing
         loses = "a part of the prompt or the answer" if settings.rows in ANSWERS else "text"
-        self.limits = (Limit(beyond="blocks" if settings.rows == "blocks" else "cut", loses=loses),)
+        beyond = "blocks" if settings.rows == "blocks" else "cut"
+        self.limits = (Limit(beyond=beyond, loses=loses, fills=not settings.generate),)
         if settings.generate:
             self.evaluates_by = "generate"
         else:

@@ -179,6 +179,8 @@ class Limit:
     beyond: Beyond = "cut"
     loses: str = "text"
     """What a row that is cut is without."""
+    fills: bool = True
+    """Whether what is left of a row that is cut is as long as the limit; else it may be shorter."""
 
 
 class HasLimits(Protocol):

@@ -93,7 +93,8 @@ class TokenClassification:
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
-        self.limits = (Limit(what="sentences", beyond="windows" if settings.window else "cut", loses="words"),)
+        beyond = "windows" if settings.window else "cut"  # where it ends with a word
+        self.limits = (Limit(what="sentences", beyond=beyond, loses="words", fills=settings.window),)
 
     @property
     def split_by(self) -> SplitBy:

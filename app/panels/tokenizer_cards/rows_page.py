@@ -22,7 +22,7 @@ PAGE = 100
 BY_STEP, IN_ORDER = 0, 1
 PLACE_CHARACTERS = 15
 COLUMNS = ("place", "tokens", "label", "text")
-WIDTHS = {"place": 136, "tokens": 76, "label": 92, "text": 140}
+NARROWEST, WIDEST = 70, 136
 
 
 class _Lines:
@@ -161,7 +161,8 @@ class RowsPage(WaitingStack):
         self.banner.show_message("warning", answer.step.differs if answer.step else "")
         columns = self._columns(answer)
         self.table.set_source(_Lines(answer.lines), columns)
-        self.table.set_widths({name: WIDTHS[name] for name in columns}, stretched="text")
+        self.table.hideColumn(0)  # the place says more than a number
+        self.table.set_widths(_widths(answer.lines, columns), stretched="text")
         self.answered.emit(answer)
         if answer.lines:
             self.table.selectRow(0)
@@ -201,6 +202,16 @@ class RowsPage(WaitingStack):
     def _on_no_feature(self, mistake: Mistake) -> None:
         self.feature_card.show_nothing()
         self.banner.show_message("error", mistake.message)
+
+
+def _widths(lines: list[FeatureLine], columns: list[str]) -> dict[str, int]:
+    """As wide as their longest cells; what is left belongs to the text."""
+    source = _Lines(lines)
+    letters = {
+        name: max((len(str(source.cell(row, COLUMNS.index(name)))) for row in range(len(lines))), default=0)
+        for name in columns
+    }
+    return {name: min(WIDEST, max(NARROWEST, 28 + 7 * most)) for name, most in letters.items()}
 
 
 def _span_words(answer: TrainingRows) -> str:

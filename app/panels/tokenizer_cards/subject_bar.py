@@ -35,6 +35,7 @@ class SubjectBar(QWidget):
         self.box.activated.connect(lambda _: self._on_chosen())
         self.split_box = QuietComboBox()
         self.split_box.setAccessibleName("Split")
+        self.split_box.setMinimumContentsLength(14)
         self.split_box.activated.connect(lambda _: self.changed.emit())
         self.pages, chosen_page = chips(PAGES)
         self.pages.idClicked.connect(self.page_chosen)

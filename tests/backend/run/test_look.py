@@ -78,21 +78,15 @@ def _begun(folder: Path, fingerprint: str = "", tokens: int = 0) -> RunFolder:
     run.spec.write_text(spec_file.dump(spec(folder, "classified").model_dump()), encoding="utf-8")
     log = EventLog(run.events)
     log.append(DataLoaded(time=0.0, split="train", rows=60, fingerprint=fingerprint))
-    log.append(
-        StepFinished(
-            time=0.0,
-            step=1,
-            epoch=0.1,
-            loss=0.5,
-            learning_rate=0.1,
-            gradient_norm=1.0,
-            rows=4,
-            tokens=tokens,
-            seconds=0.1,
-        )
-    )
+    log.append(_step(1, 0.5, tokens))
     log.close()
     return run
+
+
+def _step(number: int, loss: float, tokens: int) -> StepFinished:
+    return StepFinished(
+        time=0.0, step=number, epoch=0.1, loss=loss, learning_rate=0.1, gradient_norm=1.0, rows=4, tokens=tokens, seconds=0.1
+    )  # fmt: skip
 
 
 def test_a_step_beyond_the_training_is_refused(own_cache: Path):
@@ -116,3 +110,15 @@ def test_the_block_that_holds_a_row_is_found(own_cache: Path):
     look = looked(own_cache, "blocks")
     spans = look.features.table["spans_row"].to_pylist()
     assert all(row in spans[int(look.features_of(row)[0])] for row in range(len(look.rows)))
+
+
+def test_a_run_that_goes_on_tells_its_newest_losses(own_cache: Path):
+    folder = _begun(own_cache, tokens=1)
+    look = look_at_run(folder, lambda name: quiet)
+    assert look.with_news(folder) is look
+    log = EventLog(folder.events)
+    log.append(_step(2, 0.25, tokens=7))
+    log.close()
+    newer = look.with_news(folder)
+    assert newer.features is look.features
+    assert newer.past.step(2) == (7, 0.25)

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from backend.data.features import Features
+from backend.data.rows import Rows
 from backend.run import measured_lengths
 from backend.run.material import quiet
 from backend.run.measured_lengths import measured
 from backend.run.shown_lengths import training_lengths
+from backend.tasks.task import encoded
 from tests.backend.run.looked_at import looked
 
 CUT: list[tuple[str, dict[str, Any]]] = [
@@ -82,6 +84,21 @@ def test_what_no_limit_touches_is_not_tokenised_again(own_cache: Path, monkeypat
     look = looked(own_cache, "pairs", max_length=400)
     monkeypatch.setattr(measured_lengths, "encoded", _never)
     assert measured(look.session, look.rows, look.features, quiet).needed[0].tolist() == look.features.lengths.tolist()
+
+
+def test_only_rows_that_are_cut_are_tokenised_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
+    look = looked(own_cache, "translated", max_length=20, max_target_length=25)
+    anew: list[int] = []
+
+    def counting(task: Any, rows: Rows, *arguments: Any, **options: Any) -> Any:
+        anew.append(len(rows))
+        return encoded(task, rows, *arguments, **options)
+
+    monkeypatch.setattr(measured_lengths, "encoded", counting)
+    measured(look.session, look.rows, look.features, quiet)
+    lengths = look.features.lists["labels"].lengths
+    assert anew == [np.count_nonzero((look.features.lengths >= 20) | (lengths >= 25))]
+    assert 0 < anew[0] < len(look.rows)
 
 
 def test_another_limit_finds_the_lengths_that_were_measured(own_cache: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,8 +2,13 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from backend.contract.errors import InputError
 from backend.contract.resources import resource
+from backend.queries.training_data import QUERIES
 
 DEMO = resource("demo", "sentiment")
 
@@ -19,6 +24,7 @@ def demo(**task: object) -> dict:
     }
 
 
+@pytest.mark.slow
 def test_lengths_rows_and_features_are_answered(helper):
     asked = {"subject": "draft", "spec": demo(), "split": "train"}
     lengths = helper.answer("training_lengths", **asked)
@@ -36,16 +42,36 @@ def test_lengths_rows_and_features_are_answered(helper):
     assert time.monotonic() - started < 1.0  # the same worker has all of it open
 
 
-def test_a_row_of_the_validation_data_is_found(helper):
-    rows = helper.answer("training_rows", subject="draft", spec=demo(), split="validation", row=7, count=2)
-    assert [line[1] for line in rows["lines"]] == [7, 8]
+def answer(query: str, **arguments: object) -> Any:
+    """As a worker answers, without the processes around it."""
+    [found] = [one.answer for one in QUERIES if one.name == query]
+    return found(arguments, lambda progress: None)
 
 
-def test_what_cannot_be_shown_is_said_in_a_sentence(helper):
-    asked = {"subject": "draft", "spec": demo()}
-    beyond = helper.reply(helper.ask("training_rows", **asked, step=99999))["error"]
-    split = helper.reply(helper.ask("training_lengths", **asked, split="test"))["error"]
-    gone = helper.reply(helper.ask("training_lengths", subject="x", run=str(Path("/nowhere"))))["error"]
-    assert beyond["message"].startswith("there is no step 99999: this training has steps 1 to")
-    assert split["message"] == "there is no test data; there is train, validation"
-    assert "there is no such run" in gone["message"]
+def test_a_row_of_the_validation_data_is_found():
+    rows = answer("training_rows", subject="draft", spec=demo(), split="validation", row=7, count=2)
+    assert [line.row for line in rows.lines] == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("query", "asked", "sentence"),
+    [
+        ("training_rows", {"spec": demo(), "step": 99999}, "there is no step 99999: this training has steps 1 to"),
+        ("training_lengths", {"spec": demo(), "split": "test"}, "there is no test data; there is train, validation"),
+        ("training_lengths", {"run": "/nowhere"}, "there is no such run"),
+        ("training_feature", {"spec": demo(), "feature": 99999}, "there is no feature 99999"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_a_sentence(query: str, asked: dict, sentence: str):
+    with pytest.raises(InputError, match=sentence):
+        answer(query, **asked)
+
+
+def test_files_are_looked_at_anew_where_that_is_asked(tmp_path: Path):
+    path = tmp_path / "train.csv"
+    draft = demo()
+    draft["data"] = {"source": "files", "train": str(path)}
+    for asked, count in ((0, 12), (0, 12), (1, 20)):
+        if count == 20 or not path.exists():
+            path.write_text("text,label\n" + "good,yes\nbad,no\n" * (count // 2), encoding="utf-8")
+        assert answer("training_rows", spec=draft, asked=asked, row=0).rows == count
