@@ -1,4 +1,4 @@
-"""Finds tasks, sources, engines, optimizers, adapters and launchers by name; the only dynamic imports of the house.
+"""Finds tasks, sources, engines, failures and other plugins by name; the only dynamic imports of the house.
 
 Installed packages may add members through entry points (`burnish.tasks` and so on). They are loaded when first asked
 for; one that cannot be used is named in `problems` and left out.
@@ -22,6 +22,7 @@ _ROOMS = {
     "adapter": ("backend.adapters", "ADAPTER"),
     "family": ("backend.engines.jax.models", "FAMILY"),
     "launcher": ("backend.hardware.launchers", "LAUNCHER"),
+    "failure": ("backend.run.failures", "FAILURE"),
 }
 """Kind → (package, the name that each module of it exports)."""
 

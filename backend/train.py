@@ -7,6 +7,7 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
+from backend import registry
 from backend.contract.errors import RunFailed
 from backend.contract.events import (
     EvaluationFinished,
@@ -28,6 +29,7 @@ from backend.run.requests import Requests
 from backend.run.resolving import read_spec
 from backend.run.saving import Saving
 from backend.run.schedule import learning_rate
+from backend.run.situation import Situation
 from backend.run.stages import Stages
 from backend.run.waiting_steps import WaitingSteps
 
@@ -37,6 +39,7 @@ WORTH_REMEMBERING_SECONDS = 1.0
 
 def run(folder: RunFolder) -> int:
     """Train the run in `folder`, from its last checkpoint if there is one. Returns the exit code; events tell the rest."""
+    registry.all_of("failure")  # loaded while there is memory and a disk to load them from
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.whole()
     requests = Requests(whole, hosts)
     attempt = Attempt(whole, log, requests, hosts)
@@ -47,7 +50,7 @@ def run(folder: RunFolder) -> int:
             log.write(ended)
         except Exception as error:
             traceback.print_exc()  # into process.log, for whoever mends it
-            ended = failed(hosts.cause(requests.cause(error)), attempt.step)
+            ended = failed(hosts.cause(requests.cause(error)), attempt.step, attempt.situation)
             log.write(ended)
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
         hosts.leave(ended.state, ended.message)
@@ -71,6 +74,7 @@ class Attempt:
         self.step = 0
         self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
         self.stages = Stages(log, requests.interrupt, requests.interrupt_compiling)
+        self.situation = Situation(folder)
 
     def run(self) -> RunFinished:
         """Open the run, train it, leave its model and predictions; returns the final event."""
@@ -105,7 +109,7 @@ class Attempt:
 
     def _lost(self, error: Exception) -> None:
         """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
-        self.log.write(failed(error, self.step))
+        self.log.write(failed(error, self.step, self.situation))
         self.log.close()
         end_at_once()
 

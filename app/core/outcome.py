@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 
 from app.core.run_state import RunState
+from backend.contract.mending import Mend, less_memory
 from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
 
 OVER = ("finished", "stopped", "paused", "failed", "lost")
@@ -37,6 +38,8 @@ class Outcome:
     state: str
     message: str = ""
     hint: str = ""
+    mend: Mend | None = None
+    """What helps, where a click can do it."""
 
     @property
     def alive(self) -> bool:
@@ -81,7 +84,7 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
     if state.finished is not None:
         return _said(state)
     if life == "ended" and record is not None:
-        return Outcome("failed", *_exit_words(record))
+        return Outcome("failed", *_exit_words(record), mend=_mend_of_kill(record, state))
     if life == "new" and age_seconds < GROWTH_SECONDS:
         return Outcome("starting")
     if life == "new":
@@ -95,7 +98,14 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
 
 def _said(state: RunState) -> Outcome:
     assert state.finished is not None
-    return Outcome(state.finished.state, state.finished.message, state.finished.hint)
+    return Outcome(state.finished.state, state.finished.message, state.finished.hint, state.finished.mend)
+
+
+def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
+    """A system without memory kills a process before it can say so."""
+    if state.plan is None or _signal_name(-record.returncode) != "SIGKILL":
+        return None
+    return less_memory({}, state.plan.micro_batch_size, None, can_resume=bool(state.checkpoints))
 
 
 def _exit_words(record: ExitRecord) -> tuple[str, str]:

@@ -136,9 +136,21 @@ class _Maker:
         return found
 
     def _captions(self) -> dict[int, str]:
-        windows = self._table.answer.windows
-        if windows < 2:
-            return {}
+        """Lines of words above windows and the turns of a chat, and where the model reads no further."""
+        answer = self._table.answer
+        if answer.windows > 1:
+            return self._window_captions(answer.windows)
+        said = {}
+        for turn in answer.turns:
+            own = np.flatnonzero(self._of_text & (self._start + self._table.begin >= turn.start))
+            if len(own) and turn.end > turn.start:
+                said[int(own[0])] = turn.role
+        beyond = (answer.limit or 0) - self._table.first
+        if answer.limit and 0 < beyond < len(self._table):
+            said[beyond] = f"The model reads {answer.limit:,} tokens; what follows is beyond its limit"
+        return said
+
+    def _window_captions(self, windows: int) -> dict[int, str]:
         edges = [0, *(np.flatnonzero(np.diff(self._table.columns["window"])) + 1).tolist(), len(self._table)]
         shared = self._shared()
         said: dict[int, str] = {}

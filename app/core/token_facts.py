@@ -135,19 +135,14 @@ def against_limit(tokens: int, limit: int | None) -> tuple[str, str]:
 
 
 def round_trip(answer: Tokens) -> tuple[str, str]:
-    """Whether decoding gives the text back, as words and a kind; empty where it was not compared."""
+    """Whether decoding gives the text back, as a sentence and the role of its label; empty where it was not compared."""
     back = answer.round_trip
     if back.skipped:
-        return "", "neutral"
+        return "", "faint"
     if back.same:
-        return "Round trip is exact", "success"
-    return f"Round trip differs at {grouped(back.place)}", "warning"
-
-
-def difference(answer: Tokens) -> tuple[str, str]:
-    """Both texts around the first difference, what is not seen by name."""
-    back = answer.round_trip
-    return invisible.visible(back.text_part), invisible.visible(back.decoded_part)
+        return "Decodes to exactly the same text.", "faint"
+    before, after = invisible.visible(back.text_part), invisible.visible(back.decoded_part)
+    return f"Decodes differently from character {grouped(back.place)} on: “{before}” becomes “{after}”", "warning"
 
 
 def ids_line(ids: Sequence[int], most: int) -> str:

@@ -36,17 +36,17 @@ class TokenTable:
     @cached_property
     def ids(self) -> np.ndarray:
         """(tokens,) int64."""
-        return np.array([one.id for one in self.answer.pieces], np.int64)[self.columns["piece"]]
+        return np.array([one.id for one in self.answer.pieces] or [0], np.int64)[self.columns["piece"][:]]
 
     @cached_property
     def special(self) -> np.ndarray:
         """(tokens,) bool: special tokens, and padding."""
-        return self._of_pieces("special") | (self.columns["mask"] == 0)
+        return self._of_pieces("special") | (self.columns["mask"][:] == 0)
 
     @cached_property
     def unknown(self) -> np.ndarray:
         """(tokens,) bool."""
-        return self._of_pieces("unknown") & (self.columns["sequence"] >= 0)
+        return self._of_pieces("unknown") & (self.columns["sequence"][:] >= 0)
 
     def piece(self, token: int) -> TokenPiece:
         """What is known of the piece of a token."""
@@ -76,7 +76,7 @@ class TokenTable:
         return whole[start : start + self.columns["byte_end"][token] - self.columns["byte_start"][token]]
 
     def _of_pieces(self, name: str) -> np.ndarray:
-        return np.array([getattr(one, name) for one in self.answer.pieces], bool)[self.columns["piece"]]
+        return np.array([getattr(one, name) for one in self.answer.pieces] or [False], bool)[self.columns["piece"][:]]
 
     def _byte_places(self, which: int) -> np.ndarray:
         if which not in self._places:

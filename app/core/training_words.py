@@ -25,8 +25,8 @@ def percent(share: float) -> str:
 
 
 def step_words(step: TrainingStep) -> str:
-    """`Step 3 of 600 · epoch 1 · loss 0.6931 · 290 tokens in 16 × 19 · 4.6 % padding`."""
-    parts = [f"Step {step.step:,} of {step.total_steps:,}", f"epoch {step.epoch}"]
+    """`Epoch 1 · loss 0.6931 · 290 tokens in 16 × 19 · 4.6 % padding`."""
+    parts = [f"Epoch {step.epoch}"]
     if step.loss is not None:
         parts.append(f"loss {step.loss:.4f}")
     shown = " + ".join(" × ".join(f"{size:,}" for size in shape) for shape in step.shapes[:4])
@@ -34,6 +34,11 @@ def step_words(step: TrainingStep) -> str:
     parts.append(f"{step.tokens:,} tokens in {shown}{more}")
     parts.append(f"{percent(step.padding)} padding")
     return " · ".join(parts)
+
+
+def short_place(place: str, most: int) -> str:
+    """The end of where a row stands, which has its number: `…beginning.txt:330`."""
+    return place if len(place) <= most else f"…{place[1 - most :]}"
 
 
 def feature_words(feature: TrainingFeature) -> str:

@@ -17,6 +17,7 @@ from app.panels.run_cards.progress import Progress
 from app.panels.run_cards.run_buttons import RunButtons
 from app.panels.run_cards.step_pick import StepPick
 from app.panels.run_cards.tiles import Tiles
+from app.panels.run_cards.way_out import WayOut
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
@@ -62,6 +63,9 @@ class Panel(QWidget):
         self.controls.duplicate_asked.connect(self._on_duplicate)
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), Progress()
+        self.way_out = WayOut(self._context, self.banner, self)
+        self.way_out.message.connect(self.message)
+        self.way_out.run_started.connect(self.show_run)
         self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
         self.course = Course(self._context.preferences)
         self.course.axis_chosen.connect(self._on_axis_chosen)
@@ -220,6 +224,7 @@ class Panel(QWidget):
         assert self.watcher is not None
         outcome = self.watcher.outcome
         self.controls.show_outcome(outcome)
+        self.way_out.show_outcome(self.watcher.folder, outcome)
         said = "\n".join(filter(None, [outcome.message, outcome.hint]))
         if outcome.state in ("failed", "lost") and said:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
@@ -229,6 +234,7 @@ class Panel(QWidget):
 
     def _on_vanished(self, sentence: str) -> None:
         self.controls.show_gone()
+        self.way_out.hide()
         self.banner.show_message("error", f"{sentence}. Other runs are listed under Runs.")
         self.message.emit("error", sentence)
 

@@ -17,15 +17,15 @@ from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
 SIDES = (
-    ("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),
-    ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
-    ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
-    ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
     (
         "Text",
         "text_side",
         "Colours and lines mark where tokens begin; click one, or drop a tokenizer or a text file here",
     ),
+    ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
+    ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
+    ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
+    ("Make", "make_side", "Train a new tokenizer, or add tokens to this one"),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
@@ -125,6 +125,8 @@ class Panel(QWidget):
         for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
             if hasattr(side, name):
                 getattr(side, name).connect(getattr(self, name))
+        if hasattr(side, "tokenizer_made"):
+            side.tokenizer_made.connect(self.show_tokenizer)
         self.pages.addWidget(side)
         return side
 

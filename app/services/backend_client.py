@@ -15,6 +15,7 @@ from backend.contract import (
     comparison,
     queries,
     token_batches,
+    tokenizer_making,
     tokenizer_steps,
     tokens,
     training_data,
@@ -56,6 +57,10 @@ ANSWERS: dict[str, type] = {
     "training_lengths": training_data.TrainingLengths,
     "training_rows": training_data.TrainingRows,
     "training_feature": training_data.TrainingFeature,
+    "train_tokenizer": tokenizer_making.MadeTokenizer,
+    "propose_tokens": tokenizer_making.ProposedTokens,
+    "count_proposed": tokenizer_making.TokenCounts,
+    "extend_tokenizer": tokenizer_making.MadeTokenizer,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 

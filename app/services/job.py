@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.services.backend_process import backend_process, last_line
+from backend.contract.mending import Mend
 from backend.contract.run_folder import REQUESTS, RunFolder
 
 OnStarted = Callable[[str], None]
@@ -60,6 +61,18 @@ class Jobs(QObject):
         """Continue a run from its last checkpoint; with another engine, to whose new optimizer the person has agreed."""
         other = ["--engine", engine, "--new-optimizer"] if engine else []
         self._launch(["resume", str(run), "--detach", "--json", *other], on_started, on_error)
+
+    def mend(
+        self,
+        run: Path | str,
+        mend: Mend,
+        on_started: OnStarted,
+        on_error: OnError,
+        consent: Consent = NO_CONSENT,
+    ) -> None:
+        """Do what helps a run that failed: resume it with other settings, or start a new one from its spec."""
+        options = [one for one in consent.options() if one not in mend.arguments(Path(run))]
+        self._launch([*mend.arguments(Path(run)), "--detach", "--json", *options], on_started, on_error)
 
     def request(self, run: Path | str, kind: str) -> str:
         """Ask a living run to stop, pause or checkpoint; returns why that was not possible, or nothing."""

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from app.core.token_table import TokenTable
+from app.core.token_table import SHOWN_AT_ONCE, TokenTable
 from app.services.backend_client import ArrowAnswer
 from backend.contract.tokens import TokenColumns, Tokens
 
@@ -22,6 +22,11 @@ def token_table(answer: Tokens | ArrowAnswer) -> TokenTable:
     return TokenTable(answer, {name: np.array(getattr(answer.columns, name), np.int32) for name in NAMES})
 
 
+def warm_up() -> None:
+    """Load what reads long answers, which takes a moment that nobody should wait for later."""
+    import pyarrow.ipc  # noqa: F401  only long answers need it
+
+
 def _read(path: Path) -> TokenTable:
     import pyarrow as pa  # only a text of many thousand tokens needs it
 
@@ -31,16 +36,43 @@ def _read(path: Path) -> TokenTable:
     if metadata is None:  # written block by block: what was counted stands at the end
         metadata = file.get_batch_with_custom_metadata(file.num_record_batches - 1).custom_metadata
     rest = msgspec.json.decode(metadata[b"answer"], type=Tokens)
-    made = TokenTable(rest, {name: _array(table[name]) for name in NAMES})
+    made = TokenTable(rest, {name: _column(table[name]) for name in NAMES})
     weakref.finalize(made, _forget, source, path)
     with suppress(OSError):  # where an open file cannot be deleted, it goes with the table
         path.unlink()
     return made
 
 
-def _array(column: Any) -> np.ndarray:
-    # Truth values lie there as bits, which cannot be taken as they are.
-    return column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
+def _column(column: Any) -> Any:
+    if column.num_chunks == 1:
+        return _array(column.chunk(0))
+    return _Long(column) if len(column) > SHOWN_AT_ONCE else _Long(column)[:]
+
+
+class _Long:
+    """A column that came in many pieces: as an array only where it is cut from."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, slice):
+            return self._column[int(place)].as_py()
+        first, last, _ = place.indices(len(self))
+        chunks = self._column.slice(first, max(0, last - first)).chunks
+        return np.concatenate([_array(chunk) for chunk in chunks]) if chunks else np.zeros(0, np.int32)
+
+
+def _array(chunk: Any) -> np.ndarray:
+    """A column without a copy. Not by pyarrow's own way, which imports pandas: that would stop the window for a second."""
+    kind, (_, values) = str(chunk.type), chunk.buffers()
+    if kind == "bool":
+        bits = np.unpackbits(np.frombuffer(values, np.uint8), bitorder="little")
+        return bits[chunk.offset : chunk.offset + len(chunk)].astype(bool)
+    return np.frombuffer(values, np.dtype(kind))[chunk.offset : chunk.offset + len(chunk)]
 
 
 def _forget(source: Any, path: Path) -> None:

@@ -8,7 +8,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 
 ROLES = ("system", "user", "assistant", "tool")
 EXAMPLE = (("system", "You are a helpful assistant."), ("user", "What is a token?"))
-_HEIGHT = 34
+_HEIGHT = 40
 
 
 class _Row(QWidget):

@@ -24,7 +24,7 @@ def is_cut_within(source: str, place: int) -> bool:
 def linked_by_clusters(source: str, codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Whether each token begins within a cluster that the one before it has begun; `codes` are those of `source`."""
     linked = np.zeros(len(start), bool)
-    if len(start) < 2 or not len(codes):
+    if len(start) < 2 or not len(codes) or (int(codes.max()) < 0x300 and not (codes == 0x0D).any()):
         return linked
     places = np.clip(start[1:], 1, len(codes) - 1)
     follows = (start[1:] == end[:-1]) & (end[1:] > start[1:]) & (end[:-1] > start[:-1])

@@ -54,6 +54,7 @@ class LabelledTokens(QWidget):
     def __init__(self, name: str = "Tokens", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._font, self._small = theme.mono_font(13), theme.font(10, QFont.Weight.DemiBold)
+        self._font.setFeature(QFont.Tag("calt"), 0)  # `<|` is no arrow here
         self._metrics, self._small_metrics = QFontMetricsF(self._font), QFontMetricsF(self._small)
         self._tokens: list[LabelledToken] = []
         self._captions: dict[int, str] = {}

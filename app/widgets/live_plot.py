@@ -294,7 +294,7 @@ class LivePlot(Card):
         series = next(iter(self.series.values()))
         if event.button() == Qt.MouseButton.LeftButton and not event.double() and len(series):
             place = self._view.mapSceneToView(event.scenePos())
-            if point := nearest_point(series, self._view, place.x(), place.y()):
+            if point := nearest_point(series, self._view, place.x(), place.y(), self._logarithmic):
                 self.picked.emit(point[0])
 
     def _on_zoomed(self) -> None:

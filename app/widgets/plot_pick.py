@@ -9,7 +9,9 @@ REACH = 6
 """Pixels beside the click in which a spike is found."""
 
 
-def nearest_point(series: PlotSeries, view: PlotView, x: float, y: float) -> tuple[float, float] | None:
+def nearest_point(
+    series: PlotSeries, view: PlotView, x: float, y: float, logarithmic: bool = False
+) -> tuple[float, float] | None:
     """The point of a curve nearest to a place of the plot, of those few pixels away the one at the click's height."""
     xs, ys = series.points.xs, series.points.ys
     if not len(xs):
@@ -18,6 +20,8 @@ def nearest_point(series: PlotSeries, view: PlotView, x: float, y: float) -> tup
     first, after = np.searchsorted(xs, [x - REACH * pixel_x, x + REACH * pixel_x])
     if first == after:
         return series.value_at(x)
-    away = ((xs[first:after] - x) / pixel_x) ** 2 + ((ys[first:after] - y) / pixel_y) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        heights = np.log10(ys[first:after]) if logarithmic else ys[first:after]
+    away = ((xs[first:after] - x) / pixel_x) ** 2 + ((heights - y) / pixel_y) ** 2
     place = first + int(np.argmin(np.where(np.isnan(away), np.inf, away)))
     return float(xs[place]), float(ys[place])

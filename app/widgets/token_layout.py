@@ -118,12 +118,14 @@ class TokenLayout:
         length = boxes.start - begin
         is_space = has_gap & (length == 1) & (codes[np.minimum(begin, len(codes) - 1)] == 0x20)
         leads[is_space] = SPACE
-        for index in np.flatnonzero(has_gap & ~is_space).tolist():
-            words = self.shown_gap(index)
-            if words:
-                leads[index] = self._width(words) + SPACE
-            elif boxes.gap_text(index).strip("\n\r"):
-                leads[index] = SPACE
+        other = has_gap & ~is_space
+        if not other.any():
+            return leads
+        ended = _counted(np.flatnonzero(codes == 0x0A), begin, boxes.start)
+        leads[other & (ended < length)] = SPACE
+        worded = other & (_counted(np.flatnonzero(~_is_blank(codes)), begin, boxes.start) > 0)
+        for index in np.flatnonzero(worded).tolist():
+            leads[index] = self._width(self.shown_gap(index)) + SPACE
         return leads
 
     def shown_gap(self, index: int) -> str:
@@ -249,6 +251,10 @@ def _connects(codes: np.ndarray) -> np.ndarray:
     found |= (codes >= 0x1700) & (codes < 0x1C80) | (codes >= 0x200C) & (codes <= 0x200D)
     found |= (codes >= 0x20D0) & (codes < 0x2100) | (codes >= 0xFB00) & (codes < 0xFF00) | (codes >= 0x10000)
     return found
+
+
+def _is_blank(codes: np.ndarray) -> np.ndarray:
+    return (codes == 0x20) | (codes >= 0x09) & (codes <= 0x0D)
 
 
 def _counted(places: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

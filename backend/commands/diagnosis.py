@@ -1,9 +1,10 @@
-"""Owns `burnish doctor`: what is missing here and the exact command that mends it."""
+"""Owns `burnish doctor` and `report`: what is missing here and the command that mends it; what to send of a failed run."""
 
 import sys
 from argparse import ArgumentParser, Namespace
 
 from backend.commands.command import Command, add_json
+from backend.commands.named_run import named_run
 
 MARKS = {"fine": "✓", "note": "!", "missing": "✗"}
 PLAIN_MARKS = {"fine": "ok", "note": "!", "missing": "x"}
@@ -31,4 +32,18 @@ def _doctor(arguments: Namespace) -> int:
     return 1 if any(finding.state == "missing" for finding in findings) else 0
 
 
-COMMANDS = (Command("doctor", "what is missing on this machine and what mends it", _arguments, _doctor),)
+def _report_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+
+
+def _report(arguments: Namespace) -> int:
+    from backend.contract.run_report import report  # loads msgspec and the YAML reader
+
+    print(report(named_run(arguments.run)), end="")
+    return 0
+
+
+COMMANDS = (
+    Command("doctor", "what is missing on this machine and what mends it", _arguments, _doctor),
+    Command("report", "what to send of a failed run: versions, settings, last words; no secrets", _report_arguments, _report),
+)  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from backend.commands.screen import Screen
 from backend.contract import events
+from backend.contract.mending import Mend
 from backend.contract.run_folder import RunFolder
 
 LOOK_SECONDS = 0.1
@@ -26,6 +27,7 @@ class Outcome:
     state: str = "lost"
     message: str = ""
     hint: str = ""
+    mend: Mend | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
     predictions: Path | None = None
 
@@ -42,6 +44,7 @@ class Outcome:
                 "name": self.folder.name,
                 "state": self.state,
                 "message": self.message,
+                "mend": self.mend.command(self.folder.path) if self.mend else None,
                 "metrics": self.metrics,
                 "predictions": str(self.predictions) if self.predictions else None,
                 "model": str(self.folder.model) if self.folder.model.is_dir() else None,
@@ -121,6 +124,7 @@ class Follower:
         outcome, finished = self._outcome, self._finished
         if finished:
             outcome.state, outcome.message, outcome.hint = finished.state, finished.message, finished.hint
+            outcome.mend = finished.mend
             outcome.metrics = {**outcome.metrics, **finished.metrics}
         elif record := self._folder.exit_record():
             outcome.state, outcome.message = "failed", self._first_gone() or record.message
@@ -180,12 +184,17 @@ class Follower:
 
 
 def tell(outcome: Outcome, as_json: bool) -> int:
-    """Print how a run ended; the exit code. The last line on stderr says in one sentence why a run failed."""
+    """Print how a run ended; the exit code. The last line on stderr says in one sentence why a run failed.
+
+    Where a command mends it, that stands in the line above.
+    """
     if as_json:
         print(outcome.as_json(), flush=True)
     else:
         _tell_in_words(outcome)
     if outcome.exit_code:
+        if outcome.mend:
+            print(f"{outcome.mend.words().lower()} by: {outcome.mend.command(outcome.folder.path)}", file=sys.stderr)
         reason = outcome.message or "it did not say why"
         hint = f". {outcome.hint}" if outcome.hint else ""
         print(f"{outcome.folder.name} {outcome.state}: {reason.rstrip('.')}{hint}", file=sys.stderr)

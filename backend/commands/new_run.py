@@ -59,6 +59,22 @@ def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Non
         raise InputError(f"{folder.name}: this run is running; pause it, then resume it with another engine") from None
 
 
+def change_settings(folder: RunFolder, changes: list[str]) -> None:
+    """Let a run go on with other settings; the spec as it was stays beside the new one. Raises InputError."""
+    from backend.contract.run_folder import RunLocked, locked
+    from backend.contract.spec import file as spec_file
+    from backend.run import preparation, spec_change
+
+    try:
+        with locked(folder.lock):
+            change = spec_change.with_settings(folder, changes)
+            checked = preparation.check(change.spec)
+            change.kept.write_bytes(folder.spec.read_bytes())
+            _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
+    except RunLocked:
+        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with other settings") from None
+
+
 def _put_spec(folder: RunFolder, text: str) -> None:
     beside = folder.path / ".spec.yaml"
     beside.write_text(text, encoding="utf-8")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_json
+from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
-from backend.commands.text import tokenizer_of
 from backend.commands.tokenizer_train import OUTPUT, add_data, texts_of
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline

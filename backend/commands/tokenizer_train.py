@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_changes, add_json
+from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
-from backend.commands.text import tokenizer_of
 from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 

@@ -59,6 +59,7 @@ def _resume_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--new-optimizer", action="store_true", help="agree that the other engine begins with a new optimizer"
     )
+    add_changes(parser)
     _add_start(parser)
 
 
@@ -70,6 +71,8 @@ def _resume(arguments: Namespace) -> int:
     _require_consent(folder, arguments)
     if arguments.engine is not None:
         new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
+    if arguments.changes:
+        new_run.change_settings(folder, arguments.changes)
     here = joining.position(folder.spec, [])
     return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 

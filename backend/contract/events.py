@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from backend.contract.mending import Mend
+
 RUN_STATES = ("starting", "running", "finished", "stopped", "paused", "failed", "lost")
 
 
@@ -233,6 +235,8 @@ class RunFinished(Event, frozen=True, tag=True):
     message: str = ""
     code: str = ""
     hint: str = ""
+    mend: Mend | None = None
+    """What helps a run that failed, where a click can do it."""
     best_step: int | None = None
     metrics: dict[str, float | None] = {}
 

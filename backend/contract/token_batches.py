@@ -6,6 +6,9 @@ import msgspec
 
 from backend.contract.tokens import Padding, Side, Truncation
 
+MOST_CELLS = 300_000
+"""Rows times the longest row; more are refused in a sentence."""
+
 
 class BatchQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Arguments of `tokenize_batch`; the fields mean what they do in `TokenizeQuestion`."""
@@ -26,8 +29,7 @@ class BatchQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class TokenGrid(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `tokenize_batch`: what the model gets. A large one is an Arrow file with the columns `ids`, `mask` and
-    `types` (its metadata under `answer` has the rest)."""
+    """Answer of `tokenize_batch`: what the model gets, of at most `MOST_CELLS` tokens."""
 
     rows: int = 0
     width: int = 0
@@ -59,7 +61,8 @@ class DecodedRow(msgspec.Struct, frozen=True, kw_only=True):
     with_special: str
     without_special: str
     cleaned: str
-    """With special tokens, and the spaces before punctuation taken away (`clean_up_tokenization_spaces`)."""
+    """With special tokens, and the spaces before punctuation taken away (`clean_up_tokenization_spaces`, which
+    transformers does not do for BPE)."""
     pieces: list[str]
     """Of each id; empty where it does not exist."""
     missing: list[int] = []

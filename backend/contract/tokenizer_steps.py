@@ -23,6 +23,8 @@ class StepPart(msgspec.Struct, frozen=True, array_like=True):
     """From the model on."""
     type: int = 0
     """Type id, after the post-processor."""
+    sequence: int = 0
+    """The text that `start` and `end` point into: 1 is the pair (after the post-processor), −1 none."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +100,8 @@ class TokenizerSteps(msgspec.Struct, frozen=True, kw_only=True):
     pair: str | None = None
     shortened: bool = False
     steps: list[Step] = []
+    """Of the text; the post-processor's has the pair too."""
     words: list[WordTrace] = []
-    """Of the model, the same word only once, in the order of the text."""
+    """Of the model, the same word only once, in the order of the text; of the first few hundred."""
     problem: str = ""
     """Why there are no steps, as one sentence; empty where there are."""

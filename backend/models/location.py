@@ -14,6 +14,8 @@ from backend.data.sources.source import Report
 from backend.models import conversion, hub
 from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
 
+CONVERT_OPTION = "--convert-weights"
+"""How a person agrees on a command line that old weights are converted."""
 _FIELD = "model.name_or_path"
 
 
@@ -84,7 +86,7 @@ def must_be_converted(name: str, weights_format: str) -> str:
     kind = {"bin": "pytorch_model.bin, a format that can hold programs", "flax": "flax_model.msgpack"}[weights_format]
     return (
         f"{name} has its weights only as {kind}; agree to convert them once "
-        "to safetensors (--convert-weights on the command line, Convert in the window)"
+        f"to safetensors ({CONVERT_OPTION} on the command line, Convert in the window)"
     )
 
 

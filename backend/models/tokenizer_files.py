@@ -36,6 +36,16 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
     return TokenizerFiles(problem=problem)
 
 
+def end_token(folder: Path) -> str:
+    """The text of the token that ends a sequence; empty where the folder names none."""
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        found = _read(folder / name).get("eos_token")
+        text = found.get("content") if isinstance(found, dict) else found
+        if isinstance(text, str) and text:
+            return text
+    return ""
+
+
 def _count(folder: Path) -> int:
     stored = _read(folder / "tokenizer.json")
     if stored:

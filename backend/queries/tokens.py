@@ -1,6 +1,7 @@
 """Owns the questions about one tokenizer: what it makes of texts, ids and pieces; the last ones are kept open."""
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from backend.contract.tokenizer_steps import TokenizerSteps
 from backend.contract.tokens import TokenizeQuestion, TokenizerDescription
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
+MOST_IDS = 1_000_000
 KEPT = 4
 """Tokenizers that stay open; a large one takes about a hundred megabytes."""
 
@@ -42,6 +44,8 @@ def _decode(arguments: Arguments, tell: Tell) -> Decoded:
     except (TypeError, ValueError):
         raise InputError("ids: give whole numbers, for example [101, 7592, 102]") from None
     clean_up = arguments.get("clean_up")
+    if sum(map(len, rows)) > MOST_IDS:
+        raise InputError(f"ids: there are more than {MOST_IDS:,}; decode them in parts")
     return decoding.decoded(
         _tokenizer(arguments),
         rows,
@@ -57,9 +61,9 @@ def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
 
 
 def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
-    from backend.tokenizers import steps
+    from backend.tokenizers.steps import pipeline
 
-    return steps.steps(
+    return pipeline.steps(
         _tokenizer(arguments),
         needed(arguments, "text"),
         arguments.get("pair"),
@@ -115,8 +119,13 @@ def _age(name: str) -> float:
         return 0.0
 
 
+def _as_json(answer: Callable[[Arguments, Tell], Any]) -> Callable[[Arguments, Tell], Any]:
+    """Plain values, which are never put into a file of one list: these answers have several, and are of limited size."""
+    return lambda arguments, tell: msgspec.to_builtins(answer(arguments, tell))
+
+
 QUERIES = tuple(
-    Query(name, answer, warm_by="tokenizer")
+    Query(name, answer if name == "tokenize" else _as_json(answer), warm_by="tokenizer")
     for name, answer in (
         ("tokenize", _tokenize),
         ("tokenize_batch", _tokenize_batch),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from backend.tokenizers.piece_origin import Merges
+    from backend.tokenizers.vocabulary_tables import VocabularyTables
 
 TABLES = ("pieces", "merges")
 FREQUENCY = "frequency"
@@ -26,14 +27,19 @@ KEPT = 2
 
 
 def _vocabulary(arguments: Arguments, tell: Tell) -> Vocabulary:
-    from backend.tokenizers.scripts import counted
     from backend.tokenizers.vocabulary_tables import read_vocabulary
 
     folder = Path(needed(arguments, "folder"))
     tell(Progress(text="Opening the tokenizer…"))
     tokenizer = _tokenizer(arguments)
     tell(Progress(text="Reading the vocabulary…"))
-    read = read_vocabulary(tokenizer)
+    return fill(folder, read_vocabulary(tokenizer))
+
+
+def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
+    """Write what the other questions and the window read."""
+    from backend.tokenizers.scripts import counted
+
     tables = {"pieces": read.pieces} | ({} if read.merges is None else {"merges": read.merges})
     for name, table in tables.items():
         _write_table(table.replace_schema_metadata({"kind": read.kind}), folder, name)

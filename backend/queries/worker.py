@@ -22,6 +22,7 @@ from backend.queries import (
     large_answer,
     models,
     predictions,
+    tokenizer_making,
     tokens,
     training_data,
     vocabulary,
@@ -31,8 +32,20 @@ from backend.queries.query import Query
 
 QUERIES: dict[str, Query] = {
     query.name: query
-    for module in (answer, catalog, comparison, cost, data, generation, models, predictions, tokens, vocabulary)
-    for module in (answer, catalog, cost, data, generation, models, predictions, tokens, training_data)
+    for module in (
+        answer,
+        catalog,
+        comparison,
+        cost,
+        data,
+        generation,
+        models,
+        predictions,
+        tokenizer_making,
+        tokens,
+        training_data,
+        vocabulary,
+    )
     for query in module.QUERIES
 }
 PROGRESS_SECONDS = 0.1

@@ -103,8 +103,8 @@ def _lost_answers(look: Look) -> list[str]:
     if not count:
         return []
     return [
-        f"{count:,} answers are whole in no window, so that their questions are trained as having none; a larger "
-        "task.doc_stride or task.max_length keeps them."
+        f'{count:,} {"answer is" if count == 1 else "answers are"} whole in no window, which trains "no answer"; a larger '
+        "task.doc_stride or task.max_length keeps it whole."
     ]
 
 

@@ -37,6 +37,7 @@ from backend.run.stopping import Best, evaluations, greater_is_better
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
+from backend.tokenizers.replaced import rows_needed
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ def _load(
             training=spec.training,
             devices=choice.names,
             precision=choice.precision,
-            vocabulary=len(session.tokenizer),
+            vocabulary=rows_needed(session.tokenizer),
             new_tokens=new_tokens(spec, session.tokenizer, model.folder),
             max_length=max(longest_sequence(one) for one in features.values()),
             pad_token_id=session.pad_token_id,

@@ -1,9 +1,6 @@
 """Owns the answer to a question about one text: in one value while it is short, as an Arrow file where it is long."""
 
-import os
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -11,7 +8,7 @@ import numpy as np
 from backend.contract.errors import InputError
 from backend.contract.tokens import LONG_TEXT, MOST_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
-from backend.tokenizers import chat, inspect
+from backend.tokenizers import chat, inspect, unfinished
 from backend.tokenizers.encoding import options_of
 from backend.tokenizers.streaming import Stream
 from backend.tokenizers.tables import Arrays, Table
@@ -26,6 +23,8 @@ _KINDS = dict.fromkeys(("piece", "start", "end", "byte_start", "byte_end", "word
     "sequence": np.int8, "partial": np.uint8, "mask": np.int8,
 }  # fmt: skip
 _LARGE = 2**31 - 1
+_MOST_BYTES = 300_000
+"""A long text goes into a file too, however few its tokens are."""
 
 
 def tokenized(
@@ -35,7 +34,7 @@ def tokenized(
     table = short(tokenizer, question)
     if table is None:
         return {"arrow": _written_in_blocks(tokenizer, question, report)}
-    if len(table.columns["piece"]) <= MOST_IN_JSON:
+    if len(table.columns["piece"]) <= MOST_IN_JSON and table.rest.bytes <= _MOST_BYTES:
         return table.answer()
     return {"arrow": _written(table)}
 
@@ -63,26 +62,20 @@ def _written(table: Table) -> str:
 
     made = pa.table({name: pa.array(values) for name, values in table.columns.items()})
     made = made.replace_schema_metadata({REST: msgspec.json.encode(table.rest)})
-    descriptor, path = tempfile.mkstemp(prefix="burnish-", suffix=".arrow")
-    with os.fdopen(descriptor, "wb") as file, pa.ipc.new_file(file, made.schema) as writer:
+    with unfinished.file() as (file, path), pa.ipc.new_file(file, made.schema) as writer:
         writer.write_table(made)
-    return path
+    return str(path)
 
 
 def _written_in_blocks(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report) -> str:
     source = File(question.file) if question.file is not None else Text(question.text or "")
     stream = Stream(tokenizer, source, question.special_tokens)
-    descriptor, path = tempfile.mkstemp(prefix="burnish-", suffix=".arrow")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            _write(stream, report, file, source.size > _LARGE)
-    except BaseException:
-        Path(path).unlink(missing_ok=True)
-        raise
-    return path
+    with unfinished.file() as (file, path):
+        _write(stream, report, file, source.size > _LARGE)
+    return str(path)
 
 
-def _write(stream: Stream, report: Report, file: object, large: bool) -> None:
+def _write(stream: Stream, report: Report, file: IO[bytes], large: bool) -> None:
     import pyarrow as pa
 
     kinds = {name: np.int64 if large and kind is np.int32 else kind for name, kind in _KINDS.items()}

@@ -1,6 +1,7 @@
 """Owns the call of a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,8 @@ def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
     check(tokenizer, options, pair is not None)
     if not tokenizer.is_fast:
         return slow_encoding.encode(tokenizer, text, pair, options)
+    if options.windows and pair is not None:
+        _check_room(tokenizer, text, pair, options)
     return joined([columns_of(one, number, text, pair, options) for number, one in enumerate(raw(tokenizer, [text], None if pair is None else [pair], options))])  # fmt: skip
 
 
@@ -78,7 +81,9 @@ def raw(tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str]
     try:
         tokenizer.truncation_side = options.truncation_side or side
         return tokenizer(given, second, **call_arguments(options)).encodings or []
-    except (ValueError, TypeError, OverflowError) as error:
+    except Exception as error:  # that is what the Rust tokenizers raise
+        if "too short" in str(error):
+            raise InputError(slow_encoding.TOO_SHORT.format(options.truncation)) from None
         raise InputError(f"the tokenizer refuses these options: {_first_line(error)}") from None
     finally:
         tokenizer.truncation_side = side
@@ -106,14 +111,14 @@ def call_arguments(options: Options) -> dict[str, Any]:
 def columns_of(encoding: Any, window: int, text: str, pair: str | None, options: Options) -> Columns:
     """One of the library's encodings as columns."""
     ids = np.array(encoding.ids, np.int64)
-    sequence = _numbers(encoding.sequence_ids, NOWHERE)
-    offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
-    word = _numbers(encoding.word_ids, NOWHERE)
-    mask = np.array(encoding.attention_mask, np.int64)
+    count = len(ids)
+    added = np.array(encoding.special_tokens_mask, np.int64) == 1
     # An added token may be counted to a text by a post-processor that knows no sequences.
-    sequence = np.where(np.array(encoding.special_tokens_mask, np.int64) == 1, NOWHERE, sequence)
-    word = np.where(sequence == NOWHERE, NOWHERE, word)
-    offsets[sequence == NOWHERE] = 0
+    sequence = np.where(added, NOWHERE, 0 if pair is None else _numbers(encoding.sequence_ids))
+    offsets = np.fromiter(chain.from_iterable(encoding.offsets), np.int64, 2 * count).reshape(-1, 2)
+    offsets[added] = 0
+    word = np.where(added, NOWHERE, _numbers(encoding.word_ids))
+    mask = np.array(encoding.attention_mask, np.int64) if options.padding else np.ones(count, np.int64)
     if options.pre_split:
         for number, source in enumerate((text, pair or "")):
             begins = words_of(source)[1]
@@ -127,7 +132,7 @@ def columns_of(encoding: Any, window: int, text: str, pair: str | None, options:
         word=word,
         type=np.array(encoding.type_ids, np.int64),
         mask=mask,
-        window=np.full(len(ids), window, np.int64),
+        window=np.full(count, window, np.int64),
     )
 
 
@@ -147,11 +152,9 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) ->
     if options.windows:
         if options.max_length is None:
             raise InputError("windows need a max_length; give one")
-        if not 0 <= options.stride < options.max_length - added:
-            raise InputError(
-                f"stride: {options.stride} must be less than the {options.max_length - added} tokens of the text that a "
-                "window has room for; make it smaller or max_length larger"
-            )
+        if options.stride < 0:
+            raise InputError(f"stride: {options.stride} is too small; give 0 or more")
+        slow_encoding.check_stride(options.stride, options.max_length - added)
         if pair and options.truncation == "longest_first":
             raise InputError("windows of a pair go through one of its texts; set truncation to only_second or only_first")  # fmt: skip
     if options.padding:
@@ -159,12 +162,27 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) ->
             raise InputError("this tokenizer has no padding token; give it one in the options (pad_token)")
         if options.padding == "max_length" and options.max_length is None and limit_of(tokenizer) is None:
             raise InputError("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length")  # fmt: skip
+        multiple, limit = options.pad_to_multiple_of, options.max_length
+        if multiple is not None and multiple > 0 and limit is not None and limit % multiple:
+            raise InputError(f"max_length: {limit} is no multiple of {multiple} (pad_to_multiple_of); make it one")
         if options.pad_to_multiple_of is not None and options.pad_to_multiple_of < 1:
             raise InputError(f"pad_to_multiple_of: {options.pad_to_multiple_of} is too small; give 1 or more")
 
 
-def _numbers(values: list[int | None], missing: int) -> np.ndarray:
-    return np.array([missing if value is None else value for value in values], np.int64)
+def _check_room(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str, options: Options) -> None:
+    """Windows go through one text of a pair: the library ends the process where the other leaves them too little room."""
+    assert options.max_length is not None
+    free = replace(options, max_length=None, windows=False, padding="")
+    whole = columns_of(raw(tokenizer, [text], [pair], free)[0], 0, text, pair, free)
+    which = 1 if options.truncation == "only_second" else 0
+    room = options.max_length - int((whole.sequence != which).sum())
+    if len(whole) > options.max_length:
+        slow_encoding.check_stride(options.stride, room)
+
+
+def _numbers(values: list[int | None]) -> np.ndarray:
+    found = np.array(values, np.float64)  # None becomes NaN, which costs a third of looking at each
+    return np.where(np.isnan(found), NOWHERE, found).astype(np.int64)
 
 
 def _reset(tokenizer: "PreTrainedTokenizerBase") -> None:

@@ -47,14 +47,20 @@ def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
         raise InputError(f"{wrong.text!r}: {wrong.problem}")
     if not any(not each.problem for each in tokens):
         raise InputError("every one of these is a token already; name a new one" if tokens else "name a token to add")
-    before = len(tokenizer)
+    before, ids = len(tokenizer), set(tokenizer.get_vocab().values())
     from tokenizers import AddedToken  # only where tokens are added
 
     texts = [each.text for each in tokens if not each.special and not each.problem]
     new: Any = [AddedToken(text, single_word=extension.whole_words) for text in texts]
     tokenizer.add_tokens(new)
     apply(tokenizer, {ADDED_SPECIAL: [each.text for each in tokens if each.special and not each.problem]})
-    return len(tokenizer) - before
+    added = len(tokenizer) - before
+    if len({*tokenizer.get_vocab().values()} - ids) < added:
+        # The library counts pieces where it should look for the largest id.
+        raise InputError(
+            "the ids of this tokenizer have gaps, so that a new token would take another's id; it cannot be extended"
+        )
+    return added
 
 
 @dataclass(frozen=True)

@@ -24,18 +24,26 @@ def are_exact(tokenizer: "PreTrainedTokenizerBase") -> bool:
 def spans(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], text: str) -> np.ndarray:
     """(tokens, 2) characters: counted where tokens are bytes or characters, else the next place of each token's text."""
     pieces = [str(one or "") for one in tokenizer.convert_ids_to_tokens(list(ids))]
-    if type(tokenizer).__name__ in _BYTES and all(len(one) == 1 for one in pieces):
-        return _of_bytes(len(pieces), text)
-    if type(tokenizer).__name__ in _CHARACTERS and len(pieces) == len(text):
-        begins = np.arange(len(text), dtype=np.int64)
-        return np.stack([begins, begins + 1], 1)
+    if are_exact(tokenizer):
+        of_bytes = is_of_bytes(tokenizer)
+        # A special token that stands in the text is one token of several bytes or characters.
+        sizes = [1 if len(one) == 1 else len(one.encode() if of_bytes else one) for one in pieces]
+        places = byte_places(text) if of_bytes else np.arange(len(text) + 1, dtype=np.int64)
+        if sum(sizes) == places[-1]:
+            return _counted(np.array(sizes, np.int64), places)
     return _looked_for(tokenizer, ids, pieces, text)
 
 
-def _of_bytes(count: int, text: str) -> np.ndarray:
-    places = byte_places(text)
-    which = np.searchsorted(places, np.arange(count), side="right") - 1
-    return np.stack([which, which + 1], 1).clip(0, len(text))
+def is_of_bytes(tokenizer: "PreTrainedTokenizerBase") -> bool:
+    """Whether every piece is one byte, written as the character of that number."""
+    return type(tokenizer).__name__ in _BYTES
+
+
+def _counted(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Spans of tokens of these sizes, in the units of `places`, where the characters begin."""
+    ends = np.cumsum(sizes)
+    begins = np.searchsorted(places, ends - sizes, side="right") - 1
+    return np.stack([begins, np.searchsorted(places, ends, side="left")], 1)
 
 
 def _looked_for(
@@ -52,7 +60,8 @@ def _looked_for(
         else:
             end = start + len(wanted)
             found[number] = (start, end)
-    return origin[found]
+    ends = np.where(found[:, 1] > found[:, 0], origin[(found[:, 1] - 1).clip(0)] + 1, origin[found[:, 0]])
+    return np.stack([origin[found[:, 0]], ends], 1)
 
 
 def _plain(piece: str) -> str:

@@ -48,7 +48,7 @@ class Block:
     """Characters of the whole text that are done with this block."""
 
 
-def blocks(tokenizer: "PreTrainedTokenizerBase", read: Read, size: int = BLOCK) -> Iterator[Block]:
+def blocks(tokenizer: "PreTrainedTokenizerBase", read: Read, size: int) -> Iterator[Block]:
     """The tokens of the whole text, without those that are added; words are counted on from block to block."""
     text, begin, start, byte_start = "", 0, 0, 0
     width, words, over = size, 0, False

@@ -38,6 +38,11 @@ def first_new(tokenizer: "PreTrainedTokenizerBase") -> int:
     return max(tokenizer.get_vocab().values(), default=-1) + 1
 
 
+def rows_needed(tokenizer: "PreTrainedTokenizerBase") -> int:
+    """How many rows a table must have so that every id has one; ids may have gaps, and two tokens the same id."""
+    return max(len(tokenizer), first_new(tokenizer))
+
+
 def extends(tokenizer: "PreTrainedTokenizerBase", own: "PreTrainedTokenizerBase") -> bool:
     """Whether every token of `own` has the same id in `tokenizer`."""
     ids: Mapping[str, int] = tokenizer.get_vocab()

@@ -27,9 +27,9 @@ def check_free(folder: Path, field: str) -> None:
         raise InputError(f"{field}: {folder} is a file; name a new folder", field)
     if any((folder / name).exists() for name in _OF_A_TOKENIZER):
         raise InputError(f"{field}: {folder} holds a tokenizer already; name a new folder", field)
-    above = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
-    if not os.access(above, os.W_OK):
-        raise InputError(f"{field}: {above} cannot be written to; name another folder", field)
+    above = next((path for path in (folder, *folder.absolute().parents) if path.exists()), None)
+    if above is None or not above.is_dir() or not os.access(above, os.W_OK):
+        raise InputError(f"{field}: {above or folder} cannot be written to; name another folder", field)
 
 
 def save(tokenizer: "PreTrainedTokenizerBase", folder: Path, field: str) -> None:
@@ -66,9 +66,10 @@ def _mask() -> int:
 
 
 def _flush(folder: Path) -> None:
-    for path in folder.iterdir():
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
 
 
 def _put_in_place(made: Path, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Owns which Unicode scripts a text is written in, for many short texts at once."""
 
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -34,16 +35,21 @@ def scripts_of(texts: Sequence[str]) -> list[str]:
     """The scripts of each text, joined by a comma where there are several; empty where there is none."""
     lengths = np.fromiter((len(text) for text in texts), np.int64, len(texts))
     signs = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    distinct, places = np.unique(signs, return_inverse=True)
-    codes = _codes(distinct)[places]
+    codes = _table(signs)[signs]
     rows = np.repeat(np.arange(len(texts)), lengths)
     known = codes != _NONE
-    pairs = np.unique(rows[known] * 256 + codes[known])
-    found = [""] * len(texts)
-    for pair in pairs.tolist():
-        row, name = pair // 256, NAMES[pair % 256]
-        found[row] = f"{found[row]}, {name}" if found[row] else name
-    return found
+    pairs = _distinct(np.sort(_distinct(rows[known] * 256 + codes[known])))
+    found = np.full(len(texts), "", dtype=object)
+    first = np.diff(pairs // 256, prepend=-1) != 0
+    found[pairs[first] // 256] = np.array(NAMES, dtype=object)[pairs[first] % 256]
+    for pair in pairs[~first].tolist():
+        found[pair // 256] += f", {NAMES[pair % 256]}"
+    return found.tolist()
+
+
+def _distinct(numbers: np.ndarray) -> np.ndarray:
+    """Without those that repeat their left neighbour; numpy's own `unique` takes ten times as long here."""
+    return numbers[np.diff(numbers, prepend=-1) != 0]
 
 
 def counted(scripts: pa.ChunkedArray) -> dict[str, int]:
@@ -53,6 +59,16 @@ def counted(scripts: pa.ChunkedArray) -> dict[str, int]:
         for name in filter(None, each["values"].split(", ")):
             totals[name] = totals.get(name, 0) + each["counts"]
     return dict(sorted(totals.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _table(signs: np.ndarray) -> np.ndarray:
+    """Code point → place of its script, for those that occur."""
+    occurs = np.zeros(sys.maxunicode + 1, dtype=bool)
+    occurs[signs] = True
+    distinct = np.flatnonzero(occurs)
+    table = np.full(len(occurs), _NONE, np.uint8)
+    table[distinct] = _codes(distinct)
+    return table
 
 
 def _codes(signs: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from backend.contract.errors import InputError
 from backend.tokenizers.columns import NOWHERE, Columns, joined
 from backend.tokenizers.guessed_offsets import spans
 from backend.tokenizers.sources import words_of
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Span = tuple[int, int]
+TOO_SHORT = (
+    "truncation: {} cannot cut off enough, since the other text alone is too long; choose longest_first or a larger "
+    "max_length"
+)
 
 
 def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any) -> Columns:
@@ -42,6 +47,15 @@ def _parts(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
         yield _prepared(tokenizer, told, kept, options)
 
 
+def check_stride(stride: int, room: int) -> None:
+    """Raises InputError where windows with `room` tokens of the text that they go through would not come forward."""
+    if stride >= room:
+        raise InputError(
+            f"stride: {stride} must be less than the {max(0, room)} tokens of the text that a window has room for; make "
+            "it smaller or max_length larger"
+        )
+
+
 def _text(tokenizer: "PreTrainedTokenizerBase", text: str, pre_split: bool) -> tuple[list[int], np.ndarray, np.ndarray]:
     """Ids, character spans (tokens, 2) and word numbers (tokens,)."""
     if not pre_split:
@@ -67,17 +81,19 @@ def _windows(lengths: Sequence[int], room: int | None, options: Any, side: str) 
         yield _cut(lengths, excess, options.truncation, side)
     else:
         which = 1 if options.truncation == "only_second" else 0
-        width = max(1, lengths[which] - excess)
+        width = lengths[which] - excess
+        check_stride(options.stride, width)
         for span in _steps(lengths[which], width, options.stride, side):
             yield [span if number == which else one for number, one in enumerate(whole)]
 
 
 def _cut(lengths: Sequence[int], excess: int, strategy: str, side: str) -> list[Span]:
     left = list(lengths)
-    if strategy == "only_first" or len(left) == 1:
-        left[0] = max(0, left[0] - excess)
-    elif strategy == "only_second":
-        left[1] = max(0, left[1] - excess)
+    if strategy != "longest_first" or len(left) == 1:
+        which = 1 if strategy == "only_second" else 0
+        if left[which] <= excess and len(left) == 2:
+            raise InputError(TOO_SHORT.format(strategy))
+        left[which] = max(0, left[which] - excess)
     else:  # one token after the other from the longer text, the second one where both are as long
         for _ in range(min(excess, sum(left))):
             left[0 if left[0] > left[1] else 1] -= 1

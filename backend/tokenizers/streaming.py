@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+_MANY = 1_000_000
+"""Characters read at once."""
+
+
 class Stream:
     """Reads a source to its end once; then `rest` has the counts."""
 
@@ -29,12 +33,20 @@ class Stream:
         self._in_word = False
 
     def arrays(self, report: Report) -> Iterator[Arrays]:
-        """Columns of the whole text, offsets from its beginning."""
+        """Columns of the whole text, offsets from its beginning; the source is closed afterwards."""
+        try:
+            yield from self._arrays(report)
+        finally:
+            self._source.close()
+
+    def _arrays(self, report: Report) -> Iterator[Arrays]:
+        if not self._tokenizer.is_fast:
+            yield self._whole()
+            return
         before, after, kind = _ends(self._tokenizer) if self._special else (None, None, 0)
         if before is not None and len(before):
             yield self._tables.arrays(before, [])
-        read = self._whole if not self._tokenizer.is_fast else self._source.read
-        for block in long_text.blocks(self._tokenizer, read):
+        for block in long_text.blocks(self._tokenizer, self._source.read, long_text.BLOCK):
             yield self._of_block(block, kind)
             report(self._source.read_so_far, self._source.size, self._source.unit)
         if after is not None and len(after):
@@ -57,9 +69,13 @@ class Stream:
             )
         )
 
-    def _whole(self, count: int) -> str:
+    def _whole(self) -> Arrays:
         """A tokenizer without offsets gets the text at once, since nobody could tell where a cut is safe."""
-        return "".join(iter(lambda: self._source.read(1_000_000), ""))
+        text = "".join(iter(lambda: self._source.read(_MANY), ""))
+        columns = encode(self._tokenizer, text, None, Options(special_tokens=self._special))
+        self._text_tokens = int((columns.sequence != NOWHERE).sum())
+        self._count(long_text.Block(columns, text, 0, 0, len(text)))
+        return self._tables.arrays(columns, [text])
 
     def _of_block(self, block: long_text.Block, kind: int) -> Arrays:
         columns = block.columns

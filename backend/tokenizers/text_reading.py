@@ -26,6 +26,9 @@ class Text:
         self.read_so_far += len(part)
         return part
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 class File:
     """A UTF-8 file as it is, line ends and all, but for a byte order mark."""
@@ -58,3 +61,7 @@ class File:
             raise InputError(
                 f"{self._path}: it is not UTF-8 text (byte {error.start + self.skip} of what was read); convert it first"
             ) from None
+
+    def close(self) -> None:
+        """Before the end of the file, too."""
+        self._lines.close()

@@ -1,13 +1,14 @@
 """Owns what is known of a tokenizer's pieces: which are special, unknown or bytes, their merge ranks and log-probabilities."""
 
-import json
 import re
-from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from backend.contract.tokens import TokenPiece
+from backend.tokenizers.guessed_offsets import is_of_bytes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -28,36 +29,61 @@ class Vocabulary:
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        self._model: Any = getattr(backend, "model", None)
+        self.model: Any = getattr(backend, "model", None)
         # Not the tokenizer itself, which would keep it open for ever.
         added = backend.get_added_tokens_decoder() if backend is not None else tokenizer.added_tokens_decoder
         self.added = {number: token.content for number, token in added.items()}
         self.special = {int(one) for one in tokenizer.all_special_ids} | {n for n, one in added.items() if one.special}
-        self.kind = type(self._model).__name__ if self._model is not None else ""
-        self.byte_level = backend is not None and "ByteLevel" in _names(
-            backend.pre_tokenizer, backend.decoder, backend.normalizer
-        )
+        self.kind = type(self.model).__name__ if self.model is not None else ""
+        parts = (backend.pre_tokenizer, backend.decoder, backend.normalizer) if backend is not None else ()
+        self.byte_level = any(_has_byte_level(one) for one in parts)
+        self._of_bytes = is_of_bytes(tokenizer)
         self.unknown = self._unknown(tokenizer)
 
     @property
     def byte_fallback(self) -> bool:
         """Whether characters without a piece become single bytes."""
-        return bool(getattr(self._model, "byte_fallback", False))
+        return bool(getattr(self.model, "byte_fallback", False))
 
     @cached_property
     def stored(self) -> dict[str, Any]:
-        """The model as JSON values: `vocab`, `merges` …; large."""
-        return json.loads(self._model.__getstate__()) if self._model is not None else {}
+        """The model as JSON values, `vocab` and others; large. Merges are in `pairs`."""
+        return msgspec.json.decode(self.model.__getstate__()) if self.model is not None else {}
+
+    @cached_property
+    def pairs(self) -> dict[tuple[str, str], int]:
+        """The merges of BPE and their ranks."""
+        merges = self.stored.pop("merges", [])  # kept here alone: a large model has half a million
+        return {(one[0], one[1]) if isinstance(one, list) else tuple(one.split(" ", 1)): rank for rank, one in enumerate(merges)}  # fmt: skip
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Piece → log-probability, of Unigram."""
+        return dict(self.stored["vocab"]) if self.kind == "Unigram" else {}
+
+    @cached_property
+    def longest_piece(self) -> int:
+        """Characters, of Unigram."""
+        return max(map(len, self.scores), default=0)
+
+    @property
+    def unknown_piece(self) -> int:
+        """The id of what cannot be written; −1 where there is none."""
+        return -1 if self.unknown is None else self.unknown
+
+    def number(self, piece: str, otherwise: int) -> int:
+        """The id of a piece of the model."""
+        found = self.model.token_to_id(piece)
+        return otherwise if found is None else int(found)
 
     @cached_property
     def ranks(self) -> dict[str, int]:
         """Piece → place of the first merge that makes it."""
         if self.kind != "BPE":
             return {}
-        suffix = self._model.continuing_subword_prefix or ""
+        suffix = self.model.continuing_subword_prefix or ""
         ranks: dict[str, int] = {}
-        for rank, merge in enumerate(self.stored["merges"]):
-            left, right = merge if isinstance(merge, list) else merge.split(" ", 1)
+        for (left, right), rank in self.pairs.items():
             ranks.setdefault(left + right.removeprefix(suffix), rank)
         return ranks
 
@@ -84,6 +110,8 @@ class Vocabulary:
         """The bytes that a piece of a vocabulary of bytes stands for; None of any other."""
         if match := _BYTE.fullmatch(piece):
             return bytes([int(match.group(1), 16)])
+        if self._of_bytes:
+            return bytes([ord(piece)]) if len(piece) == 1 and ord(piece) < 256 else None
         if not self.byte_level:
             return None
         try:
@@ -92,13 +120,13 @@ class Vocabulary:
             return None
 
     def _unknown(self, tokenizer: "PreTrainedTokenizerBase") -> int | None:
-        if self._model is None:
+        if self.model is None:
             found = tokenizer.unk_token_id
             return found if isinstance(found, int) else None
         if self.kind == "Unigram":
             return self.stored.get("unk_id")
-        token = getattr(self._model, "unk_token", None)
-        return self._model.token_to_id(token) if token else None
+        token = getattr(self.model, "unk_token", None)
+        return self.model.token_to_id(token) if token else None
 
 
 def is_single_byte(piece: str) -> bool:
@@ -117,9 +145,9 @@ ALPHABET = _byte_alphabet()
 """Sign of a byte-level vocabulary → its byte."""
 
 
-def _names(*steps: Any) -> Iterable[str]:
-    for step in steps:
-        if type(step).__name__ == "Sequence":
-            yield from _names(*step)
-        elif step is not None:
-            yield type(step).__name__
+def _has_byte_level(step: Any) -> bool:
+    """Whether a step, or a member of a sequence of them, writes bytes as signs; not every sequence lets its members out."""
+    try:
+        return step is not None and b'"ByteLevel"' in step.__getstate__()
+    except (TypeError, AttributeError):  # a step written in Python cannot be looked into
+        return False

@@ -11,6 +11,7 @@ NO_NOUNS = {"utils", "util", "helpers", "common", "manager", "misc", "tools", "s
 
 CATCHES_EVERYTHING = {
     "backend/tokenizers/loading.py": "the Rust tokenizers raise plain Exception",
+    "backend/tokenizers/encoding.py": "the Rust tokenizers raise plain Exception",
     "backend/run/beside.py": "what is raised on the thread that works is raised again on the one that waits",
     "backend/tokenizers/train.py": "the Rust trainers raise plain Exception",
     "backend/registry.py": "a plugin is another's code, which may raise anything while it is imported",

@@ -23,7 +23,7 @@ from backend.contract.comparison import MOST, DataComparison
 from backend.contract.queries import Mistake
 
 CALM_MS = 200
-LONGEST = 20_000
+LONGEST = 10_000
 """Characters of a text that are compared; whole files are compared as data."""
 EXAMPLE = (
     "Tokenizers disagree about unbelievably long words, naïve cafés and 3.14159.\n"
@@ -152,6 +152,7 @@ class Side(QWidget):
         self.inputs.setCurrentIndex(place)
         self.inputs.setFixedHeight(88 if place == 0 else 34)
         self.results.setCurrentIndex(place)
+        self.others.row.setContentsMargins(0, 0, self.columns.bar_width if place == 0 else 0, 0)
         for box in (self.special, self.only):
             box.setVisible(place == 0)
         self.banner.clear()

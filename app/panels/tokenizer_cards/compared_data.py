@@ -17,7 +17,7 @@ from app.widgets.row_table import RowTable
 from backend.contract.comparison import DataComparison
 
 WIDTHS = {
-    "tokenizer": 118, "language": 82, "rows": 62, "tokens": 74, "per_word": 80, "per_character": 104, "per_row": 74,
+    "tokenizer": 118, "language": 82, "rows": 70, "tokens": 76, "per_word": 80, "per_character": 104, "per_row": 74,
     "median": 72, "longest": 74, "unknown": 82,
 }  # fmt: skip
 

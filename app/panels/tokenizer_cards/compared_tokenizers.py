@@ -67,7 +67,7 @@ class ComparedTokenizers(QWidget):
             return
         choice = TokenizerChoice(self._context)
         choice.browse_button.setText("")
-        choice.browse_button.setFixedWidth(40)
+        choice.browse_button.setFixedWidth(36)
         choice.browse_button.setToolTip("Choose the folder of a model or tokenizer")
         choice.browse_button.setAccessibleName("Browse")
         self._choose_another(choice)

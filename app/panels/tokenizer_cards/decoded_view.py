@@ -46,7 +46,7 @@ class DecodedView(MarkedText):
 
 def _row(row: DecodedRow, number: int, several: bool) -> Iterator[Piece]:
     title = f"{number + 1}. " if several else ""
-    wrong = f" · {count(len(row.missing), 'id')} that do not exist" if row.missing else ""
+    wrong = f" · {len(row.missing):,} not in the vocabulary" if row.missing else ""
     yield from _head(f"{title}{count(len(row.pieces), 'id')}{wrong}")
     if several:
         yield from _marked(row.text)

@@ -32,7 +32,6 @@ class FeatureCard(Card):
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.viewport().setAutoFillBackground(False)
         self.add(self.values)
         self.add(self._area, 1)
         self.add(self.legend)
@@ -55,7 +54,7 @@ class FeatureCard(Card):
         self.place.setText(feature_words(feature))
         self.values.setText(" · ".join(f"{name}: {text}" for name, text in feature.values))
         inner = QWidget()
-        inner.setAutoFillBackground(False)
+        inner.setObjectName("scrolled")
         column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 6, 0)
         column.setSpacing(6)
@@ -64,11 +63,10 @@ class FeatureCard(Card):
             column.addWidget(label(_title(sequence), "muted"))
             column.addWidget(self._view(sequence, number))
         for name, text in feature.cells:
-            column.addWidget(label(name, "muted"))
+            column.addWidget(label(f"{name} of {feature.place}", "muted"))
             column.addWidget(label(_shortened(text), wrap=True, selectable=True))
         column.addStretch(1)
         self._area.setWidget(inner)
-        inner.setAutoFillBackground(False)  # the area switches it on
         self._write_legend()
         self.details.setText(NOTHING)
 

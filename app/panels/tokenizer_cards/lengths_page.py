@@ -51,6 +51,7 @@ class LengthsPage(WaitingStack):
     def _side(self) -> QWidget:
         """Three cards, which scroll where the window is low."""
         inner = QWidget()
+        inner.setObjectName("scrolled")
         column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
@@ -62,8 +63,6 @@ class LengthsPage(WaitingStack):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFixedWidth(SIDE_WIDTH)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.viewport().setAutoFillBackground(False)
-        inner.setAutoFillBackground(False)
         return area
 
     def ask(self, arguments: Mapping[str, Any], *, can_set: bool) -> None:

@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.core.training_words import percent
-from app.widgets.card import Card, label
+from app.widgets.card import Card
 from app.widgets.row_table import RowTable
 from backend.contract.training_data import LengthMeasure, Loss
 
@@ -41,21 +41,19 @@ class LimitsCard(Card):
         self._can_set = False
         self.table = RowTable()
         self.table.setAccessibleName("Usual limits")
-        self.table.setMinimumHeight(140)
+        self.table.setMinimumHeight(108)
         self.table.activated.connect(lambda index: self._on_activated(index.row()))
-        self.hint = label("", "faint", wrap=True)
         self.add(self.table, 1)
-        self.add(self.hint)
 
     def show_measure(self, measure: LengthMeasure, *, can_set: bool) -> None:
         """Show the usual limits for these lengths."""
         self._measure, self._can_set = measure, can_set
         self.set_title(TITLES[measure.beyond])
         self.table.set_source(_Losses(measure.losses, measure.limit))
-        self.table.set_widths({"limit": 120, "rows": 70, "share": 60}, stretched="limit")
+        self.table.hideColumn(0)  # limits need no numbers
+        self.table.set_widths({"limit": 110, "rows": 76, "share": 76}, stretched="limit")
         self.table.set_color(lambda row, column: "accent_text" if measure.losses[row].limit == measure.limit else "")
-        self.hint.setText("Double-click a limit to set it.")
-        self.hint.setVisible(can_set)
+        self.table.setToolTip("Double-click a limit, or press Enter, to set it" if can_set else "")
 
     def _on_activated(self, row: int) -> None:
         if self._measure is not None and self._can_set:

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QSplitter, QVBoxLayout, QWidget
 
-from app.core.training_words import step_words
+from app.core.training_words import short_place, step_words
 from app.panels.tokenizer_cards.asking import Asking
 from app.panels.tokenizer_cards.feature_card import FeatureCard
 from app.services.backend_client import BackendClient, Ticket
@@ -20,8 +20,9 @@ from backend.contract.training_data import FeatureLine, TrainingFeature, Trainin
 
 PAGE = 100
 BY_STEP, IN_ORDER = 0, 1
+PLACE_CHARACTERS = 15
 COLUMNS = ("place", "tokens", "label", "text")
-WIDTHS = {"place": 124, "tokens": 76, "label": 92, "text": 140}
+WIDTHS = {"place": 136, "tokens": 76, "label": 92, "text": 140}
 
 
 class _Lines:
@@ -39,7 +40,7 @@ class _Lines:
     def cell(self, row: int, column: int) -> object:
         one = self.lines[row]
         place = f"{one.place} ({one.part + 1})" if one.part else one.place
-        return (place, one.tokens, one.label, one.text)[column]
+        return (short_place(place, PLACE_CHARACTERS), one.tokens, one.label, one.text)[column]
 
 
 class RowsPage(WaitingStack):

@@ -142,7 +142,7 @@ def _pieces(step: Step, before: str) -> list[Piece]:
     for number, part in enumerate(shown):
         ground = "token_special" if part.fixed else f"token_{number % COLORS}"
         tag = "" if part.id is None else str(part.id)
-        pieces += [Piece(visible(part.text), ground, ink="token_text", tag=tag), Piece(" ")]
+        pieces += [Piece(visible(part.text), ground, ink="token_text", tag=tag), Piece("  ")]
     left = len(step.parts) - len(shown)
     return [*pieces, Piece(f" and {left:,} more", ink="muted")] if left else pieces
 

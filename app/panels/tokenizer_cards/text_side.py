@@ -2,23 +2,23 @@
 
 from typing import Any
 
-import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import text_options, written_ids
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable
-from app.panels.tokenizer_cards import text_input, tokens_card
+from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
 from app.panels.tokenizer_cards.batch_card import BatchCard
 from app.panels.tokenizer_cards.decoded_view import DecodedView
 from app.panels.tokenizer_cards.options_card import OptionsCard
+from app.panels.tokenizer_cards.selection_link import SelectionLink
 from app.panels.tokenizer_cards.text_input import TextInput
 from app.panels.tokenizer_cards.token_card import TokenCard
 from app.panels.tokenizer_cards.tokens_card import TokensCard
 from app.services import text_file
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from app.services.token_answer import token_table
+from app.services.token_answer import token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
@@ -34,6 +34,7 @@ AT_ONCE = 20_000
 SLOW_MS = 400
 """After this a bar and a Stop button appear."""
 BESIDE = 300
+ROOM_OF_CHAT = 215
 RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
 
 
@@ -81,7 +82,8 @@ class Side(QWidget):
         column.addWidget(self.banner)
         row = QHBoxLayout()
         row.setSpacing(14)
-        row.addWidget(_split(self.input, self._answer(), (1, 3), (150, 420)), 1)
+        self._split = _split(self.input, self._answer(), (1, 3), (150, 420))
+        row.addWidget(self._split, 1)
         beside = QWidget()  # a splitter forgets its fixed width
         beside.setFixedWidth(BESIDE)
         inner = QVBoxLayout(beside)
@@ -113,7 +115,6 @@ class Side(QWidget):
     def _connect(self) -> None:
         self.input.changed.connect(self._on_typed)
         self.input.mode_changed.connect(self._on_mode)
-        self.input.selected.connect(self._on_text_selected)
         self.input.refused.connect(lambda sentence: self.message.emit("error", sentence))
         self.options.changed.connect(self._on_options)
         self.options.run_asked.connect(self.use_in_run)
@@ -121,9 +122,7 @@ class Side(QWidget):
         self.batch.message.connect(self.message)
         self.tokens.view_changed.connect(self._ask_steps)
         self.tokens.part_asked.connect(self._show_part)
-        self.view.token_hovered.connect(self._on_hovered)
-        self.view.token_selected.connect(self._on_token)
-        self.view.selection_changed.connect(self._on_tokens_selected)
+        self._link = SelectionLink(self.input, self.tokens, self.token)
         self.stop_button.clicked.connect(self.stop)
 
     def _question(self, query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
@@ -170,6 +169,9 @@ class Side(QWidget):
         mode = self.input.mode()
         self.results.setCurrentIndex(RESULTS.get(mode, 0))
         self.options.set_pair(mode == text_input.PAIR)
+        upper, lower = self._split.sizes()
+        if mode == text_input.CHAT and upper < ROOM_OF_CHAT:
+            self._split.setSizes([ROOM_OF_CHAT, upper + lower - ROOM_OF_CHAT])
         self.token.show_nothing()
         self.ask()
 
@@ -190,46 +192,30 @@ class Side(QWidget):
         elif mode == text_input.IDS:
             self._ask_text()
         else:
-            self._tokens.ask(self._about_text(mode))
+            self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
         self._slow.start()
-
-    def _about_text(self, mode: int) -> dict[str, Any]:
-        options, source = self.options.options(), self.input
-        if mode == text_input.FILE:
-            return options.file_question(self.tokenizer, str(source.path))
-        if mode == text_input.CHAT:
-            messages = text_options.messages_of(source.chat.messages())
-            prompt = source.chat.generation_prompt.isChecked()
-            return options.question(self.tokenizer, messages=messages, generation_prompt=prompt)
-        if mode == text_input.WORDS:
-            return options.question(self.tokenizer, text=source.words.toPlainText(), pre_split=True)
-        pair = source.second.toPlainText() if mode == text_input.PAIR else None
-        return options.question(self.tokenizer, text=source.text.toPlainText(), pair=pair)
 
     def _ask_steps(self) -> None:
         if self.tokens.view_shown() != tokens_card.STEPS or not self.tokenizer:
             return
-        mode, options = self.input.mode(), self.options.options()
-        if mode not in (text_input.TEXT, text_input.PAIR):
+        question = text_questions.about_steps(self.input, self.options.options(), self.tokenizer)
+        if question is None:
             self.tokens.steps.say("The steps are shown of a text or a pair; choose one of them above.")
-            return
-        question = {"tokenizer": self.tokenizer, "text": self.text.toPlainText(), "options": options.construction}
-        if mode == text_input.PAIR:
-            question["pair"] = self.input.second.toPlainText()
-        self._steps.ask({**question, "special_tokens": options.special_tokens})
+        else:
+            self._steps.ask(question)
 
     def _ask_text(self) -> None:
         written = written_ids.read(self.input.ids.toPlainText())
-        question = {"tokenizer": self.tokenizer, "options": self.options.options().construction}
+        question = text_questions.about_written(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
             self.decoded.say(
                 written.problem or "Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able."
             )
         elif written.ids:
-            self._decode.ask({**question, "ids": written.ids})
+            self._decode.ask(question)
         else:
-            self._pieces.ask({**question, "pieces": [piece for row in written.pieces for piece in row]})
+            self._pieces.ask(question)
 
     def stop(self) -> None:
         """End what is being worked on; what was shown stays."""
@@ -321,43 +307,8 @@ class Side(QWidget):
 
     def _on_description(self, description: TokenizerDescription) -> None:
         self.options.show_tokenizer(description)
-
-    # Selection
-
-    def _on_hovered(self, index: int) -> None:
-        index = index if index >= 0 else self.view.current()
-        self._on_token(index)
-
-    def _on_token(self, index: int) -> None:
-        if 0 <= index < len(self.tokens.table):
-            self.token.show_token(self.tokens.table, index)
-        else:
-            self.token.show_nothing()
-
-    def _on_tokens_selected(self, first: int, last: int) -> None:
-        columns = self.tokens.table.columns
-        if first == last:
-            return
-        sequence = int(columns["sequence"][self.view.current()])
-        own = np.flatnonzero(columns["sequence"][first:last] == sequence) + first
-        if sequence >= 0 and len(own):
-            begin, end = int(columns["start"][own].min()), int(columns["end"][own].max())
-            self.input.show_selection(sequence, self.tokens.table.begin + begin, self.tokens.table.begin + end)
-
-    def _on_text_selected(self, sequence: int, begin: int, end: int) -> None:
-        table = self.tokens.table
-        if not len(table):
-            return
-        begin, end = begin - table.begin, end - table.begin
-        columns = table.columns
-        within = (columns["sequence"] == sequence) & (columns["start"] < end) & (columns["end"] > begin)
-        found = np.flatnonzero(within)
-        if not len(found):
-            self.view.select(0, 0)
-            return
-        found = found[columns["window"][found] == columns["window"][found[0]]]
-        self.view.select(int(found[0]), int(found[-1]) + 1)
-        self._on_token(int(found[0]))
+        # Now, and not when the first long text is waited for.
+        QTimer.singleShot(0, self, warm_up)
 
 
 def _split(upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:

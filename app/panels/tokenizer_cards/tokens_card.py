@@ -1,23 +1,26 @@
 """Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import token_facts
 from app.core.table_boxes import boxes_of
+from app.core.token_boxes import TokenBoxes
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.core.wording import count
 from app.panels.tokenizer_cards.steps_view import StepsView
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
+from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
 from app.widgets.token_view import TokenView
 from backend.contract.tokens import Tokens
 
 TOKENS, IDS, STEPS = range(3)
+AT_ONCE = 10_000
 SHOWN_IDS = 2_000
 """Ids shown as text; all of them are copied."""
 
@@ -34,6 +37,7 @@ class TokensCard(Card):
         super().__init__("", parent, spacing=8)
         self.table = no_tokens()
         self._answer = Tokens()
+        self._boxes: TokenBoxes | None = None
         self._cost: int | None = None
         self.chips, row = chips(["Tokens", "Ids", "Pipeline"])
         self.chips.idClicked.connect(self.show_view)
@@ -61,7 +65,7 @@ class TokensCard(Card):
         self.add(self.pages, 1)
         self.body.addLayout(self._pager())
         self.body.addLayout(self._numbers())
-        # Layout and paint of a long text are two turns of the event loop.
+        # What a long text takes is spread over turns of the event loop: columns, boxes, lines, paint.
         self._draw = QTimer(self, interval=0, singleShot=True)
         self._draw.timeout.connect(self._show_boxes)
 
@@ -78,27 +82,19 @@ class TokensCard(Card):
         self.after.clicked.connect(lambda: self.part_asked.emit(self.table.first + SHOWN_AT_ONCE))
         return row
 
-    def _numbers(self) -> QHBoxLayout:
+    def _numbers(self) -> QVBoxLayout:
         self.counts = label("", "muted", wrap=True)
-        self.limit, self.back = Pill(), Pill()
-        self.limit.setToolTip("Tokens against the limit of the model, or the one under “Cost against”")
-        self.back.setToolTip("The tokens decoded again and compared with the text")
-        self.difference = label("", "faint", wrap=True, selectable=True)
-        self.difference.hide()
-        words, pills, row = QVBoxLayout(), QVBoxLayout(), QHBoxLayout()
-        words.setSpacing(4)
-        words.addWidget(self.counts)
-        words.addWidget(self.difference)
-        pills.setSpacing(6)
-        for pill in (self.limit, self.back):
-            pills.addWidget(pill, 0, Qt.AlignmentFlag.AlignRight)
-        pills.addStretch(1)
+        self.back, self.limit = ElidedLabel("", "faint"), Pill()
+        self.limit.setToolTip("Tokens against the limit of the model, or the one under “Cost limit”")
+        row, column = QHBoxLayout(), QVBoxLayout()
         row.setSpacing(12)
-        row.addLayout(words, 1)
-        row.addLayout(pills)
+        row.addWidget(self.back, 1)
+        row.addWidget(self.limit)
+        column.setSpacing(4)
+        column.addWidget(self.counts)
+        column.addLayout(row)
         self.limit.hide()
-        self.back.hide()
-        return row
+        return column
 
     # What is shown
 
@@ -116,7 +112,7 @@ class TokensCard(Card):
 
     def show_table(self, table: TokenTable, whole: int) -> None:
         """Show these tokens, which are all `whole` or a part of them."""
-        self.table, self._answer = table, table.answer
+        self.table, self._answer, self._boxes = table, table.answer, None
         self._draw.start()
         is_part = whole > len(table)
         for widget in (self.before, self.after, self.part):
@@ -145,8 +141,13 @@ class TokensCard(Card):
         return not self._draw.isActive()
 
     def _show_boxes(self) -> None:
+        if self._boxes is None:
+            self._boxes = boxes_of(self.table)
+            if len(self.table) > AT_ONCE:
+                self._draw.start()
+                return
         self._draw.stop()
-        self.view.set_boxes(boxes_of(self.table))
+        self.view.set_boxes(self._boxes)
 
     def _write_ids(self) -> None:
         if self.view_shown() == IDS:
@@ -156,13 +157,9 @@ class TokensCard(Card):
 
     def _write_numbers(self) -> None:
         self.counts.setText(token_facts.counts_line(self._answer))
-        words, kind = token_facts.round_trip(self._answer)
-        self.back.set(words, kind)
-        self.back.setVisible(bool(words))
-        before, after = token_facts.difference(self._answer)
-        differs = kind == "warning"
-        self.difference.setText(f"Text      …{before}…\nDecoded   …{after}…" if differs else "")
-        self.difference.setVisible(differs)
+        words, role = token_facts.round_trip(self._answer)
+        self.back.setText(words)
+        theme.role(self.back, role)
         self._write_limit()
 
     def _write_limit(self) -> None:

@@ -168,8 +168,10 @@ class Side(QWidget):
         self.frequency.set_about({"tokenizer": self.tokenizer, "folder": str(folder.path)})
         self.pages.setCurrentIndex(1)
         self._show_table()
-        # Whatever is typed: the helper has then read the vocabulary when the first search comes.
-        self._ask("convert_pieces", {"ids": []}, lambda _: self.convert.convert())
+        self.convert.convert()
+        if "find_pieces" not in self._tickets:
+            # The helper has then read the vocabulary, and loaded its libraries, when the first search comes.
+            self._ask("find_pieces", {"search": "a"}, self._on_ready)
 
     # The table
 
@@ -202,6 +204,7 @@ class Side(QWidget):
             # Cancelling would end a worker that has the vocabulary in memory, for an answer of a few milliseconds.
             self._search_again = True
             return
+        self._search_again = False
         if self.search.is_all and not self._sort[0]:
             self._show_indices(None)
             return
@@ -216,10 +219,14 @@ class Side(QWidget):
         table = self.search.table
         self._ask("find_pieces", question, lambda found: self._on_found(table, found), self._on_not_found)
 
+    def _on_ready(self, found: FoundRows) -> None:
+        read_numbers(found.path)
+        if self._search_again:
+            self.find_rows()
+
     def _on_found(self, table: str, found: FoundRows) -> None:
         numbers = read_numbers(found.path)
         if self._search_again or table != self.search.table:
-            self._search_again = False
             self.find_rows()
         else:
             self.banner.clear()
@@ -227,7 +234,6 @@ class Side(QWidget):
 
     def _on_not_found(self, mistake: Mistake) -> None:
         if self._search_again:
-            self._search_again = False
             self.find_rows()
             return
         self.banner.show_message("warning", sentence(mistake.message.removeprefix("search: ")))

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.training_words import percent
+from app.core.training_words import percent, short_place
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.progress_bar import ThinProgressBar
@@ -36,7 +36,7 @@ class _WorstRows:
 
     def cell(self, row: int, column: int) -> object:
         one = self.rows[row]
-        return (percent(one.unknown / max(1, one.tokens)), one.place, one.text)[column]
+        return (percent(one.unknown / max(1, one.tokens)), short_place(one.place, 12), one.text)[column]
 
 
 class UnknownCard(Card):
@@ -47,14 +47,14 @@ class UnknownCard(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Unknown tokens", parent, spacing=8)
         self._rows: list[UnknownRow] = []
-        self.rate, self.sentence = label("", "value"), label("", "muted", wrap=True)
+        self.rate, self.sentence = label("", "section"), label("", "muted", wrap=True)
+        self.corner.addWidget(self.rate)
         self.table = RowTable()
         self.table.setAccessibleName("Rows with the largest share of unknown tokens")
         self.table.setToolTip("Double-click or press Enter to see what the model gets of a row")
-        self.table.setMinimumHeight(90)
+        self.table.setMinimumHeight(108)
         self.table.activated.connect(lambda index: self.row_chosen.emit(self._rows[index.row()].row))
-        for widget in (self.rate, self.sentence):
-            self.add(widget)
+        self.add(self.sentence)
         self.add(self.table, 1)
 
     def show_lengths(self, lengths: TrainingLengths) -> None:
@@ -63,13 +63,13 @@ class UnknownCard(Card):
         self._rows = unknown.worst
         share = unknown.unknown / max(1, unknown.tokens)
         self.rate.setText(percent(share) if unknown.token else "None")
-        theme.role(self.rate, "value")
         self.sentence.setText(unknown.sentence)
         self.table.setVisible(bool(unknown.worst))
         grows = QSizePolicy.Policy.Preferred if unknown.worst else QSizePolicy.Policy.Maximum
         self.setSizePolicy(QSizePolicy.Policy.Preferred, grows)
         self.table.set_source(_WorstRows(unknown.worst))
-        self.table.set_widths({"share": 62, "row": 110, "text": 120}, stretched="text")
+        self.table.hideColumn(0)
+        self.table.set_widths({"share": 66, "row": 112, "text": 80}, stretched="text")
 
 
 class PaddingCard(Card):
@@ -95,10 +95,9 @@ class PaddingCard(Card):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(9)
         chosen = next((rule for rule in lengths.padding if rule.chosen), None)
-        most = max((rule.padding for rule in lengths.padding), default=0.0)
         for rule in lengths.padding:
             saves = can_set and chosen is not None and bool(rule.setting) and rule.padding < chosen.padding
-            column.addWidget(_rule_line(rule, most, saves, self.settings_chosen.emit))
+            column.addWidget(_rule_line(rule, saves, self.settings_chosen.emit))
         self.add(self._lines)
         self.sentence.setText(
             f"Of what is computed in batches of {lengths.batch_size:,}, {percent(chosen.padding)} is padding."
@@ -107,14 +106,14 @@ class PaddingCard(Card):
         )
 
 
-def _rule_line(rule: PaddingRule, most: float, saves: bool, use: Callable[[dict], None]) -> QWidget:
+def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> QWidget:
     line = QWidget()
     line.setToolTip(f"{rule.title}: {rule.tokens:,} tokens an epoch, {rule.padding:.1%} of them padding")
     line.setAccessibleName(line.toolTip())
     title = ElidedLabel(SHORT_TITLES[rule.name], "section" if rule.chosen else "muted")
     title.setToolTip(line.toolTip())
     bar = ThinProgressBar()
-    bar.set_fraction(rule.padding / most if most else 0.0, "accent" if rule.chosen else "plot_1_raw")
+    bar.set_fraction(rule.padding, "accent" if rule.chosen else "plot_1_raw")
     share = label(percent(rule.padding), "section" if rule.chosen else "muted")
     share.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
     share.setMinimumWidth(48)

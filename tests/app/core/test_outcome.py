@@ -9,6 +9,7 @@ import pytest
 from app.core.outcome import derive, look_at
 from app.core.run_state import RunState
 from backend.contract import events
+from backend.contract.mending import Mend
 from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id, take_lock
 
 
@@ -53,6 +54,17 @@ def test_a_process_that_was_killed_is_explained_in_words():
     assert outcome.state == "failed"
     assert "out of memory" in outcome.message
     assert "fewer rows per device" in outcome.hint
+
+
+def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
+    state = started()
+    state.apply(
+        events.PlanMade(
+            time=2, total_steps=9, steps_per_epoch=9, batch_size=8, micro_batch_size=8, accumulation=1, epochs=1
+        )
+    )
+    assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed")).mend == Mend({"hardware.micro_batch_size": 4})
+    assert derive(state, "ended", ExitRecord(1, -15, 2.0)).mend is None
 
 
 def test_another_signal_is_named():

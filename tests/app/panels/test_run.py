@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 
 from app.panels.run import Panel
 from backend.contract import events
@@ -72,6 +73,47 @@ def test_a_failed_run_says_why_and_what_helps(shown):
     assert "ran out of memory at step 313" in panel.banner.text()
     assert "hardware.micro_batch_size" in panel.banner.text()
     assert panel.controls.buttons["resume"].isVisible()
+
+
+def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "mend", lambda run, mend, *rest: asked.append((run, mend, *rest)))
+    panel = shown("sentiment-failed")
+    button = panel.way_out.mend
+    assert button.text() == "Start again with micro_batch_size 8"
+    assert "--set hardware.micro_batch_size=8" in button.toolTip()
+    button.click()
+    assert (asked[0][0], asked[0][1].changes) == (panel.path, {"hardware.micro_batch_size": 8})
+    assert not button.isEnabled()
+    asked[0][2](str(panel.path.with_name("sentiment-finished")))
+    assert panel.path.name == "sentiment-finished"
+    assert not button.isVisible()
+
+
+def test_a_mended_run_that_is_refused_says_why_and_can_be_asked_again(qtbot, shown, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "mend", lambda *given: asked.append(given))
+    panel = shown("sentiment-failed")
+    panel.way_out.mend.click()
+    with qtbot.waitSignal(panel.message) as said:
+        asked[0][3]("task.max_length: too long")
+    assert said.args[0] == "error"
+    assert panel.way_out.mend.isEnabled()
+
+
+def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
+    panel = shown("sentiment-failed")
+    with qtbot.waitSignal(panel.message):
+        panel.way_out.copy.click()
+    copied = QGuiApplication.clipboard().text()
+    assert "RuntimeError: out of memory" in copied
+    assert "learning_rate: 0.0003" in copied
+
+
+def test_a_run_that_went_well_needs_no_way_out(shown):
+    panel = shown("sentiment-finished")
+    assert not panel.way_out.mend.isVisible()
+    assert not panel.way_out.copy.isVisible()
 
 
 def test_a_lost_run_can_be_resumed(shown):
@@ -273,3 +315,15 @@ def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
     other.show_run(str(runs / "sentiment-finished"))
     qtbot.waitUntil(lambda: len(other.plots.loss.series["loss"]) == 1000)
     assert len(panel.plots.loss.series["loss"]) == 1000
+
+
+def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown):
+    panel = shown("sentiment-finished")
+    assert panel.pick.isHidden()
+    panel.plots.loss.picked.emit(12.0)
+    assert panel.pick.text() == "Show the rows of step 12"
+    with qtbot.waitSignal(panel.rows_requested) as asked:
+        panel.pick.click()
+    assert asked.args == [str(panel.path), 12]
+    shown("sentiment-resumed")
+    assert panel.pick.isHidden()

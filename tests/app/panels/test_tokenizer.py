@@ -47,3 +47,7 @@ def test_models_of_the_cache_are_offered(panel: Panel):
 
 def test_folders_and_files_can_be_looked_for(panel: Panel):
     assert [action.text() for action in panel.choice.browse_menu.actions()] == ["Browse folder…", "Browse file…"]
+
+
+def test_every_side_is_there_once():
+    assert len({module for _, module, _ in SIDES}) == len({title for title, _, _ in SIDES}) == len(SIDES)

@@ -327,3 +327,35 @@ def test_the_first_curve_lies_above_the_others(qtbot, styled):
     qtbot.addWidget(made)
     items = made._plot.items
     assert items.index(made.series["a"]._strong) > items.index(made.series["b"]._strong)
+
+
+def click(qtbot, plot: LivePlot, x: float, y: float) -> None:
+    place = plot._widget.mapFromScene(plot._view.mapViewToScene(QPointF(x, y)))
+    qtbot.mouseClick(plot._widget.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_a_click_on_a_spike_finds_its_step_among_many(qtbot, plot: LivePlot, logarithmic: bool):
+    losses = np.ones(20_000)
+    losses[12_345] = 9.0
+    plot.set_logarithmic(logarithmic)
+    plot.append("loss", np.arange(20_000), losses)
+    plot.redraw()
+    with qtbot.waitSignal(plot.picked) as picked:
+        click(qtbot, plot, 12_345, np.log10(9.0) if logarithmic else 9.0)
+    assert picked.args == [12_345]
+
+
+def test_a_click_far_from_any_point_takes_the_nearest_step(qtbot, plot: LivePlot):
+    plot.append("loss", [10.0, 20.0, 1000.0], [1.0, 2.0, 3.0])
+    plot.redraw()
+    with qtbot.waitSignal(plot.picked) as picked:
+        click(qtbot, plot, 700, 1.5)
+    assert picked.args == [1000]
+
+
+def test_what_was_picked_is_marked_until_it_is_forgotten(plot: LivePlot):
+    plot.set_pin(12.0)
+    assert plot._pin.isVisible()
+    plot.set_pin(None)
+    assert not plot._pin.isVisible()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
 
 from app.core.token_wrap import line_starts
 from app.widgets.chat_editor import ChatEditor
@@ -58,7 +58,8 @@ def test_a_batch_shows_ids_pieces_or_the_mask(grid: IdGrid):
 
 def test_a_batch_is_copied_row_by_row(grid: IdGrid):
     assert grid.copied() == "101, 5, 102\n101, 102, 0"
-    grid.selectRow(1)
+    cells, choose = grid.model(), QItemSelectionModel.SelectionFlag.ClearAndSelect
+    grid.selectionModel().select(QItemSelection(cells.index(1, 0), cells.index(1, 2)), choose)
     assert grid.copied() == "101, 102, 0"
 
 

@@ -1,14 +1,17 @@
 """A tokenizer gets more tokens: shown with what they replace, counted in texts, saved whole or not at all."""
 
+import json
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
 from backend.tokenizers.compression import compression
 from backend.tokenizers.extend import Extension, count, extend, proposed
 from backend.tokenizers.loading import open_tokenizer
+from backend.tokenizers.replaced import replaced, rows_needed
 from backend.tokenizers.saving import check_free, save
 
 BERT_TINY = str(Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny")
@@ -109,6 +112,32 @@ def test_a_file_is_no_place_for_a_tokenizer(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
         check_free(tmp_path / "file", "--output")
+
+
+def with_ids(folder: Path, ids: dict[str, int]) -> str:
+    """A tokenizer of whole words with these ids."""
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "[UNK]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+def test_a_token_never_takes_anothers_id(tmp_path):
+    tokenizer = open_tokenizer(with_ids(tmp_path, {"[UNK]": 0, "a": 1, "b": 3}))
+    assert rows_needed(tokenizer) == 4
+    with pytest.raises(InputError, match="have gaps"):
+        extend(tokenizer, Extension(["c"]))
+
+
+def test_bytes_get_tokens_too(tmp_path):
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
+    own, tokenizer = open_tokenizer(str(tmp_path)), open_tokenizer(str(tmp_path))
+    assert extend(tokenizer, Extension(["cat"], ["<s1>"])) == 2
+    assert replaced(tokenizer, own) == {384: (102, 100, 119), 385: (63, 118, 52, 65)}
+    save(tokenizer, tmp_path / "new", "--output")
+    assert AutoTokenizer.from_pretrained(tmp_path / "new")("a cat")["input_ids"] == [100, 35, 384, 1]
 
 
 def test_compression_counts_tokens_words_characters_and_unknown():

@@ -290,7 +290,7 @@ def test_ids_that_do_not_exist_are_outlined(side: Side):
     side._on_decoded(Decoded(rows=[row]))
     assert side.decoded.outlined().count("⟨no token 99⟩") == 3
     side._on_decoded(Decoded(rows=[row, row]))
-    assert "2. 2 ids · 1 id that do not exist" in side.decoded.plain()
+    assert "2. 2 ids · 1 not in the vocabulary" in side.decoded.plain()
 
 
 def test_pieces_become_text_with_their_ids(side: Side):

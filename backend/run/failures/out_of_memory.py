@@ -1,0 +1,42 @@
+"""Recognises memory that ran out, of the computer or of an accelerator, as the engines and their libraries say it."""
+
+import errno
+
+from backend.contract.errors import RunFailed
+from backend.contract.mending import less_memory
+from backend.run.failures.failure import Failure, chain, kinds
+from backend.run.situation import Situation
+
+MESSAGE = "the computer's memory is used up"
+ON_ACCELERATOR = "the accelerator's memory is used up"
+HINT = "Lower hardware.micro_batch_size or task.max_length, or switch on training.gradient_checkpointing."
+BEFORE_TRAINING = "Set data.max_rows to use fewer rows, or close other programs."
+_PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to allocate")
+
+
+def recognise(error: BaseException, situation: Situation) -> Failure | None:
+    """torch's OutOfMemoryError and its allocator's RuntimeError, XLA's RESOURCE_EXHAUSTED, MemoryError, ENOMEM."""
+    message = next(filter(None, map(_message, chain(error))), "")
+    if not message:
+        return None
+    if situation.plan is None:
+        return Failure(message, BEFORE_TRAINING)
+    settings = {"training.gradient_checkpointing": situation.setting("training.gradient_checkpointing")}
+    mend = less_memory(settings, situation.plan.micro_batch_size, situation.longest, can_resume=situation.can_resume)
+    return Failure(message, HINT, mend)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, RunFailed) and error.code == "out_of_memory":
+        return str(error)
+    names, words = kinds(error), str(error)
+    if "OutOfMemoryError" in names:
+        return ON_ACCELERATOR
+    if "JaxRuntimeError" in names and "RESOURCE_EXHAUSTED" in words:
+        return MESSAGE
+    said_so = isinstance(error, RuntimeError) and any(each in words for each in _PROCESSOR_SAYS)
+    refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return MESSAGE if said_so or refused or isinstance(error, MemoryError) else ""
+
+
+FAILURE = recognise

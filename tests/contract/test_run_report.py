@@ -1,0 +1,62 @@
+"""The report on a failed run that people send to each other."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.contract import events
+from backend.contract.run_folder import RunFolder
+from backend.contract.run_report import report
+
+TOKEN = "hf_" + "a1B2" * 6
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch) -> RunFolder:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.spec.write_text(
+        f"name: x\ndata: {{train: {tmp_path}/train.csv}}\nhardware: {{environment: {{PASSPHRASE: open sesame}}}}\n"
+    )
+    steps = [
+        events.StepFinished(
+            time=2, step=n, epoch=0, loss=1, learning_rate=1, gradient_norm=1, rows=1, tokens=1, seconds=1
+        )
+        for n in range(1, 400)
+    ]
+    said = [
+        events.RunStarted(time=1, name="x", task="t", model="m", engine="torch", versions={"torch": "2.9"}),
+        *steps,
+        events.RunFinished(time=3, state="failed", step=399, message="unexpected KeyError: 'x'", code="unknown"),
+    ]
+    folder.events.write_bytes(b"".join(map(events.encode, said)))
+    folder.log.write_text("first line\n" + "middle\n" * 100 + f"Traceback\nKeyError: {TOKEN}\n")
+    return folder
+
+
+def test_it_tells_versions_settings_and_the_last_words(run: RunFolder):
+    text = report(run)
+    for words in ("- torch 2.9", "KeyError: 'x'", '"step":399', "name: x", "Traceback"):
+        assert words in text
+
+
+def test_it_holds_no_secret_and_no_home_folder(run: RunFolder, tmp_path: Path):
+    text = report(run)
+    assert TOKEN not in text
+    assert "open sesame" not in text
+    assert str(tmp_path) not in text
+    assert "~/train.csv" in text
+
+
+def test_it_is_short(run: RunFolder):
+    text = report(run)
+    assert text.count('"event":"StepFinished"') == 3
+    assert "first line" not in text
+
+
+def test_a_folder_with_nothing_but_a_broken_spec_gets_one_too(tmp_path: Path):
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.spec.write_text("task: [")
+    assert "is not valid YAML" in report(folder)
