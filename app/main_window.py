@@ -170,8 +170,14 @@ class MainWindow(QMainWindow):
         for ended in self._endings.take(self.context.library.runs):
             self.show_message(ended.kind, ended.text)
             if self.preferences.desktop_messages and not self.isActiveWindow():
-                self.desktop.show_message("Burnish", ended.text, ended.kind == "error")
+                self._tell_desktop(ended.text, ended.kind == "error")
         self._see_endings()
+
+    def _tell_desktop(self, text: str, is_error: bool) -> None:
+        from app.services.desktop_notification import notify  # nothing of the services before the first paint
+
+        if not self.desktop.show_message("Burnish", text, is_error):
+            notify("Burnish", text, is_error)
 
     def _see_endings(self) -> None:
         """What is in view of an active window is seen; the rest stands in the title and beside Runs."""

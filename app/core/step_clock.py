@@ -24,24 +24,25 @@ class StepClock:
     """Grows with every step; a resume cuts it as it cuts the curves."""
 
     def __init__(self) -> None:
-        self._steps = array("d")
-        self._columns = {axis: array("d") for axis in AXES[1:]}
+        self._steps, self._epochs, self._tokens, self._seconds = (array("d") for _ in range(4))
+        self._columns = {"epoch": self._epochs, "tokens": self._tokens, "time": self._seconds}
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def add(self, step: StepFinished, started: float | None) -> None:
         """A step was made by a run that began at `started`, seconds since the epoch."""
-        now = max(0.0, step.time - (step.time if started is None else started))
-        _, tokens, seconds = self._columns.values()
+        now = 0.0 if started is None else step.time - started
         if not self._steps:
             self._append(step.step - 1, 0.0, 0.0, max(0.0, now - step.seconds))
-        self._append(step.step, step.epoch, tokens[-1] + step.tokens, max(now, seconds[-1]))
+        last = self._seconds[-1]
+        self._append(step.step, step.epoch, self._tokens[-1] + step.tokens, now if now > last else last)
 
     def _append(self, step: float, epoch: float, tokens: float, seconds: float) -> None:
         self._steps.append(step)
-        for column, value in zip(self._columns.values(), (epoch, tokens, seconds), strict=True):
-            column.append(value)
+        self._epochs.append(epoch)
+        self._tokens.append(tokens)
+        self._seconds.append(seconds)
 
     def truncate_after(self, step: float) -> None:
         """Drop every later step."""

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.core import wording
+from app.services import desktop_notification
 from app.services.context import AppContext
 from app.widgets import desktop_messages
 from app.widgets.banner import Banner
@@ -134,7 +135,7 @@ class Panel(QWidget):
 
     def _messages_card(self) -> Card:
         card = Card("Notifications")
-        possible = desktop_messages.are_possible()
+        possible = desktop_messages.are_possible() or desktop_notification.is_possible()
         reason = "Only while the window is not in front." if possible else NO_DESKTOP
         self.desktop_messages = self._check(
             card, "Let the desktop tell when a run has finished or failed", "desktop_messages", reason

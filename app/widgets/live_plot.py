@@ -24,6 +24,8 @@ from app.widgets.redraw_turns import redraw_turns
 
 __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
+ABOVE_AXIS = 6
+"""Pixels between the axis and the middle of a tick."""
 
 
 class Legend(QLabel):
@@ -167,7 +169,11 @@ class LivePlot(Card):
     def set_ticks(self, ticks: Sequence[float], word: str) -> None:
         """Triangles at the bottom, for example where checkpoints are."""
         self.marks.set_ticks(ticks, word)
-        self.marks.place(self._view.viewRange()[1][0])
+        self._place_ticks()
+
+    def _place_ticks(self) -> None:
+        # A little above the axis, which would hide their lower half.
+        self.marks.place(self._view.viewRange()[1][0] + ABOVE_AXIS * self._view.viewPixelSize()[1])
 
     def set_breaks(self, breaks: Sequence[float], others: bool = False) -> None:
         """Break the lines after these x: the plot's own, or those of `others` that it is compared with."""
@@ -230,7 +236,7 @@ class LivePlot(Card):
         moved = not self._zoomed and self._show_whole()
         if moved or self._zoomed or self._grid_missing:
             self._draw_grid()
-            self.marks.place(self._view.viewRange()[1][0])
+            self._place_ticks()
         first, last = self._view.viewRange()[0]
         for series in self.series.values() if moved or self._zoomed else changed:
             if len(series) or series.changed:

@@ -15,15 +15,17 @@ FANOUT = 8
 class _Level:
     """Growing arrays of equal length: where each block begins, its minimum and its maximum."""
 
+    kept = 3
+
     def __init__(self) -> None:
         self.count = 0
-        self.columns = np.empty((3, 64), np.float64)
+        self.columns = np.empty((self.kept, 64), np.float64)
 
     def append(self, rows: Floats) -> None:
-        """Add `rows` of shape (3, new)."""
+        """Add `rows` of shape (kept, new)."""
         needed = self.count + rows.shape[1]
         if needed > self.columns.shape[1]:
-            grown = np.empty((3, max(needed, 2 * self.columns.shape[1])), np.float64)
+            grown = np.empty((self.kept, max(needed, 2 * self.columns.shape[1])), np.float64)
             grown[:, : self.count] = self.columns[:, : self.count]
             self.columns = grown
         self.columns[:, self.count : needed] = rows
@@ -34,11 +36,21 @@ class _Level:
         return self.columns[:, first : min(last, self.count)]
 
 
+class _Points(_Level):
+    """Level 0, where minimum and maximum are the point itself and are kept once: a third of a long curve's memory."""
+
+    kept = 2
+
+    def view(self, first: int, last: int) -> Floats:
+        """A copy, as no view has one row twice; ranges that are asked for are short."""
+        return self.columns[[0, 1, 1], first : min(last, self.count)]
+
+
 class MinMaxPyramid:
     """x must not fall; y may be NaN."""
 
     def __init__(self) -> None:
-        self._levels = [_Level()]
+        self.clear()
 
     def __len__(self) -> int:
         return self._levels[0].count
@@ -46,23 +58,24 @@ class MinMaxPyramid:
     @property
     def xs(self) -> Floats:
         """All x, as a view that the next append may leave behind."""
-        return self._levels[0].view(0, len(self))[0]
+        return self._points.columns[0, : len(self)]
 
     @property
     def ys(self) -> Floats:
         """All y, likewise."""
-        return self._levels[0].view(0, len(self))[1]
+        return self._points.columns[1, : len(self)]
 
     def append(self, xs: Floats, ys: Floats) -> None:
         """Add points at the end."""
         points = np.asarray(ys, np.float64)
         if points.size:
-            self._levels[0].append(np.stack([np.asarray(xs, np.float64), points, points]))
+            self._points.append(np.stack([np.asarray(xs, np.float64), points]))
             self._complete(1)
 
     def clear(self) -> None:
         """Forget everything."""
-        self._levels = [_Level()]
+        self._points = _Points()
+        self._levels: list[_Level] = [self._points]
 
     def truncate_after(self, x: float) -> None:
         """Drop every point beyond x."""
@@ -96,8 +109,7 @@ class MinMaxPyramid:
         begin = max(0, int(np.searchsorted(xs, first)) - 1)
         end = min(len(self), int(np.searchsorted(xs, last, side="right")) + 1)
         if end - begin <= points:
-            chosen = self._levels[0].view(begin, end)
-            return chosen[0].copy(), chosen[1].copy()
+            return xs[begin:end].copy(), self.ys[begin:end].copy()
         blocks = self._blocks(begin, end, points // 2)
         out_x, out_y = np.repeat(blocks[0], 2), np.empty(2 * blocks.shape[1], np.float64)
         out_y[0::2], out_y[1::2] = blocks[1], blocks[2]

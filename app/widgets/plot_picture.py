@@ -54,6 +54,8 @@ class PlotPicture:
         made.setSize(self.size())
         made.setViewBox(QRect(0, 0, self.size().width(), self.size().height()))
         made.setTitle(self._title)
+        # The axes are recorded drawings, which Qt scales where resolutions differ.
+        made.setResolution(self._widget.logicalDpiX())
         with QPainter(made) as painter:
             self._paint(painter)
 

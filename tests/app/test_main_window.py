@@ -175,7 +175,7 @@ def told(window: MainWindow, monkeypatch) -> list[tuple[str, str]]:
     """What was said in the window and by a desktop that shows messages."""
     said: list[tuple[str, str]] = []
     monkeypatch.setattr(window.toasts, "show_message", lambda kind, text: said.append((kind, text)))
-    monkeypatch.setattr(window.desktop, "show_message", lambda title, text, bad: said.append(("desktop", text)))
+    monkeypatch.setattr(window, "_tell_desktop", lambda text, is_error: said.append(("desktop", text)))
     return said
 
 

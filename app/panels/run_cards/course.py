@@ -38,6 +38,7 @@ class Course(QWidget):
         super().__init__(parent)
         self._preferences = preferences
         self._judged = 0.0
+        self._alive: bool | None = None
         self.icon, self.words = IconLabel(*LOOKS["info"], 16), ElidedLabel()
         self.words.setMinimumHeight(26)
         self.axis = self._choice("X axis", AXES, preferences.plot_axis)
@@ -80,15 +81,15 @@ class Course(QWidget):
 
     def clear(self) -> None:
         """Another run is shown."""
-        self._judged = 0.0
+        self._judged, self._alive = 0.0, None
         self.words.setText("")
         self.icon.hide()
 
     def show_state(self, state: RunState, alive: bool) -> None:
         """Judge the run, but not again and again; an end is judged at once."""
-        if alive and time.monotonic() - self._judged < LEAST_SECONDS:
+        if alive is self._alive and time.monotonic() - self._judged < LEAST_SECONDS:
             return
-        self._judged = time.monotonic()
+        self._judged, self._alive = time.monotonic(), alive
         found = verdict(state, alive)
         if found.text != self.words.text():
             self.words.setText(found.text)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backend import train
-from backend.contract.events import EvaluationFinished, RunFinished
+from backend.contract.events import EvaluationFinished, RowsSampled, RunFinished
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import file as spec_file
@@ -55,6 +55,26 @@ def test_untrained_model_can_be_the_best(tmp_path: Path):
     finished = read_events(folder.events)[-1]
     assert isinstance(finished, RunFinished)
     assert (finished.state, finished.best_step) == ("finished", 0)
+
+
+def test_each_evaluation_shows_the_same_few_rows_before_its_numbers(tmp_path: Path):
+    folder = run_folder(
+        tmp_path,
+        training={"max_steps": 1, "checkpoint_every": "never"},
+        evaluation={"at_start": True, "every": 1, "best_metric": None, "max_rows": 16},
+    )
+
+    assert train.run(folder) == 0
+
+    kinds = (EvaluationFinished, RowsSampled)
+    found = [event for event in read_events(folder.events) if isinstance(event, kinds)]
+    assert [(type(event), event.step) for event in found] == [
+        (RowsSampled, 0), (EvaluationFinished, 0), (RowsSampled, 1), (EvaluationFinished, 1)
+    ]  # fmt: skip
+    first, second = (
+        [row.row for row in event.rows if row.kind == "drawn"] for event in found if isinstance(event, RowsSampled)
+    )
+    assert first == second
 
 
 def test_resumed_run_makes_up_for_the_evaluation_that_a_pause_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

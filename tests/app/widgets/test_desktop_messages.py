@@ -1,0 +1,28 @@
+"""Messages of the desktop, where there is one."""
+
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from app.widgets import desktop_messages
+from app.widgets.desktop_messages import DesktopMessages
+
+
+@pytest.fixture
+def messages(qtbot, styled) -> DesktopMessages:
+    window = QWidget()
+    qtbot.addWidget(window)
+    return DesktopMessages(window, lambda: None)
+
+
+def test_without_a_desktop_nothing_is_shown(messages: DesktopMessages):
+    assert not desktop_messages.are_possible()  # the tests' platform has no tray
+    assert not messages.show_message("Burnish", "reviews has finished.", False)
+    assert messages._icon is None
+
+
+def test_the_icon_is_in_the_tray_only_while_a_message_is(messages: DesktopMessages, monkeypatch):
+    monkeypatch.setattr(desktop_messages, "are_possible", lambda: True)
+    assert messages.show_message("Burnish", "reviews has failed.", True)
+    assert messages._icon.isVisible()
+    messages.withdraw()
+    assert not messages._icon.isVisible()
