@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app import theme
@@ -23,9 +23,23 @@ MARK_LINES = 5
 
 
 class LivePlot(Card):
-    """Curves over a shared x, for example training steps. Drag to zoom, double-click to see everything again."""
+    """Curves over a shared x, for example training steps. Drag to zoom, double-click to see everything again.
 
-    def __init__(self, title: str, series: Sequence[SeriesStyle], x_label: str = "step", parent: QWidget | None = None):
+    Without `legend` whoever shows the plot names its curves, and hears of the mouse by `hovered`.
+    """
+
+    hovered = Signal(object)
+    """The x below the mouse, or None."""
+
+    def __init__(
+        self,
+        title: str,
+        series: Sequence[SeriesStyle],
+        x_label: str = "step",
+        parent: QWidget | None = None,
+        *,
+        legend: bool = True,
+    ):
         super().__init__(title, parent)
         self._x_label = x_label
         self._zoomed = self._logarithmic = False
@@ -35,6 +49,8 @@ class LivePlot(Card):
         self._mark_items: list[pg.InfiniteLine] = []
         self._legend = QLabel()
         self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._legend.setVisible(legend)
+        self._has_legend = legend
         self._log = IconToolButton("chart", "Logarithmic scale")
         self._log.setCheckable(True)
         self._log.toggled.connect(self.set_logarithmic)
@@ -156,6 +172,17 @@ class LivePlot(Card):
         self._plot.getAxis("left").setLogMode(False, on)
         self._redraw_all()
 
+    def set_smoothing(self, share: float) -> None:
+        """How large a share of what is visible one smoothed point is the mean of."""
+        for series in self.series.values():
+            series.smoothing = share
+        self._redraw_all()
+
+    def set_curve_visible(self, key: str, on: bool) -> None:
+        """Show or hide one curve."""
+        self.series[key].set_visible(on)
+        self._ask()
+
     def show_all(self) -> None:
         """Leave the zoom."""
         self._zoomed = False
@@ -260,6 +287,9 @@ class LivePlot(Card):
         return False
 
     def _write_legend(self) -> None:
+        if not self._has_legend:
+            self.hovered.emit(self._hover)
+            return
         parts = [
             self._legend_entry(series) for series in self.series.values() if len(series) and not series.style.twin_of
         ]

@@ -18,6 +18,12 @@ MOST_DOTS = 120
 """More dots than these would only cover each other, and each costs more than a line."""
 SMOOTHING = 0.03
 """A smoothed point is the mean of this share of what is visible."""
+DASHES = (
+    Qt.PenStyle.SolidLine,
+    Qt.PenStyle.DashLine,
+    Qt.PenStyle.DotLine,
+    Qt.PenStyle.DashDotLine,
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,10 @@ class SeriesStyle:
     kind: Literal["line", "smoothed", "markers"] = "line"
     color_token: str = "plot_1"
     twin_of: str = ""
+    dash: int = 0
+    """A place in DASHES: of many curves those that share a colour differ in their line."""
+    raw: bool = True
+    """Whether a smoothed curve shows its points too."""
 
 
 class PlotSeries:
@@ -43,6 +53,8 @@ class PlotSeries:
         self.points = MinMaxPyramid()
         self._means = RunningMean()
         self.changed = False
+        self.smoothing = SMOOTHING
+        self.is_hidden = False
         self._line = pg.PlotCurveItem(connect="finite")
         self._strong = pg.PlotCurveItem(connect="finite", antialias=True)
         self._dots = pg.ScatterPlotItem(size=7, pxMode=True)
@@ -50,7 +62,7 @@ class PlotSeries:
         self._dots.setZValue(4)
         for item in (self._line, self._strong, self._dots):
             plot.addItem(item, ignoreBounds=True)
-        self._line.setVisible(style.kind == "line" or (style.kind == "smoothed" and not style.twin_of))
+        self._line.setVisible(style.kind == "line" or (style.kind == "smoothed" and style.raw and not style.twin_of))
         self._strong.setVisible(style.kind != "line")
         self._dots.hide()
         self.apply_theme()
@@ -62,8 +74,9 @@ class PlotSeries:
         """Pens of the present theme."""
         strong = theme.color(self.style.color_token)
         pale = theme.color(f"{self.style.color_token}_raw")
-        self._line.setPen(_pen(pale if self.style.kind == "smoothed" else strong, 1, bool(self.style.twin_of)))
-        self._strong.setPen(_pen(strong, 2, bool(self.style.twin_of)))
+        dash = Qt.PenStyle.DashLine if self.style.twin_of else DASHES[self.style.dash % len(DASHES)]
+        self._line.setPen(_pen(pale if self.style.kind == "smoothed" else strong, 1, dash))
+        self._strong.setPen(_pen(strong, 2, dash))
         self._dots.setPen(None)
         self._dots.setBrush(strong)
         self.changed = True
@@ -88,6 +101,15 @@ class PlotSeries:
         self._means.truncate(0)
         self.changed = True
 
+    def set_visible(self, on: bool) -> None:
+        """Show or hide the curve; its points stay."""
+        shown = {self._line: self.style.kind == "line" or self.style.raw, self._strong: self.style.kind != "line"}
+        for item, own in shown.items():
+            item.setVisible(on and own)
+        self._dots.setVisible(on and self.style.kind == "markers")
+        self.is_hidden = not on
+        self.changed = True
+
     def value_at(self, x: float) -> tuple[float, float] | None:
         """The point nearest to x, smoothed where the curve is, or None."""
         xs = self.points.xs
@@ -101,14 +123,15 @@ class PlotSeries:
         """Hand the scene what is visible between two x."""
         self.changed = False
         if self.style.kind == "smoothed":
-            _set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
+            if self.style.raw:
+                _set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
             _set(self._strong, *self._smoothed(first, last), logarithmic)
         elif self.style.kind == "markers":
             xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
             _set(self._strong, xs, ys, logarithmic)
             few = len(xs) <= MOST_DOTS and not self.style.twin_of
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
-            self._dots.setVisible(bool(shown.any()))
+            self._dots.setVisible(bool(shown.any()) and not self.is_hidden)
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
             _set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
@@ -120,12 +143,12 @@ class PlotSeries:
         if end - begin < 2:
             return xs[begin:end].copy(), self.points.ys[begin:end].copy()
         indices = np.unique(np.linspace(begin, end - 1, min(MOST_SMOOTH, end - begin)).astype(np.intp))
-        window = max(5, round((end - begin) * SMOOTHING))
+        window = max(5, round((end - begin) * self.smoothing))
         return xs[indices].copy(), self._means.at(indices, window)
 
 
-def _pen(color: object, width: int, dashed: bool) -> QPen:
-    pen = pg.mkPen(color, width=width, style=Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine)
+def _pen(color: object, width: int, dash: Qt.PenStyle) -> QPen:
+    pen = pg.mkPen(color, width=width, style=dash)
     pen.setCosmetic(True)
     return pen
 
