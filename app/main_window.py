@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import gc
 import importlib
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QPaintEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from app import theme
 from app.core.preferences import Preferences
+from app.widgets.desktop_messages import DesktopMessages
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import ToastOverlay
 from backend.contract.places import config_folder
 
 if TYPE_CHECKING:
+    from app.core.endings import Endings
     from app.services.context import AppContext
 
 PANELS = (
@@ -28,6 +32,9 @@ PANELS = (
     ("Settings", "settings", "settings"),
 )
 """Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
+
+RUNS = 2
+"""The place of Runs among them."""
 
 CONNECTIONS = (
     ("new_run", "run_started", "_on_run_started"),
@@ -41,6 +48,10 @@ CONNECTIONS = (
     ("run", "runs_requested", "_on_runs_requested"),
     ("predictions", "runs_requested", "_on_runs_requested"),
     ("tokenizer", "settings_chosen", "_on_settings_chosen"),
+    ("tokenizer", "draft_wanted", "_on_draft_wanted"),
+    ("tokenizer", "new_run_requested", "_on_new_run_requested"),
+    ("new_run", "data_asked", "_on_data_asked"),
+    ("run", "rows_requested", "_on_rows_requested"),
     ("settings", "theme_changed", "_on_theme_changed"),
 )
 """Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
@@ -55,6 +66,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.preferences = preferences
         self.context: AppContext | None = None
+        self._endings: Endings | None = None
         self._panels: dict[str, QWidget] = {}
         self._painted = False
         self._waiting_page = "new_run"
@@ -65,6 +77,7 @@ class MainWindow(QMainWindow):
         self.pages.setObjectName("pages")
         self._place()
         self.toasts = ToastOverlay(self.centralWidget())
+        self.desktop = DesktopMessages(self, self._on_desktop_answered)
         self.sidebar.page_chosen.connect(self._on_page_chosen)
         self._add_shortcuts()
         self._restore_geometry()
@@ -91,10 +104,13 @@ class MainWindow(QMainWindow):
     def open_services(self) -> None:
         """Start the services and show the page that was asked for; called once, after the first paint."""
         # Services bring msgspec and more: the frame is on the screen before they are imported.
+        from app.core.endings import Endings
         from app.services.context import AppContext
         from app.services.engine_status import EngineStatus
 
         self.context = AppContext.create(self.preferences, self)
+        self._endings = Endings(time.time())
+        self.context.library_watcher.changed.connect(self._on_runs_changed)
         status = EngineStatus(self.context.client, self.context.library_watcher, self)
         status.changed.connect(self.sidebar.set_engine)
         status.start()
@@ -116,6 +132,7 @@ class MainWindow(QMainWindow):
             self.pages.setCurrentWidget(panel)
         if hasattr(panel, "shown"):
             panel.shown()  # type: ignore[attr-defined]
+        self._see_endings()
         return panel
 
     def panel(self, name: str) -> QWidget | None:
@@ -143,6 +160,45 @@ class MainWindow(QMainWindow):
         panel = self.show_page("run")
         if panel is not None:
             panel.show_run(path)  # type: ignore[attr-defined]
+            self._see_endings()
+
+    # Runs that have ended
+
+    def _on_runs_changed(self) -> None:
+        assert self.context is not None
+        assert self._endings is not None
+        for ended in self._endings.take(self.context.library.runs):
+            self.show_message(ended.kind, ended.text)
+            if self.preferences.desktop_messages and not self.isActiveWindow():
+                self.desktop.show_message("Burnish", ended.text, ended.kind == "error")
+        self._see_endings()
+
+    def _see_endings(self) -> None:
+        """What is in view of an active window is seen; the rest stands in the title and beside Runs."""
+        if self._endings is None:
+            return
+        if self.isActiveWindow():
+            self.desktop.withdraw()
+            shown = self._panels.get("run")
+            if self.pages.currentWidget() is self._panels.get("runs"):
+                self._endings.see_all()
+            elif shown is not None and self.pages.currentWidget() is shown:
+                self._endings.see(Path(shown.path or ""))  # type: ignore[attr-defined]
+        self.setWindowTitle(self._endings.title())
+        self.sidebar.set_badge(RUNS, len(self._endings.unseen), "ended")
+
+    def _on_desktop_answered(self) -> None:
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.raise_()
+        self.activateWindow()
+        if self._endings is not None and self._endings.unseen:
+            self.show_run(str(self._endings.unseen[-1].path))
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Whoever comes back sees what is in view."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange:
+            self._see_endings()
 
     # What panels ask for
 
@@ -175,6 +231,21 @@ class MainWindow(QMainWindow):
         panel = self.show_page("new_run")
         if panel is not None:
             panel.apply_settings(settings)  # type: ignore[attr-defined]
+
+    def _on_draft_wanted(self) -> None:
+        new_run, tokenizer = self.panel("new_run"), self.panel("tokenizer")
+        if new_run is not None and tokenizer is not None:
+            tokenizer.show_draft(*new_run.offered())  # type: ignore[attr-defined]
+
+    def _on_data_asked(self) -> None:
+        panel = self.show_page("tokenizer")
+        if panel is not None:
+            panel.show_data()  # type: ignore[attr-defined]
+
+    def _on_rows_requested(self, path: str, step: int) -> None:
+        panel = self.show_page("tokenizer")
+        if panel is not None:
+            panel.show_step(path, step)  # type: ignore[attr-defined]
 
     def _on_theme_changed(self, choice: str) -> None:
         application = QApplication.instance()

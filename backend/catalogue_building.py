@@ -19,6 +19,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
 from backend.contract.spec import file as spec_file
+from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 
 def built(versions: dict[str, str]) -> Catalog:
@@ -39,6 +40,7 @@ def built(versions: dict[str, str]) -> Catalog:
             for name, one in registry.all_of("adapter").items()
         ],
         metrics=[_metric(name, metric) for name, metric in registry.all_of("metric").items()],
+        tokenizer_training=_schema(TokenizerTraining),
         problems=registry.problems(),
     )
 

@@ -40,6 +40,7 @@ from backend.run.session import Scored, Session
 from backend.run.timing import Compiled, Timing, timed
 from backend.tasks.task import generation, to_predict, used_columns
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
+from backend.tokenizers.replaced import rows_needed
 
 BATCH_SIZE = 64
 OVERRIDABLE = ("hardware", "evaluation", "task", "data", "model")
@@ -275,7 +276,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             training=None,
             devices=choice.names,
             precision=choice.precision,
-            vocabulary=len(tokenizer),
+            vocabulary=rows_needed(tokenizer),
             pad_token_id=pad_token_id,
             compiling=compiled,
             hardware=planner.engine_settings(spec),

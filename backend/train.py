@@ -17,7 +17,7 @@ from backend.contract.events import (
 )
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.run import outcome, throughput
+from backend.run import outcome, samples, throughput
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.failure import failed
@@ -264,6 +264,9 @@ class Training:
         if split == "validation" and self._best.lacks(metrics) and not self._told:
             self._told = True
             stages.warn("best_metric", _without_metric(self._best.metric, list(metrics)))
+        if split == "validation" and len(rows):
+            seed, columns = self._spec.training.seed, self._session.columns
+            self._log.append(samples.sampled(step, rows, scored.predictions, columns, seed))
         self._log.write(
             EvaluationFinished(
                 time=time.time(),

@@ -18,7 +18,7 @@ SECONDS = 60.0
 SETTLE_SECONDS = 2.5
 SENTENCE = (
     "Burnish tokenises unbelievably well: naïve cafés, 42 numbers & façades – all at once.\n"
-    "Colours mark where a token begins; grey ones are special."
+    "Colours and lines mark where a token begins; grey ones are special."
 )
 
 TYPED = ("The waiter was rude and the soup was cold.", "Funny, warm and beautifully played.")
@@ -110,8 +110,9 @@ def prepare(name: str, panel: object, run: Path) -> None:
     elif name == "tokenizer":
         side = panel.side()
         side.text.setPlainText(SENTENCE)
-        side.decode_ids.setText("101, 7592, 2088, 102")
-        until(lambda: bool(side.decoded.text()))
+        until(lambda: side.tokens.table.sources == [SENTENCE] and side.tokens.is_drawn())
+        side.view.select(6, 7)
+        side.token.show_token(side.tokens.table, 6)
     elif name == "settings":
         until(panel.check_again.isEnabled)
     until(lambda: False, SETTLE_SECONDS)  # plots, tables and answers settle

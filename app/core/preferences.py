@@ -25,6 +25,9 @@ class Preferences:
     offline: bool = False
     csv_defuse: bool = False
     csv_bom: bool = False
+    plot_axis: str = "step"
+    plot_smoothing: str = "medium"
+    desktop_messages: bool = True
     trusted_repositories: dict[str, list[str]] = field(default_factory=dict)
     """Repository → commits whose code this user has agreed to run."""
     recent_models: list[str] = field(default_factory=list)

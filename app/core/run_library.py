@@ -13,7 +13,7 @@ from backend.contract.run_folder import RunFolder, run_folders
 from backend.contract.run_notes import RunNotes, notes_file, read_notes, write_notes
 
 HEAD_BYTES = 24_000
-TAIL_BYTES = 24_000
+TAIL_BYTES = 48_000
 FIRST_BYTES = 256_000
 """So much of a run's events is read before the list is first shown."""
 MOST_CHUNKS = 8

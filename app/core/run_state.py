@@ -8,11 +8,14 @@ from typing import Any
 from app.core import wording
 from app.core.pace import Pace
 from app.core.series import Series
+from app.core.step_clock import Resume, StepClock
 from backend.contract import events
 from backend.contract.events import AnyEvent
 
 STEP_LINE_SECONDS = 2.0
 """At most one journal line about steps in this time of the run."""
+KEPT_SAMPLES = 60
+"""Evaluations whose sample rows are held."""
 COMPILING_LINE_SECONDS = 1.0
 """A program that was compiled in less gets no journal line."""
 
@@ -24,14 +27,6 @@ class JournalLine:
     time: float
     text: str
     kind: str = "info"
-
-
-@dataclass(frozen=True)
-class Resume:
-    """The mark that is left where an attempt began anew."""
-
-    attempt: int
-    from_step: int
 
 
 @dataclass
@@ -63,6 +58,8 @@ class RunState:
     metric_series: dict[str, Series] = field(default_factory=dict)
     data: dict[str, events.DataLoaded] = field(default_factory=dict)
     evaluations: list[events.EvaluationFinished] = field(default_factory=list)
+    samples: dict[int, events.RowsSampled] = field(default_factory=dict)
+    """Step → the rows that its evaluation shows; of many steps the first and the latest."""
     warnings: list[events.Warned] = field(default_factory=list)
     skipped: list[events.RowsSkipped] = field(default_factory=list)
     checkpoints: dict[int, events.CheckpointSaved] = field(default_factory=dict)
@@ -74,6 +71,7 @@ class RunState:
     """Programs that the engine has compiled in all attempts."""
     compiling_seconds: float = 0.0
     pace: Pace = field(default_factory=Pace)
+    clock: StepClock = field(default_factory=StepClock)
     _idle_seconds: float = 0.0
     _step_line_time: float = 0.0
 
@@ -91,6 +89,7 @@ class RunState:
             events.StepFinished: self._step_finished,
             events.MemoryMeasured: self._memory_measured,
             events.EvaluationFinished: self._evaluation_finished,
+            events.RowsSampled: self._rows_sampled,
             events.CheckpointSaved: self._checkpoint_saved,
             events.CheckpointRemoved: self._checkpoint_removed,
             events.RequestAnswered: self._request_answered,
@@ -182,10 +181,11 @@ class RunState:
 
     def _run_resumed(self, event: events.RunResumed) -> None:
         self.attempt = event.attempt
-        self._idle_seconds += max(0.0, event.time - (self.last_time or event.time))
+        down = max(0.0, event.time - (self.last_time or event.time))
+        self._idle_seconds += down
         self.versions = event.versions or self.versions
         self.device, self.precision = event.device or self.device, event.precision or self.precision
-        self.resumes.append(Resume(event.attempt, event.from_step))
+        self.resumes.append(Resume(event.attempt, event.from_step, max(0, self.step - event.from_step), down))
         self._forget_after(event.from_step)
         self.finished, self.memory = None, None
         self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
@@ -197,7 +197,9 @@ class RunState:
     def _forget_after(self, step: int) -> None:
         for series in (*self.series.values(), *self.metric_series.values()):
             series.truncate_after(step)
+        self.clock.truncate_after(step)
         self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
+        self.samples = {at: event for at, event in self.samples.items() if at <= step}
         self.checkpoints = {saved: event for saved, event in self.checkpoints.items() if saved <= step}
         self.predictions = {}
         self.best = next((one for one in reversed(self.evaluations) if _is_best(one)), None)
@@ -239,6 +241,7 @@ class RunState:
     def _step_finished(self, event: events.StepFinished) -> None:
         step, seconds = event.step, event.seconds
         self.step, self.epoch = step, event.epoch
+        self.clock.add(event, self.started)
         self._add("learning_rate", step, event.learning_rate)
         if event.loss is not None:
             self._add("loss", step, event.loss)
@@ -275,6 +278,11 @@ class RunState:
         if _is_best(event):
             self.best = event
         self._note(event, wording.evaluation_line(event))
+
+    def _rows_sampled(self, event: events.RowsSampled) -> None:
+        self.samples[event.step] = event
+        if len(self.samples) > KEPT_SAMPLES:
+            del self.samples[sorted(self.samples)[1]]
 
     def _checkpoint_saved(self, event: events.CheckpointSaved) -> None:
         self.pace.add_other(event.seconds)

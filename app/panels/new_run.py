@@ -37,6 +37,8 @@ class Panel(QWidget):
 
     message = Signal(str, str)
     run_started = Signal(str)
+    data_asked = Signal()
+    """Somebody wants to see the data as the training will."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,6 +81,7 @@ class Panel(QWidget):
         for card in (self.cards.data, self.cards.model, self.cards.hardware, self.cards.settings):
             card.changed.connect(self.change)
         self.cards.data.report_asked.connect(self._on_report_asked)
+        self.cards.data.tokens_asked.connect(self.data_asked)
         self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
         self.cards.model.trust_agreed.connect(self._on_trust)
@@ -246,6 +249,10 @@ class Panel(QWidget):
         for key, value in settings.items():
             self.change(key, value)
         self.cards.settings.show_draft(self.draft)
+
+    def offered(self) -> tuple[dict[str, Any], str]:
+        """The draft as a spec, and what it still lacks before its data can be tokenised, as a sentence."""
+        return self.draft.values(), self._missing()
 
     def load_run(self, path: str) -> None:
         """Fill the page with the spec of a run."""

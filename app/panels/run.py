@@ -3,16 +3,19 @@
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
 from app.core.outcome import Outcome
 from app.panels.run_cards.comparison import Comparison
+from app.panels.run_cards.course import Course
 from app.panels.run_cards.engine_switch import EngineSwitch
 from app.panels.run_cards.journal import Journal
 from app.panels.run_cards.plots import Plots
 from app.panels.run_cards.progress import Progress
 from app.panels.run_cards.run_buttons import RunButtons
+from app.panels.run_cards.step_pick import StepPick
 from app.panels.run_cards.tiles import Tiles
 from app.panels.run_cards.way_out import WayOut
 from app.services.context import AppContext
@@ -23,6 +26,9 @@ from app.widgets.page_header import PageHeader, page_layout
 from backend.contract.events import RequestAnswered
 
 REFRESH_MS = 100
+ROOM_FOR_ROWS = 300
+LOW = 720
+"""Pixels below which the numbers stand in one row."""
 CATCH_UP_MS = 25
 """Between refreshes while points wait to be handed to the plots."""
 
@@ -34,6 +40,8 @@ class Panel(QWidget):
     predictions_requested = Signal(str)
     duplicate_requested = Signal(str)
     runs_requested = Signal()
+    rows_requested = Signal(str, int)
+    """Run folder and optimizer step whose rows should be shown."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,6 +67,14 @@ class Panel(QWidget):
         self.way_out.message.connect(self.message)
         self.way_out.run_started.connect(self.show_run)
         self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
+        self.course = Course(self._context.preferences)
+        self.course.axis_chosen.connect(self._on_axis_chosen)
+        self.course.smoothing_chosen.connect(self.plots.set_smoothing)
+        self.plots.set_axis(self.course.axis.currentText().lower())
+        self.plots.set_smoothing(self.course.share)
+        self.plots.message.connect(self.message)
+        self.pick = StepPick(self.plots.loss, self._step_at)
+        self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
@@ -83,7 +99,8 @@ class Panel(QWidget):
         layout.addWidget(self.banner)
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
-        split = QSplitter(Qt.Orientation.Vertical)
+        layout.addWidget(self.course)
+        split = self._split = QSplitter(Qt.Orientation.Vertical)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
         split.addWidget(self.plots)
@@ -91,9 +108,21 @@ class Panel(QWidget):
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 1)
         split.setSizes([400, 200])
-        self.journal.setMinimumHeight(150)
+        self.journal.setMinimumHeight(130)
+        self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
         return body
+
+    def _on_page_shown(self, name: str) -> None:
+        """A row in the shape of its task needs more room than lines do."""
+        plots, journal = self._split.sizes()
+        if name == "Samples" and journal < ROOM_FOR_ROWS:
+            self._split.setSizes([plots + journal - ROOM_FOR_ROWS, ROOM_FOR_ROWS])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A low page keeps its room for the plots."""
+        super().resizeEvent(event)
+        self.tiles.set_low(event.size().height() < LOW)
 
     # The run that is shown
 
@@ -137,6 +166,8 @@ class Panel(QWidget):
         self.controls.forget()
         self.tiles.clear()
         self.plots.clear()
+        self.course.clear()
+        self.pick.forget()
         self.journal.clear()
         self.banner.clear()
         if self.watcher is not None:
@@ -160,11 +191,24 @@ class Panel(QWidget):
             # While an old run is read its numbers would only flicker, and every text costs a layout.
             self.tiles.show_state(state, self.watcher.outcome)
             self.journal.show_state(state)
+            self.course.show_state(state, self.watcher.outcome.alive)
+            self.plots.set_run_name(state.name or self.watcher.folder.name)
         self.header.set_title(state.name or self.watcher.folder.name)
         self.header.set_subtitle(_subtitle(self.watcher))
         self._forget_answered()
         self.progress.show_state(state, self.watcher.outcome, self.watcher.is_caught_up)
         self._show_buttons()
+
+    def _step_at(self, x: float) -> int:
+        """The step that stands at a place of the plots."""
+        assert self.watcher is not None
+        return self.watcher.state.clock.step_at(self.plots.axis, x)
+
+    def _on_axis_chosen(self, axis: str) -> None:
+        self.plots.set_axis(axis)
+        self.pick.forget()
+        self.comparison.draw_again()
+        self._mark_dirty()
 
     # How it stands
 
@@ -253,6 +297,10 @@ class Panel(QWidget):
     def _on_predictions(self) -> None:
         if self.path is not None:
             self.predictions_requested.emit(str(self.path))
+
+    def _on_rows_asked(self, step: int) -> None:
+        if self.path is not None:
+            self.rows_requested.emit(str(self.path), step)
 
     def _on_duplicate(self) -> None:
         if self.path is not None:

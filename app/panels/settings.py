@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.core import wording
 from app.services.context import AppContext
+from app.widgets import desktop_messages
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
@@ -33,6 +34,9 @@ from backend.contract.version import CONTRACT_VERSION
 THEMES = (("Follow the system", "system"), ("Light", "light"), ("Dark", "dark"))
 LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
 """How each state of a finding looks."""
+
+
+NO_DESKTOP = "This desktop shows no messages of programs; the window tells it in any case."
 
 
 class Panel(QWidget):
@@ -53,7 +57,10 @@ class Panel(QWidget):
         columns.setSpacing(14)
         left, right = QVBoxLayout(), QVBoxLayout()
         for column, cards in (
-            (left, [self._look_card(), self._folders_card(), self._hub_card(), self._csv_card()]),
+            (
+                left,
+                [self._look_card(), self._folders_card(), self._hub_card(), self._csv_card(), self._messages_card()],
+            ),
             (right, [self._doctor_card(), self._about_card()]),
         ):
             column.setSpacing(14)
@@ -123,6 +130,16 @@ class Panel(QWidget):
         self.csv_defuse = self._check(
             card, "Defuse formulas", "csv_defuse", "Puts ' before cells that a spreadsheet would run, such as =1+1."
         )
+        return card
+
+    def _messages_card(self) -> Card:
+        card = Card("Notifications")
+        possible = desktop_messages.are_possible()
+        reason = "Only while the window is not in front." if possible else NO_DESKTOP
+        self.desktop_messages = self._check(
+            card, "Let the desktop tell when a run has finished or failed", "desktop_messages", reason
+        )
+        self.desktop_messages.setEnabled(possible)
         return card
 
     def _check(self, card: Card, title: str, name: str, reason: str) -> QCheckBox:

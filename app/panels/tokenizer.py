@@ -1,17 +1,32 @@
 """Owns the Tokenizer page: which tokenizer it is about, and the sides that show it."""
 
+from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from app.core import dropped_file
 from app.panels.tokenizer_cards.choice import TokenizerChoice
 from app.panels.tokenizer_cards.side import Side
 from app.services.context import AppContext
 from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
-SIDES = (("Text", "text_side", "Hover a token to see its id; colours only mark where tokens begin"),)
+SIDES = (
+    (
+        "Text",
+        "text_side",
+        "Colours and lines mark where tokens begin; click one, or drop a tokenizer or a text file here",
+    ),
+    ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
+    ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
+    ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
+    ("Make", "make_side", "Train a new tokenizer, or add tokens to this one"),
+)
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
 
@@ -21,6 +36,9 @@ class Panel(QWidget):
     message = Signal(str, str)
     settings_chosen = Signal(dict)
     """Spec keys and values for the run that is being set up."""
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
+    new_run_requested = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,6 +56,7 @@ class Panel(QWidget):
         column.addWidget(self.header)
         column.addWidget(self.choice)
         column.addWidget(self.pages, 1)
+        self.setAcceptDrops(True)
         self.show_side(0)
 
     def shown(self) -> None:
@@ -55,6 +74,7 @@ class Panel(QWidget):
             self._sides[place] = self._built(SIDES[place][1])
         self.titles.button(place).setChecked(True)
         self.header.set_subtitle(SIDES[place][2])
+        self.choice.setHidden(getattr(self._sides[place], "own_tokenizer", False))
         self.pages.setCurrentWidget(self._sides[place])
         self.side().use(self.choice.tokenizer())
         self.side().shown()
@@ -63,13 +83,57 @@ class Panel(QWidget):
         """Look at a folder, file or hub id."""
         self.choice.choose(name_or_path)
 
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up, for the sides that ask for it; `lacks` is a sentence, or empty."""
+        for side in self._sides.values():
+            if hasattr(side, "show_draft"):
+                side.show_draft(spec, lacks)  # type: ignore[attr-defined]
+
+    def show_data(self) -> None:
+        """Look at the data of the run that is being set up."""
+        self._data_side().look_at_draft()
+
+    def show_step(self, run: str, step: int) -> None:
+        """Look at the rows of an optimizer step of a run."""
+        self._data_side().show_step(run, step)
+
+    def _data_side(self) -> Any:
+        self.show_side([module for _, module, _ in SIDES].index("data_side"))
+        return self.side()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A folder or file is welcome."""
+        if dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A tokenizer is chosen; of any other file the tokens are shown."""
+        self.take(Path(dropped(event)))
+        event.acceptProposedAction()
+
+    def take(self, path: Path) -> None:
+        """Look at a tokenizer, or at the tokens of a text file."""
+        if dropped_file.is_tokenizer(path):
+            self.show_tokenizer(str(dropped_file.tokenizer_of(path)))
+        else:
+            self.show_side(0)
+            self.side().open_file(str(path))  # type: ignore[attr-defined]  # the first side takes files
+
     def _built(self, module: str) -> QWidget:
         side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context)
         side.message.connect(self.message)
-        if hasattr(side, "settings_chosen"):
-            side.settings_chosen.connect(self.settings_chosen)
+        for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
+            if hasattr(side, name):
+                getattr(side, name).connect(getattr(self, name))
+        if hasattr(side, "tokenizer_made"):
+            side.tokenizer_made.connect(self.show_tokenizer)
         self.pages.addWidget(side)
         return side
 
     def _on_chosen(self, tokenizer: str) -> None:
         self.side().use(tokenizer)
+
+
+def dropped(event: QDropEvent) -> str:
+    """The file or folder that is dragged or dropped; empty where it is none."""
+    return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")

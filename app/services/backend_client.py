@@ -1,5 +1,6 @@
 """Owns the conversation with the helper process: questions out, answers in, and starting it again when it dies."""
 
+import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +10,17 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.services.backend_process import backend_process, last_line
-from backend.contract import catalog, queries, tokens
+from backend.contract import (
+    catalog,
+    comparison,
+    queries,
+    token_batches,
+    tokenizer_making,
+    tokenizer_steps,
+    tokens,
+    training_data,
+    vocabulary,
+)
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
@@ -26,10 +37,30 @@ ANSWERS: dict[str, type] = {
     "devices": queries.DeviceList,
     "plan": queries.RunPlan,
     "tokenize": tokens.Tokens,
+    "describe_tokenizer": tokens.TokenizerDescription,
+    "tokenize_batch": token_batches.TokenGrid,
+    "decode": token_batches.Decoded,
+    "pieces_to_text": token_batches.PiecesAsText,
+    "tokenizer_steps": tokenizer_steps.TokenizerSteps,
     "filter_predictions": queries.PredictionRows,
     "export_predictions": queries.Exported,
     "confusion": queries.Confusion,
     "answer": queries.Answer,
+    "vocabulary": vocabulary.Vocabulary,
+    "find_pieces": vocabulary.FoundRows,
+    "piece_origin": vocabulary.PieceOrigin,
+    "convert_pieces": vocabulary.Conversion,
+    "count_pieces": vocabulary.PieceCounts,
+    "export_vocabulary": queries.Exported,
+    "compare_text": comparison.TextComparison,
+    "compare_data": comparison.DataComparison,
+    "training_lengths": training_data.TrainingLengths,
+    "training_rows": training_data.TrainingRows,
+    "training_feature": training_data.TrainingFeature,
+    "train_tokenizer": tokenizer_making.MadeTokenizer,
+    "propose_tokens": tokenizer_making.ProposedTokens,
+    "count_proposed": tokenizer_making.TokenCounts,
+    "extend_tokenizer": tokenizer_making.MadeTokenizer,
 }
 """Query → what its answer becomes; any other answer stays plain values."""
 
@@ -172,7 +203,7 @@ class BackendClient(QObject):
 
     def _send(self, request: queries.Request) -> None:
         if self._process is not None:
-            self._process.write(msgspec.json.encode(request) + b"\n")
+            self._process.write(_line(request))
 
     def _on_output(self) -> None:
         if self._process is None:
@@ -267,6 +298,14 @@ class BackendClient(QObject):
 
 
 _decoder = msgspec.json.Decoder(queries.Reply)
+
+
+def _line(request: queries.Request) -> bytes:
+    try:
+        return msgspec.json.encode(request) + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair, which a text box may hold but no JSON
+        whole = json.dumps(msgspec.to_builtins(request), ensure_ascii=False)
+        return whole.encode("utf-8", "replace").replace(b"\n", b" ") + b"\n"
 
 
 def _deliver(question: _Question, reply: queries.Reply) -> None:

@@ -1,34 +1,80 @@
-"""Owns turning the answer of `tokenize` into tokens, also where it was so long that it came as an Arrow file.
+"""Owns the tokens of an answer to `tokenize` as columns, whether they came as JSON or as an Arrow file."""
 
-Such a file has the fields of a token as columns; the rest of the answer is JSON in the metadata under `answer`.
-"""
-
-import json
+import weakref
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import msgspec
+import numpy as np
+
+from app.core.token_table import SHOWN_AT_ONCE, TokenTable
 from app.services.backend_client import ArrowAnswer
-from backend.contract.tokens import Token, Tokens
+from backend.contract.tokens import TokenColumns, Tokens
+
+NAMES = TokenColumns.__struct_fields__
 
 
-def tokens_of(answer: Tokens | ArrowAnswer) -> Tokens:
-    """The tokens; an Arrow file is deleted after reading."""
-    return _read(Path(answer.path)) if isinstance(answer, ArrowAnswer) else answer
+def token_table(answer: Tokens | ArrowAnswer) -> TokenTable:
+    """The tokens of an answer; an Arrow file is deleted."""
+    if isinstance(answer, ArrowAnswer):
+        return _read(Path(answer.path))
+    return TokenTable(answer, {name: np.array(getattr(answer.columns, name), np.int32) for name in NAMES})
 
 
-def _read(path: Path) -> Tokens:
+def warm_up() -> None:
+    """Load what reads long answers, which takes a moment that nobody should wait for later."""
+    import pyarrow.ipc  # noqa: F401  only long answers need it
+
+
+def _read(path: Path) -> TokenTable:
     import pyarrow as pa  # only a text of many thousand tokens needs it
 
-    with pa.memory_map(str(path)) as source:
-        table = pa.ipc.open_file(source).read_all()
-        columns = [table[name].to_pylist() for name in ("id", "piece", "text", "start", "end", "special")]
-        rest = json.loads((table.schema.metadata or {}).get(b"answer", b"{}"))
+    source = pa.memory_map(str(path))
+    file = pa.ipc.open_file(source)
+    table, metadata = file.read_all(), file.schema.metadata
+    if metadata is None:  # written block by block: what was counted stands at the end
+        metadata = file.get_batch_with_custom_metadata(file.num_record_batches - 1).custom_metadata
+    rest = msgspec.json.decode(metadata[b"answer"], type=Tokens)
+    made = TokenTable(rest, {name: _column(table[name]) for name in NAMES})
+    weakref.finalize(made, _forget, source, path)
+    with suppress(OSError):  # where an open file cannot be deleted, it goes with the table
+        path.unlink()
+    return made
+
+
+def _column(column: Any) -> Any:
+    if column.num_chunks == 1:
+        return _array(column.chunk(0))
+    return _Long(column) if len(column) > SHOWN_AT_ONCE else _Long(column)[:]
+
+
+class _Long:
+    """A column that came in many pieces: as an array only where it is cut from."""
+
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, slice):
+            return self._column[int(place)].as_py()
+        first, last, _ = place.indices(len(self))
+        chunks = self._column.slice(first, max(0, last - first)).chunks
+        return np.concatenate([_array(chunk) for chunk in chunks]) if chunks else np.zeros(0, np.int32)
+
+
+def _array(chunk: Any) -> np.ndarray:
+    """A column without a copy. Not by pyarrow's own way, which imports pandas: that would stop the window for a second."""
+    kind, (_, values) = str(chunk.type), chunk.buffers()
+    if kind == "bool":
+        bits = np.unpackbits(np.frombuffer(values, np.uint8), bitorder="little")
+        return bits[chunk.offset : chunk.offset + len(chunk)].astype(bool)
+    return np.frombuffer(values, np.dtype(kind))[chunk.offset : chunk.offset + len(chunk)]
+
+
+def _forget(source: Any, path: Path) -> None:
+    source.close()
     path.unlink(missing_ok=True)
-    tokens = [Token(*row) for row in zip(*columns, strict=True)]
-    return Tokens(
-        tokens=tokens,
-        characters=rest.get("characters", 0),
-        words=rest.get("words", 0),
-        unknown=rest.get("unknown", 0),
-        truncated_at=rest.get("truncated_at"),
-        stored_truncation=rest.get("stored_truncation", ""),
-    )

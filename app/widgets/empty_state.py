@@ -1,13 +1,14 @@
 """Owns what a page shows while it has nothing to show: an icon, a sentence, and what to do."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
 
-WIDTH = 420
+WIDTH, NARROWEST = 420, 200
+"""Pixels of the sentence."""
 
 
 class EmptyState(QWidget):
@@ -22,33 +23,39 @@ class EmptyState(QWidget):
         self._icon = IconLabel(icon, "faint", 40)
         self._title = label(title, "section")
         self._sentence = label(sentence, "muted", wrap=True)
-        self._button = QPushButton(button)
+        self._button = QPushButton()
         theme.role(self._button, "primary")
         self._button.clicked.connect(self.asked)
-        self._sentence.setFixedWidth(WIDTH)
+        self._sentence.setMinimumWidth(NARROWEST)
+        self._sentence.setMaximumWidth(WIDTH)
         column = QVBoxLayout(self)
         column.setSpacing(6)
         column.addStretch(2)
         for part in (self._icon, self._title, self._sentence):
             part.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        for part in (self._icon, self._title):
             column.addWidget(part, 0, Qt.AlignmentFlag.AlignHCenter)
+        # Centred by what is left at its sides: aligned itself, it would be given the height of one line.
+        row = QHBoxLayout()
+        row.addStretch(0)
+        row.addWidget(self._sentence, 1)
+        row.addStretch(0)
+        column.addLayout(row)
         column.addSpacing(10)
         column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(3)
-        self._button.setVisible(bool(button))
-        self._fit()
+        self._set_button(button)
+        self._sentence.setVisible(bool(sentence))
 
     def set_words(self, title: str, sentence: str, button: str | None = None) -> None:
         """Change title and sentence, and the button where given."""
         self._title.setText(title)
         self._sentence.setText(sentence)
-        self._fit()
+        self._sentence.setVisible(bool(sentence))
         if button is not None:
-            self._button.setText(button)
-            self._button.setVisible(bool(button))
+            self._set_button(button)
 
-    def _fit(self) -> None:
-        # A wrapped label that is centred in a layout is given one line's height unless told otherwise.
-        self._sentence.ensurePolished()
-        self._sentence.setFixedHeight(max(0, self._sentence.heightForWidth(WIDTH)))
-        self._sentence.setVisible(bool(self._sentence.text()))
+    def _set_button(self, words: str) -> None:
+        self._button.setText(words)
+        self._button.setVisible(bool(words))
+        self._button.setFocusPolicy(Qt.FocusPolicy.StrongFocus if words else Qt.FocusPolicy.NoFocus)

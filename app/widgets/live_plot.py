@@ -5,60 +5,67 @@ from dataclasses import replace
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app import theme
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.min_max_pyramid import Floats
+from app.widgets.plot_crosshair import PlotCrosshair, short_number
+from app.widgets.plot_marks import Mark, PlotMarks
+from app.widgets.plot_menu import PlotMenu
+from app.widgets.plot_pick import nearest_point
+from app.widgets.plot_picture import PlotPicture
+from app.widgets.plot_scale import Kind, PlotAxis
 from app.widgets.plot_series import PlotSeries, SeriesStyle
-from app.widgets.plot_view import PlotAxis, PlotView
+from app.widgets.plot_view import PlotView
 from app.widgets.redraw_turns import redraw_turns
 
-__all__ = ["LivePlot", "SeriesStyle"]
+__all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
-MARK_LINES = 5
-"""Heights at which the words of marks stand."""
+
+
+class Legend(QLabel):
+    """May be squeezed: a long legend must not decide how wide a plot is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.RichText)
+
+    def minimumSizeHint(self) -> QSize:
+        """No width at all."""
+        return QSize(0, super().minimumSizeHint().height())
 
 
 class LivePlot(Card):
     """Curves over a shared x, for example training steps. Drag to zoom, double-click to see everything again.
 
-    Without `legend` whoever shows the plot names its curves, and hears of the mouse by `hovered`.
+    With the keyboard: arrows move the cross-hair, + and - zoom around it, Shift with arrows moves the view, Home shows all.
     """
 
     hovered = Signal(object)
-    """The x below the mouse, or None."""
+    """The x under the cross-hair, or None; other plots follow it with `show_hover`."""
+    message = Signal(str, str)
 
-    def __init__(
-        self,
-        title: str,
-        series: Sequence[SeriesStyle],
-        x_label: str = "step",
-        parent: QWidget | None = None,
-        *,
-        legend: bool = True,
-    ):
+    picked = Signal(float)
+    """The x of the first curve's point that was clicked."""
+
+    def __init__(self, title: str, series: Sequence[SeriesStyle], x_label: str = "step", parent: QWidget | None = None):
         super().__init__(title, parent)
-        self._x_label = x_label
         self._zoomed = self._logarithmic = False
         self._grid_missing = True
-        self._hover: float | None = None
-        self._marks: list[tuple[float, str, str]] = []
-        self._mark_items: list[pg.InfiniteLine] = []
-        self._legend = QLabel()
-        self._legend.setTextFormat(Qt.TextFormat.RichText)
-        self._legend.setVisible(legend)
-        self._has_legend = legend
+        self._legend = Legend()
         self._log = IconToolButton("chart", "Logarithmic scale")
         self._log.setCheckable(True)
         self._log.toggled.connect(self.set_logarithmic)
-        self.corner.addWidget(self._legend)
-        self.corner.addWidget(self._log)
+        self.saving = PlotMenu(self, self._picture, self._table, self.show_all)
+        self.saving.message.connect(self.message)
+        for widget in (self._legend, self._log, self.saving.button):
+            self.corner.addWidget(widget)
         self._view = PlotView()
-        axes = {side: PlotAxis(side) for side in ("bottom", "left")}
-        self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=axes)
+        self._axes = {side: PlotAxis(side) for side in ("bottom", "left")}
+        self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=self._axes)
         self._plot: pg.PlotItem = self._widget.getPlotItem()  # type: ignore[assignment]
         # The axis' own grid costs half of every paint; a few lines of our own cost nothing.
         self._grid = pg.PlotCurveItem(connect="pairs")
@@ -70,12 +77,16 @@ class LivePlot(Card):
         # Made from the last to the first: what is added later lies above, and the first curve matters most.
         made = {style.key: PlotSeries(style, self._plot) for style in reversed(series)}
         self.series = {style.key: made[style.key] for style in series}
-        self._cross = pg.InfiniteLine(angle=90, movable=False)
-        self._cross.hide()
-        self._plot.addItem(self._cross, ignoreBounds=True)
-        self._widget.scene().sigMouseMoved.connect(self._on_mouse_moved)  # type: ignore[attr-defined]
+        self.marks = PlotMarks(self._plot)
+        self.crosshair = PlotCrosshair(self._widget, self._view, self.series, self.marks)
+        self.crosshair.x_label = x_label
+        self.crosshair.moved.connect(self.hovered)
+        self.crosshair.all_asked.connect(self.show_all)
+        self._pin = pg.InfiniteLine(angle=90, movable=False)
+        self._pin.hide()
+        self._plot.addItem(self._pin, ignoreBounds=True)
+        self._widget.scene().sigMouseClicked.connect(self._on_clicked)  # type: ignore[attr-defined]
         self._view.sigRangeChangedManually.connect(self._on_zoomed)
-        self._widget.viewport().installEventFilter(self)
         self.apply_theme()
 
     def _arrange(self) -> None:
@@ -87,7 +98,8 @@ class LivePlot(Card):
         self._widget.setFrameShape(self._widget.Shape.NoFrame)
         self._widget.setMinimumHeight(110)
         self._widget.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._widget.setAccessibleName(self.accessibleName())
         for side in ("left", "bottom"):
             self._plot.getAxis(side).setStyle(tickLength=-4, tickTextOffset=6, tickFont=theme.font(11), maxTickLevel=1)
             self._plot.getAxis(side).enableAutoSIPrefix(False)
@@ -105,11 +117,12 @@ class LivePlot(Card):
             axis.setPen(pg.mkPen(theme.color("plot_axis")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
         self._grid.setPen(pg.mkPen(theme.color("plot_grid")))
-        self._cross.setPen(pg.mkPen(theme.color("border_strong")))
+        self.crosshair.apply_theme()
+        self._pin.setPen(pg.mkPen(theme.color("accent"), width=1.5))
         self._view.apply_theme()
         for series in self.series.values():
             series.apply_theme()
-        self.set_marks(self._marks)
+        self.marks.apply_theme()
         self._write_legend()
         self._ask()
 
@@ -138,7 +151,8 @@ class LivePlot(Card):
             series.clear()
         self._zoomed = False
         self.set_marks([])
-        self._ask()
+        self.set_ticks([], "")
+        self.set_breaks([])
 
     def truncate_after(self, x: float, key: str | None = None) -> None:
         """Drop every point beyond x, of one curve or of all."""
@@ -146,24 +160,35 @@ class LivePlot(Card):
             series.truncate_after(x)
         self._ask()
 
-    def set_marks(self, marks: Sequence[tuple[float, str, str]]) -> None:
+    def set_marks(self, marks: Sequence[Mark]) -> None:
         """Vertical lines as (x, what it is, colour token), for example the best step."""
-        self._marks = list(marks)
-        for item in self._mark_items:
-            self._plot.removeItem(item)
-        self._mark_items = [self._mark_item(place, *mark) for place, mark in enumerate(self._marks)]
+        self.marks.set_lines(marks)
 
-    def _mark_item(self, place: int, x: float, text: str, token: str) -> pg.InfiniteLine:
-        pen = pg.mkPen(theme.color(token), width=1, style=Qt.PenStyle.DashLine)
-        # One below the other: marks may be close together.
-        options = {
-            "position": 0.96 - 0.08 * (place % MARK_LINES),
-            "color": theme.color(token),
-            "anchors": [(0, 0), (1, 0)],
-        }
-        line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=text or None, labelOpts=options)
-        self._plot.addItem(line, ignoreBounds=True)
-        return line
+    def set_ticks(self, ticks: Sequence[float], word: str) -> None:
+        """Triangles at the bottom, for example where checkpoints are."""
+        self.marks.set_ticks(ticks, word)
+        self.marks.place(self._view.viewRange()[1][0])
+
+    def set_breaks(self, breaks: Sequence[float], others: bool = False) -> None:
+        """Break the lines after these x: the plot's own, or those of `others` that it is compared with."""
+        for series in self.series.values():
+            if bool(series.style.twin_of) == others:
+                series.set_breaks(list(breaks))
+        self._ask()
+
+    def set_x(self, label: str, kind: Kind) -> None:
+        """What x is from now on; the points have to be given anew."""
+        self.crosshair.x_label, self.crosshair.x_kind = label, kind
+        self._axes["bottom"].set_kind(kind)
+        self.show_hover(None)
+        self.show_all()
+
+    def set_smoothing(self, share: float) -> None:
+        """The share of what is visible over which smoothed curves are averaged; 0 draws the points themselves."""
+        for series in self.series.values():
+            series.set_smoothing(share)
+        self._write_legend()
+        self._ask()
 
     def set_logarithmic(self, on: bool) -> None:
         """Whether y is drawn as a logarithm; values that are not positive are left out then."""
@@ -171,17 +196,6 @@ class LivePlot(Card):
         self._log.setChecked(on)
         self._plot.getAxis("left").setLogMode(False, on)
         self._redraw_all()
-
-    def set_smoothing(self, share: float) -> None:
-        """How large a share of what is visible one smoothed point is the mean of."""
-        for series in self.series.values():
-            series.smoothing = share
-        self._redraw_all()
-
-    def set_curve_visible(self, key: str, on: bool) -> None:
-        """Show or hide one curve."""
-        self.series[key].set_visible(on)
-        self._ask()
 
     def show_all(self) -> None:
         """Leave the zoom."""
@@ -197,7 +211,7 @@ class LivePlot(Card):
 
     def _ask(self) -> None:
         is_empty = not any(len(series) for series in self.series.values())
-        for widget in (self._widget, self._log):
+        for widget in (self._widget, self._log, self.saving.button):
             widget.setVisible(not is_empty)
         self._nothing.setVisible(is_empty)
         if self.isVisible():
@@ -216,6 +230,7 @@ class LivePlot(Card):
         moved = not self._zoomed and self._show_whole()
         if moved or self._zoomed or self._grid_missing:
             self._draw_grid()
+            self.marks.place(self._view.viewRange()[1][0])
         first, last = self._view.viewRange()[0]
         for series in self.series.values() if moved or self._zoomed else changed:
             if len(series) or series.changed:
@@ -261,43 +276,56 @@ class LivePlot(Card):
         inside = left <= span.left() and right >= span.right() and low <= span.top() and high >= span.bottom()
         return inside and span.width() > 0.93 * (right - left) and span.height() > 0.85 * (high - low)
 
-    # The mouse
+    # Looking closer
+
+    def hide_legend(self) -> None:
+        """Whoever shows the plot names its curves."""
+        self._legend.hide()
+
+    def set_curve_hidden(self, key: str, hidden: bool) -> None:
+        """Hide one curve, or show it again."""
+        self.series[key].set_hidden(hidden)
+        self._ask()
+
+    def set_pin(self, x: float | None) -> None:
+        """A line at a place that was picked; None takes it away."""
+        self._pin.setVisible(x is not None)
+        if x is not None:
+            self._pin.setPos(x)
+
+    def _on_clicked(self, event) -> None:
+        series = next(iter(self.series.values()))
+        if event.button() == Qt.MouseButton.LeftButton and not event.double() and len(series):
+            place = self._view.mapSceneToView(event.scenePos())
+            if point := nearest_point(series, self._view, place.x(), place.y(), self._logarithmic):
+                self.picked.emit(point[0])
 
     def _on_zoomed(self) -> None:
         self._zoomed = True
         self._redraw_all()
 
-    def _on_mouse_moved(self, place: QPointF) -> None:
-        inside = self._plot.sceneBoundingRect().contains(place)
-        self._hover = self._view.mapSceneToView(place).x() if inside else None
-        self._cross.setVisible(inside)
-        if self._hover is not None:
-            self._cross.setPos(self._hover)
-        self._write_legend()
+    def show_hover(self, x: float | None) -> None:
+        """Put the cross-hair at x and say what every curve is there; None takes it away."""
+        self.crosshair.show_at(x)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A double-click shows everything again; leaving hides the crosshair."""
-        if event.type() == QEvent.Type.MouseButtonDblClick:
-            self.show_all()
-            return True
-        if event.type() == QEvent.Type.Leave:
-            self._hover = None
-            self._cross.hide()
-            self._write_legend()
-        return False
+    # To take along
+
+    def _picture(self) -> PlotPicture:
+        return PlotPicture(self._widget, self.accessibleName(), self._legend.text())
+
+    def _table(self) -> tuple[str, dict[str, tuple[Floats, Floats]]]:
+        filled = [series for series in self.series.values() if len(series)]
+        return self.crosshair.x_label, {self._spoken_name(each): (each.points.xs, each.points.ys) for each in filled}
 
     def _write_legend(self) -> None:
-        if not self._has_legend:
-            self.hovered.emit(self._hover)
-            return
         parts = [
             self._legend_entry(series) for series in self.series.values() if len(series) and not series.style.twin_of
         ]
         twin = next((series for series in self._twins() if len(series)), None)
         if twin is not None:  # one entry stands for all: colours tell which is which
             parts.append(f"{_mark('╍', 'muted')} {_muted(twin.style.label)}")
-        if self._hover is not None and parts:
-            parts.insert(0, _muted(f"{self._x_label} {self._hover:,.0f}"))
+        if parts and self.marks.tick_word:
+            parts.append(f"{_mark('▴', 'muted')} {_muted(self.marks.tick_word)}")
         words = "&nbsp;&nbsp;&nbsp;".join(parts)
         if words != self._legend.text():
             self._legend.setText(words)
@@ -307,18 +335,15 @@ class LivePlot(Card):
         return (series for series in self.series.values() if series.style.twin_of)
 
     def _legend_entry(self, series: PlotSeries) -> str:
-        entry = f"{_mark('━', series.style.color_token)} {_muted(series.style.label)}"
-        if self._hover is None:
-            return entry
-        twins = [twin for twin in self._twins() if twin.style.twin_of == series.style.key]
-        point, *others = (each.value_at(self._hover) for each in (series, *twins))
-        value = f" <b>{short_number(point[1])}</b>" if point else ""
-        return "".join([entry, value, *(_muted(f" / {short_number(other[1])}") for other in others if other)])
+        return f"{_mark('━', series.style.color_token)} {_muted(series.style.label)}"
 
     def _spoken(self, series: PlotSeries) -> str:
+        value = short_number(float(series.points.ys[-1]))
+        return f"{self._spoken_name(series)} {value} at {series.points.xs[-1]:,.0f}"
+
+    def _spoken_name(self, series: PlotSeries) -> str:
         owner = self.series.get(series.style.twin_of)
-        name = f"{owner.style.label} of {series.style.label}" if owner else series.style.label
-        return f"{name} {short_number(float(series.points.ys[-1]))} at {series.points.xs[-1]:,.0f}"
+        return f"{owner.style.label} of {series.style.label}" if owner else series.style.label
 
 
 def _muted(words: str) -> str:
@@ -327,12 +352,3 @@ def _muted(words: str) -> str:
 
 def _mark(sign: str, token: str) -> str:
     return f'<span style="color:{theme.hex_color(token)}"><b>{sign}</b></span>'
-
-
-def short_number(value: float) -> str:
-    """Four significant digits, as people write them."""
-    if not np.isfinite(value):
-        return "not a number"
-    if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
-        return f"{value:.2e}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -17,7 +17,10 @@ MOST_SMOOTH = 800
 MOST_DOTS = 120
 """More dots than these would only cover each other, and each costs more than a line."""
 SMOOTHING = 0.03
-"""A smoothed point is the mean of this share of what is visible."""
+"""A smoothed point is the mean of this share of what is visible, unless another is chosen."""
+LEAST_SMOOTHING = 0.01
+"""A curve that is only compared with is never raw: two noisy lines hide each other."""
+
 DASHES = (
     Qt.PenStyle.SolidLine,
     Qt.PenStyle.DashLine,
@@ -52,9 +55,11 @@ class PlotSeries:
         self.style = style
         self.points = MinMaxPyramid()
         self._means = RunningMean()
-        self.changed = False
+        self._window = 1
         self.smoothing = SMOOTHING
-        self.is_hidden = False
+        self.breaks: list[float] = []
+        """x after which the line is broken."""
+        self.is_hidden = self.changed = False
         self._line = pg.PlotCurveItem(connect="finite")
         self._strong = pg.PlotCurveItem(connect="finite", antialias=True)
         self._dots = pg.ScatterPlotItem(size=7, pxMode=True)
@@ -62,8 +67,6 @@ class PlotSeries:
         self._dots.setZValue(4)
         for item in (self._line, self._strong, self._dots):
             plot.addItem(item, ignoreBounds=True)
-        self._line.setVisible(style.kind == "line" or (style.kind == "smoothed" and style.raw and not style.twin_of))
-        self._strong.setVisible(style.kind != "line")
         self._dots.hide()
         self.apply_theme()
 
@@ -75,11 +78,38 @@ class PlotSeries:
         strong = theme.color(self.style.color_token)
         pale = theme.color(f"{self.style.color_token}_raw")
         dash = Qt.PenStyle.DashLine if self.style.twin_of else DASHES[self.style.dash % len(DASHES)]
-        self._line.setPen(_pen(pale if self.style.kind == "smoothed" else strong, 1, dash))
+        self._line.setPen(_pen(pale if self._is_smooth else strong, 1, dash))
         self._strong.setPen(_pen(strong, 2, dash))
         self._dots.setPen(None)
         self._dots.setBrush(strong)
+        drawn = not self.is_hidden
+        self._line.setVisible(drawn and self.style.kind != "markers" and not (self._is_smooth and self._has_mean_alone))
+        self._strong.setVisible(drawn and (self.style.kind == "markers" or self._is_smooth))
+        self._dots.setVisible(drawn and self._dots.isVisible())
         self.changed = True
+
+    @property
+    def _has_mean_alone(self) -> bool:
+        return bool(self.style.twin_of) or not self.style.raw
+
+    def set_hidden(self, hidden: bool) -> None:
+        """Hide the curve, or show it again; its points stay."""
+        self.is_hidden = hidden
+        self.apply_theme()
+
+    @property
+    def _is_smooth(self) -> bool:
+        return self.style.kind == "smoothed" and bool(self.smoothing or self.style.twin_of)
+
+    def set_smoothing(self, share: float) -> None:
+        """The share of what is visible over which a smoothed curve is averaged; 0 draws the points themselves."""
+        self.smoothing = share
+        self.apply_theme()
+
+    def set_breaks(self, breaks: list[float]) -> None:
+        """Break the line after these x."""
+        self.changed = self.changed or breaks != self.breaks
+        self.breaks = breaks
 
     def append(self, xs: Floats, ys: Floats) -> None:
         """Add points at the end."""
@@ -101,40 +131,47 @@ class PlotSeries:
         self._means.truncate(0)
         self.changed = True
 
-    def set_visible(self, on: bool) -> None:
-        """Show or hide the curve; its points stay."""
-        shown = {self._line: self.style.kind == "line" or self.style.raw, self._strong: self.style.kind != "line"}
-        for item, own in shown.items():
-            item.setVisible(on and own)
-        self._dots.setVisible(on and self.style.kind == "markers")
-        self.is_hidden = not on
-        self.changed = True
-
     def value_at(self, x: float) -> tuple[float, float] | None:
-        """The point nearest to x, smoothed where the curve is, or None."""
+        """The point nearest to x, or None."""
+        index = self._nearest(x)
+        return None if index is None else (float(self.points.xs[index]), float(self.points.ys[index]))
+
+    def mean_at(self, x: float) -> float | None:
+        """What the smoothed line shows there; None where the points themselves are drawn."""
+        index = self._nearest(x)
+        if index is None or not self._is_smooth:
+            return None
+        return float(self._means.at(np.array([index]), self._window)[0])
+
+    def _nearest(self, x: float) -> int | None:
         xs = self.points.xs
-        if not len(xs):
+        if not len(xs) or self._is_between(x):
             return None
         right = min(len(xs) - 1, int(np.searchsorted(xs, x)))
-        index = right - 1 if right and x - xs[right - 1] < xs[right] - x else right
-        return float(xs[index]), float(self.points.ys[index])
+        return right - 1 if right and x - xs[right - 1] < xs[right] - x else right
+
+    def _is_between(self, x: float) -> bool:
+        """Whether x lies where the line is broken: a value from before or after would be made up."""
+        xs = self.points.xs
+        after = (int(np.searchsorted(xs, place, side="right")) for place in self.breaks if place < x)
+        return any(index < len(xs) and x < xs[index] for index in after)
 
     def draw(self, first: float, last: float, logarithmic: bool) -> None:
         """Hand the scene what is visible between two x."""
         self.changed = False
-        if self.style.kind == "smoothed":
-            if self.style.raw:
-                _set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
-            _set(self._strong, *self._smoothed(first, last), logarithmic)
+        if self._is_smooth:
+            if not self._has_mean_alone:
+                self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
+            self._set(self._strong, *self._smoothed(first, last), logarithmic)
         elif self.style.kind == "markers":
             xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
-            _set(self._strong, xs, ys, logarithmic)
+            self._set(self._strong, xs, ys, logarithmic)
             few = len(xs) <= MOST_DOTS and not self.style.twin_of
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
             self._dots.setVisible(bool(shown.any()) and not self.is_hidden)
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
-            _set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
+            self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
 
     def _smoothed(self, first: float, last: float) -> tuple[Floats, Floats]:
         xs = self.points.xs
@@ -143,8 +180,15 @@ class PlotSeries:
         if end - begin < 2:
             return xs[begin:end].copy(), self.points.ys[begin:end].copy()
         indices = np.unique(np.linspace(begin, end - 1, min(MOST_SMOOTH, end - begin)).astype(np.intp))
-        window = max(5, round((end - begin) * self.smoothing))
-        return xs[indices].copy(), self._means.at(indices, window)
+        share = max(self.smoothing, LEAST_SMOOTHING) if self.style.twin_of else self.smoothing
+        self._window = max(5, round((end - begin) * share))
+        return xs[indices].copy(), self._means.at(indices, self._window)
+
+    def _set(self, item: pg.PlotCurveItem, xs: Floats, ys: Floats, logarithmic: bool) -> None:
+        if logarithmic:
+            ys = np.log10(ys, out=np.full(len(ys), np.nan), where=ys > 0)
+        xs, ys = _broken(xs, ys, self.breaks)
+        item.setData(xs, ys, connect="all" if np.isfinite(ys).all() else "finite")
 
 
 def _pen(color: object, width: int, dash: Qt.PenStyle) -> QPen:
@@ -153,7 +197,9 @@ def _pen(color: object, width: int, dash: Qt.PenStyle) -> QPen:
     return pen
 
 
-def _set(item: pg.PlotCurveItem, xs: Floats, ys: Floats, logarithmic: bool) -> None:
-    if logarithmic:
-        ys = np.log10(ys, out=np.full(len(ys), np.nan), where=ys > 0)
-    item.setData(xs, ys, connect="all" if np.isfinite(ys).all() else "finite")
+def _broken(xs: Floats, ys: Floats, breaks: list[float]) -> tuple[Floats, Floats]:
+    places = np.searchsorted(xs, breaks, side="right") if breaks else np.zeros(0, np.intp)
+    places = places[(places > 0) & (places < len(xs))]
+    if not len(places):
+        return xs, ys
+    return np.insert(xs, places, xs[places]), np.insert(ys, places, np.nan)

@@ -1,20 +1,58 @@
-"""Owns where a live plot's curves stand: the zoomed view and the axes around it."""
+"""Owns where a live plot's curves stand: the view that zooms and moves."""
 
 import pyqtgraph as pg
+from PySide6.QtCore import Qt
 
 from app import theme
 
+ZOOM = 0.8
+"""How much of a range is left after zooming in once."""
+STEP = 0.1
+"""The share of a range by which it moves once."""
+
 
 class PlotView(pg.ViewBox):
-    """Dragging zooms into a rectangle; the wheel belongs to the page around."""
+    """Dragging zooms into a rectangle; with Shift, or with the middle button, it moves what is shown.
+
+    The wheel belongs to the page around, with Ctrl it zooms.
+    """
 
     def __init__(self) -> None:
         super().__init__(enableMenu=False, defaultPadding=0)
         self.setMouseMode(pg.ViewBox.RectMode)
 
     def wheelEvent(self, ev, axis=None) -> None:
-        """Not ours: a page scrolls."""
-        ev.ignore()
+        """Not ours without Ctrl: a page scrolls."""
+        if ev.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            super().wheelEvent(ev, axis)
+        else:
+            ev.ignore()
+
+    def mouseDragEvent(self, ev, axis=None) -> None:
+        """Zoom or move, as the drag began."""
+        if ev.button() == Qt.MouseButton.RightButton:
+            ev.ignore()
+            return
+        if ev.isStart():
+            shift = bool(ev.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            moves = shift or ev.button() == Qt.MouseButton.MiddleButton
+            self.state["mouseMode"] = pg.ViewBox.PanMode if moves else pg.ViewBox.RectMode
+        super().mouseDragEvent(ev, axis)
+        if ev.isFinish():
+            self.state["mouseMode"] = pg.ViewBox.RectMode
+
+    def zoom(self, center: float, closer: bool) -> None:
+        """Show less of x around a place, or more."""
+        left, right = self.viewRange()[0]
+        factor = ZOOM if closer else 1 / ZOOM
+        self.setXRange(center - (center - left) * factor, center + (right - center) * factor, padding=0)
+        self.sigRangeChangedManually.emit([True, False])
+
+    def move(self, share: float) -> None:
+        """Show what lies beside, by a share of what is shown."""
+        left, right = self.viewRange()[0]
+        self.translateBy(x=(right - left) * share)
+        self.sigRangeChangedManually.emit([True, False])
 
     def apply_theme(self) -> None:
         """The zoom rectangle in the accent colour."""
@@ -22,13 +60,3 @@ class PlotView(pg.ViewBox):
         self.rbScaleBox.setPen(pg.mkPen(accent))
         accent.setAlpha(40)
         self.rbScaleBox.setBrush(accent)
-
-
-class PlotAxis(pg.AxisItem):
-    """Large numbers with thousands apart."""
-
-    def tickStrings(self, values, scale, spacing) -> list[str]:
-        """`20,000`; a logarithmic axis and small numbers as pyqtgraph writes them."""
-        if self.logMode or spacing < 1:
-            return super().tickStrings(values, scale, spacing)
-        return [f"{value:,.0f}" for value in values]

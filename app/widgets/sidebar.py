@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
@@ -11,6 +11,8 @@ from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 
 WIDTH = 212
+BADGE = 18
+MOST = 100
 
 
 class Mark(QWidget):
@@ -43,9 +45,37 @@ class NavButton(QPushButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setIconSize(QSize(26, 18))
         self.setToolTip(f"{title} ({shortcut})")
+        self._title, self._badge = title, 0
         self.setAccessibleName(title)
         self.toggled.connect(self.apply_theme)
         self.apply_theme()
+
+    def set_badge(self, count: int, what: str) -> None:
+        """How many things wait here to be looked at, in words for those who hear the window."""
+        self._badge = count
+        self.setAccessibleName(f"{self._title}, {count} {what}" if count else self._title)
+        self.update()
+
+    def badge(self) -> int:
+        """The number that is shown; 0 where there is none."""
+        return self._badge
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The button, and its badge at the right end."""
+        super().paintEvent(event)
+        if not self._badge:
+            return
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setFont(theme.font(11, QFont.Weight.DemiBold))
+            words = str(self._badge) if self._badge < MOST else f"{MOST - 1}+"
+            width = max(BADGE, painter.fontMetrics().horizontalAdvance(words) + 10)
+            area = QRectF(self.width() - width - 10, (self.height() - BADGE) / 2, width, BADGE)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color("accent"))
+            painter.drawRoundedRect(area, BADGE / 2, BADGE / 2)
+            painter.setPen(theme.color("on_accent"))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, words)
 
     def apply_theme(self) -> None:
         """The icon takes the accent colour on the present page."""
@@ -94,6 +124,12 @@ class Sidebar(QFrame):
     def set_page(self, number: int) -> None:
         """Mark the present page."""
         self._group.button(number).setChecked(True)
+
+    def set_badge(self, number: int, count: int, what: str) -> None:
+        """Mark a page with how many things wait there; 0 takes the mark away."""
+        button = self._group.button(number)
+        assert isinstance(button, NavButton)
+        button.set_badge(count, what)
 
     def set_engine(self, text: str) -> None:
         """What the engine does now."""

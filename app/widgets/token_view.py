@@ -1,42 +1,42 @@
-"""Owns the view of coloured tokens that flow like text; only what is visible is drawn, so 100,000 tokens are quick.
+"""Owns the view of coloured tokens that flow like text: what is chosen and hovered, keys and mouse.
 
-The wrap is computed with numpy: widths are summed once, each line's end is one binary search.
+`token_layout` says where each token lies, `token_paint` draws those that are visible, so 100,000 tokens are quick.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QFontMetricsF,
     QGuiApplication,
+    QHelpEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
-    QPainter,
     QPaintEvent,
-    QPen,
     QResizeEvent,
-    QStaticText,
 )  # fmt: skip
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app import theme
+from app.core.invisible import visible
+from app.core.token_boxes import TokenBoxes, of_texts
+from app.widgets.token_layout import MARGIN, TokenLayout
+from app.widgets.token_paint import BOX, LINE, TokenPaint
 
-COLORS = 6
-LINE, BOX = 27, 21
-PAD, GAP, SPACE = 4, 3, 6
-MARGIN = 4
 SPOKEN = 2000
 """Characters of the text that a screen reader is given at once."""
 
 
 class TokenView(QAbstractScrollArea):
-    """Tokens with hover, click, selection by dragging, and copying."""
+    """Tokens with hover, click, arrows, selection by dragging or Shift, and copying."""
 
     token_hovered = Signal(int)
     """Index, or −1."""
     token_selected = Signal(int)
+    """The token that was clicked or reached by keys."""
+    selection_changed = Signal(int, int)
+    """First and last + 1 of the tokens that a person selected here; equal where none is."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,12 +45,14 @@ class TokenView(QAbstractScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Tokens")
-        self._font = theme.mono_font(13)
-        self._metrics = QFontMetricsF(self._font)
+        font = theme.mono_font(13)
+        self.layout_ = TokenLayout(QFontMetricsF(font))
+        self._paint = TokenPaint(font, self.layout_)
         self._whitespace = True
         self._hovered = -1
         self._selection: tuple[int, int] | None = None
-        self._drawn: dict[str, QStaticText] = {}
+        self.hint: Callable[[int], str] = lambda index: ""
+        """What the tooltip of a token says."""
         self.set_tokens([])
 
     # What is shown
@@ -59,195 +61,220 @@ class TokenView(QAbstractScrollArea):
         self, texts: Sequence[str], specials: Sequence[bool] | None = None, gaps: Sequence[str] | None = None
     ) -> None:
         """Texts of the tokens; `specials` are drawn grey; `gaps` is the untouched text before each token."""
-        self._texts = list(texts)
-        self._specials = list(specials) if specials is not None else [False] * len(self._texts)
-        self._gaps = list(gaps) if gaps is not None else [""] * len(self._texts)
-        self._hovered, self._selection = -1, None
-        self.setAccessibleDescription(" | ".join(self._texts)[:SPOKEN])
-        self._measure()
+        self.set_boxes(of_texts(texts, specials, gaps))
 
-    def set_whitespace_visible(self, visible: bool) -> None:
-        """Show spaces as dots and line breaks as arrows."""
-        self._whitespace = visible
-        self._measure()
+    def set_boxes(self, boxes: TokenBoxes) -> None:
+        """Show these; nothing is selected then, and the same lines stay in view."""
+        self._boxes = boxes
+        self._hovered, self._selection = -1, None
+        self.layout_.set_boxes(boxes, self._whitespace)
+        first = " | ".join(boxes.text(index) for index in range(min(len(boxes), SPOKEN)))
+        self.setAccessibleDescription(first[:SPOKEN])
+        self._wrap()
+
+    def set_whitespace_visible(self, shown: bool) -> None:
+        """Show spaces as dots, line breaks as arrows, and other characters without a look by name."""
+        self._whitespace = shown
+        self.layout_.set_boxes(self._boxes, shown)
+        self._wrap()
+
+    def shown_text(self, index: int) -> str:
+        """A token's text as it is drawn where it stands alone."""
+        return visible(self._boxes.text(index), self._whitespace)
 
     def count(self) -> int:
         """How many tokens there are."""
-        return len(self._texts)
+        return len(self._boxes)
 
     def line_count(self) -> int:
         """How many lines they take at the present width."""
-        return len(self._starts) - 1
+        return self.layout_.line_count()
 
     def apply_theme(self) -> None:
         """Colours are read at every paint."""
         self.viewport().update()
 
-    def _measure(self) -> None:
-        self._shown = [self._visible_text(text) for text in self._texts]
-        self._drawn.clear()
-        lengths = np.fromiter((len(text) for text in self._shown), np.int64, len(self._shown))
-        widths = lengths * self._metrics.horizontalAdvance("0")
-        for index, text in enumerate(self._shown):
-            if not text.isascii():
-                widths[index] = self._metrics.horizontalAdvance(text)
-        spaces = np.fromiter((SPACE if gap.strip("\n\r") else 0 for gap in self._gaps), np.float64, len(self._gaps))
-        self._lead = spaces
-        self._widths = widths + 2 * PAD
-        self._advance = np.concatenate([[0.0], np.cumsum(self._widths + GAP + spaces)])
-        before = [i for i, gap in enumerate(self._gaps) for _ in range(gap.count("\n"))]
-        after = [i + 1 for i, text in enumerate(self._texts) for _ in range(text.count("\n"))]
-        self._breaks = np.array(sorted(before + after), np.int64)
-        self._wrap()
-
-    def _visible_text(self, text: str) -> str:
-        if not self._whitespace:
-            return text.replace("\n", " ").replace("\t", "    ") or " "
-        return text.replace(" ", "·").replace("\n", "⏎").replace("\t", "⇥") or "∅"
-
     def _wrap(self) -> None:
-        """Starts of the lines; between two equal starts lies an empty line."""
-        width = max(60.0, self.viewport().width() - 2 * MARGIN + GAP)
-        starts, begin, count = [0], 0, len(self._texts)
-        for stop in [*self._breaks.tolist(), count]:
-            while begin < stop:
-                fits = int(np.searchsorted(self._advance, self._advance[begin] + width, side="right")) - 1
-                begin = min(stop, max(begin + 1, fits))
-                starts.append(begin)
-        self._starts = self._with_empty_lines(starts)
+        self.layout_.wrap(self.viewport().width())
+        self._paint.forget()
         bar = self.verticalScrollBar()
         bar.setRange(0, max(0, self.line_count() * LINE + 2 * MARGIN - self.viewport().height()))
         bar.setPageStep(self.viewport().height())
         bar.setSingleStep(LINE)
         self.viewport().update()
 
-    def _with_empty_lines(self, starts: list[int]) -> np.ndarray:
-        places, counts = np.unique(self._breaks, return_counts=True)
-        empty = np.repeat(places, counts - 1)
-        return np.sort(np.concatenate([np.array(starts, np.int64), empty]), kind="stable")
-
-    # Painting
-
     def paintEvent(self, event: QPaintEvent) -> None:
         """The tokens of the visible lines."""
-        top = self.verticalScrollBar().value()
-        first = max(0, (top - MARGIN) // LINE)
-        last = min(self.line_count(), (top + self.viewport().height()) // LINE + 1)
-        colors = [theme.color(f"token_{number}") for number in range(COLORS)]
-        special, ink, quiet = (theme.color(f"token_{n}") for n in ("special", "text", "special_text"))
-        outline = QPen(theme.color("accent"), 1.5)
-        low, high = self._selected_range()
-        with QPainter(self.viewport()) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setFont(self._font)
-            for line in range(first, last):
-                for index in range(self._starts[line], self._starts[line + 1]):
-                    box = self._box(index, line, top)
-                    marked = index == self._hovered or low <= index < high
-                    painter.setPen(outline if marked else Qt.PenStyle.NoPen)
-                    painter.setBrush(special if self._specials[index] else colors[index % COLORS])
-                    painter.drawRoundedRect(box, 4, 4)
-                    painter.setPen(quiet if self._specials[index] else ink)
-                    painter.drawStaticText(QPointF(box.left() + PAD, box.top() + 1.5), self._static(index))
+        current = self._selection[1] if self._selection else -1
+        self._paint.paint(
+            self.viewport(), self.verticalScrollBar().value(), self._hovered, self.selected(), self._whitespace,
+            current if self.hasFocus() else -1,
+        )  # fmt: skip
 
-    def _static(self, index: int) -> QStaticText:
-        text = self._shown[index]
-        made = self._drawn.get(text)
-        if made is None:
-            if len(self._drawn) > 20_000:
-                self._drawn.clear()
-            made = self._drawn[text] = QStaticText(text)
-            made.setTextFormat(Qt.TextFormat.PlainText)
-            made.prepare(font=self._font)
-        return made
-
-    def _box(self, index: int, line: int, top: int) -> QRectF:
-        begin = self._starts[line]
-        lead = self._lead[index] - self._lead[begin]
-        left = MARGIN + self._advance[index] - self._advance[begin] + lead
-        return QRectF(left, MARGIN + line * LINE - top, self._widths[index], BOX)
+    # Where tokens are
 
     def token_at(self, place: QPointF) -> int:
         """The token under a point of the viewport, or −1."""
         top = self.verticalScrollBar().value()
         line = int((place.y() + top - MARGIN) // LINE)
-        if not 0 <= line < self.line_count():
+        if not 0 <= line < self.line_count() or not 0 <= place.y() + top - MARGIN - line * LINE <= BOX:
             return -1
-        hits = (i for i in range(self._starts[line], self._starts[line + 1]) if self._box(i, line, top).contains(place))
-        return next(hits, -1)
+        hits = (one.index for one in self.layout_.places(line) if one.left <= place.x() <= one.left + one.width)
+        index = next(hits, -1)
+        return index if index < self.count() else -1
 
     def box_of(self, index: int) -> QRectF:
         """Where a token lies in the viewport."""
-        line = int(np.searchsorted(self._starts, index, side="right")) - 1
-        return self._box(index, line, self.verticalScrollBar().value())
+        line = self.layout_.line_of(index)
+        place = next(one for one in self.layout_.places(line) if one.index == index)
+        return QRectF(place.left, MARGIN + line * LINE - self.verticalScrollBar().value(), place.width, BOX)
 
-    # Mouse, keys, selection
+    # Selection
+
+    def selected(self) -> tuple[int, int]:
+        """First and last + 1 of the selected tokens; equal where none is."""
+        if self._selection is None:
+            return 0, 0
+        return min(self._selection), max(self._selection) + 1
+
+    def select(self, first: int, last: int) -> None:
+        """Mark tokens from outside, as text was selected elsewhere, and bring the first into view; tells nobody."""
+        self._selection = (first, last - 1) if first < last else None
+        if first < last:
+            self._bring(last - 1)
+            self._bring(first)
+        self.viewport().update()
+
+    def current(self) -> int:
+        """The token that keys start from, −1 for none."""
+        return self._selection[1] if self._selection else -1
+
+    def selected_text(self) -> str:
+        """The selected tokens' text with what lies between them; everything where nothing is selected."""
+        low, high = self.selected() if self._selection else (0, self.count())
+        boxes, parts, index = self._boxes, [], low
+        while index < high:
+            first, last = boxes.group(index)
+            parts.append(("" if index == low else boxes.gap_text(first)) + boxes.spanned(first, last))
+            index = last
+        return "".join(parts)
+
+    def _choose(self, index: int, extend: bool = False) -> None:
+        anchor = self._selection[0] if extend and self._selection else index
+        self._selection = (anchor, index)
+        self._bring(index)
+        self.token_selected.emit(index)
+        self.selection_changed.emit(*self.selected())
+        self.viewport().update()
+
+    def _bring(self, index: int) -> None:
+        line, bar = self.layout_.line_of(index), self.verticalScrollBar()
+        least = (line + 1) * LINE + 2 * MARGIN - self.viewport().height()
+        bar.setValue(min(line * LINE, max(bar.value(), least)))
+
+    def _drop_selection(self) -> None:
+        self._selection = None
+        self.selection_changed.emit(0, 0)
+        self.viewport().update()
+
+    # Mouse, keys, size
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Wrap again and keep the first visible token in place."""
         line = min(self.line_count() - 1, self.verticalScrollBar().value() // LINE)
-        kept = int(self._starts[line]) if line > 0 else 0
+        kept = int(self.layout_.starts[line]) if line > 0 else 0
         self._wrap()
         if kept:
-            self.verticalScrollBar().setValue((int(np.searchsorted(self._starts, kept, side="right")) - 1) * LINE)
+            self.verticalScrollBar().setValue(self.layout_.line_of(kept) * LINE)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Hover, or extend the selection."""
         index = self.token_at(event.position())
-        if event.buttons() & Qt.MouseButton.LeftButton and index >= 0 and self._selection:
-            self._selection = (self._selection[0], index)
+        is_dragging = event.buttons() & Qt.MouseButton.LeftButton and self._selection is not None
+        if is_dragging and index not in (-1, self.current()):
+            self._choose(index, extend=True)
         if index != self._hovered:
             self._hovered = index
             self.token_hovered.emit(index)
-        self.viewport().update()
+            self.viewport().update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose a token; with shift extend to it."""
         index = self.token_at(event.position())
         if index < 0:
-            self._selection = None
-        elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier and self._selection:
-            self._selection = (self._selection[0], index)
+            self._drop_selection()
         else:
-            self._choose(index)
-        self.viewport().update()
+            self._choose(index, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Leaving ends the hover."""
+        """Leaving ends the hover; resting shows the hint."""
         if event.type() == QEvent.Type.Leave and self._hovered >= 0:
             self._hovered = -1
             self.token_hovered.emit(-1)
             self.viewport().update()
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            index = self.token_at(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), self.hint(index) if index >= 0 else "", self.viewport())
+            return True
         return super().viewportEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows move, Ctrl+A selects all, Ctrl+C copies."""
+        """Arrows, Home, End and the page keys move, with Shift they extend; Ctrl+A selects all, Ctrl+C copies."""
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.selected_text())
-        elif event.matches(QKeySequence.StandardKey.SelectAll) and self._texts:
-            self._selection = (0, len(self._texts) - 1)
-        elif event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right) and self._texts:
-            step = 1 if event.key() == Qt.Key.Key_Right else -1
-            at = self._selection[1] if self._selection else -1
-            self._choose(min(len(self._texts) - 1, max(0, at + step)))
+        elif event.matches(QKeySequence.StandardKey.SelectAll) and self.count():
+            self._selection = (0, self.count() - 1)
+            self.selection_changed.emit(0, self.count())
+            self.viewport().update()
+        elif self.count() and (target := self._target(event)) >= 0:
+            self._choose(target, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
         else:
             super().keyPressEvent(event)
-        self.viewport().update()
 
-    def _choose(self, index: int) -> None:
-        self._selection = (index, index)
-        line = int(np.searchsorted(self._starts, index, side="right")) - 1
-        bar = self.verticalScrollBar()
-        bar.setValue(min(line * LINE, max(bar.value(), (line + 1) * LINE + MARGIN - self.viewport().height())))
-        self.token_selected.emit(index)
+    def _target(self, event: QKeyEvent) -> int:
+        """The token that a key leads to, −1 where it leads nowhere."""
+        current, last = self.current(), self.count() - 1
+        key, whole = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        page = max(1, self.viewport().height() // LINE - 1)
+        if key in _LINES:
+            step = _LINES[key]
+            return self._in_line(current, step if abs(step) == 1 else page * step // 2)
+        if key in (Qt.Key.Key_Home, Qt.Key.Key_End):
+            line = self.layout_.line_of(max(0, current))
+            ends = (0, last) if whole else (int(self.layout_.starts[line]), int(self.layout_.starts[line + 1]) - 1)
+            return min(last, ends[key == Qt.Key.Key_End])
+        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            return self._beside(current, 1 if key == Qt.Key.Key_Right else -1)
+        return -1
 
-    def _selected_range(self) -> tuple[int, int]:
-        if self._selection is None:
-            return 0, 0
-        return min(self._selection), max(self._selection) + 1
+    def _beside(self, current: int, step: int) -> int:
+        """The token at the right or left, which in a line from right to left is the one before or after."""
+        if current < 0:
+            return 0
+        places = sorted(self.layout_.places(self.layout_.line_of(current)), key=lambda one: one.left)
+        at = [one.index for one in places].index(current)
+        if 0 <= at + step < len(places) and places[at + step].index < self.count():
+            return places[at + step].index
+        runs_right = len(places) > 1 and places[0].index > places[-1].index
+        ends = [one.index for one in places]
+        after = max(ends) + 1 if (step > 0) != runs_right else min(ends) - 1
+        return min(self.count() - 1, max(0, after))
 
-    def selected_text(self) -> str:
-        """The selected tokens' text with what lies between them; everything where nothing is selected."""
-        low, high = self._selected_range() if self._selection else (0, len(self._texts))
-        parts = (("" if i == low else self._gaps[i]) + self._texts[i] for i in range(low, high))
-        return "".join(parts)
+    def _in_line(self, current: int, lines: int) -> int:
+        """The nearest token some lines above or below."""
+        if current < 0:
+            return 0
+        box, line = self.box_of(current), self.layout_.line_of(current)
+        step = 1 if lines > 0 else -1
+        goal = min(self.line_count() - 1, max(0, line + lines))
+        while 0 <= goal < self.line_count():
+            places = [one for one in self.layout_.places(goal) if one.index < self.count()]
+            if places and goal != line:
+                centre = box.center().x()
+                return min(places, key=lambda one: abs(one.left + one.width / 2 - centre)).index
+            goal += step
+        return current
+
+
+_LINES: dict[int, int] = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -2, Qt.Key.Key_PageDown: 2}
+"""Keys that lead to other lines: by one, or (2) by a page."""

@@ -1,9 +1,10 @@
-"""Owns `burnish export`: the curves of a run as a table for other programs, or its model as a folder for them."""
+"""Owns `burnish export`: a run's curves for other programs, as a table or for TensorBoard, or its model as a folder."""
 
 import csv
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from backend.contract.events import AnyEvent
 
 STEP_COLUMNS = ("epoch", "loss", "learning_rate", "gradient_norm", "rows", "tokens", "seconds")
+NO_STEPS = "this run has no steps yet; wait until it trains"
 Curves = dict[int, dict[str, Any]]
 """Step → column → value, as the last attempt that reached the step has it."""
 
@@ -24,6 +26,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="name or folder of a run")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--csv", metavar="FILE", help="write a CSV file; - writes to stdout")
+    target.add_argument("--tensorboard", metavar="DIR", type=Path, help="write an event file for TensorBoard")
     target.add_argument("--model", metavar="DIR", type=Path, help="copy the model into a new folder")
     parser.add_argument(
         "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
@@ -33,9 +36,11 @@ def _arguments(parser: ArgumentParser) -> None:
 def _export(arguments: Namespace) -> int:
     if arguments.model:
         return _export_model(arguments)
+    if arguments.tensorboard:
+        return _export_event_file(arguments)
     curves = curves_of(named_run(arguments.run))
     if not curves:
-        raise InputError(f"{arguments.run}: this run has no steps yet; wait until it trains")
+        raise InputError(f"{arguments.run}: {NO_STEPS}")
     if arguments.csv == "-":
         _write(curves, sys.stdout)
         return 0
@@ -45,6 +50,25 @@ def _export(arguments: Namespace) -> int:
     except OSError as error:
         raise InputError(f"--csv {path}: it cannot be written: {error.strerror}; name another file") from None
     print(f"{len(curves)} steps: {path}")
+    return 0
+
+
+def _export_event_file(arguments: Namespace) -> int:
+    from backend.contract import events
+    from backend.run import event_files
+
+    path, folder = named_run(arguments.run).events, arguments.tensorboard.absolute()
+    with path.open("rb") if path.is_file() else BytesIO() as file:
+        records = event_files.records_of(events.decode_all(file))
+    if not records:
+        raise InputError(f"{arguments.run}: {NO_STEPS}")
+    try:
+        written = event_files.write(records, folder)
+    except OSError as error:
+        raise InputError(
+            f"--tensorboard {folder}: it cannot be written: {error.strerror}; name another folder"
+        ) from None
+    print(f"{len(records)} records: {written}\nSee them with: tensorboard --logdir {folder}")
     return 0
 
 

@@ -1,16 +1,11 @@
-"""Owns `burnish generate` and `burnish tokenize`: text in, text or tokens out."""
+"""Owns `burnish generate`: text in, text out."""
 
-import json
-import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import fields
-from pathlib import Path
 
-from backend.commands.command import Command, add_changes, add_json
+from backend.commands.command import Command, add_changes
 from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
-from backend.contract.places import is_offline, runs_folder
-from backend.contract.run_folder import find_run
 
 _DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {"sample", "seed", "eos_token_id"}]
 """The settings of writing that the tasks have under the same name, but for the one that is a switch."""
@@ -43,65 +38,4 @@ def _generate(arguments: Namespace) -> int:
     return 0
 
 
-def _tokenize_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, hub id or run")
-    text = parser.add_mutually_exclusive_group()
-    text.add_argument("--text", metavar="TEXT", help="the text; without --text and --file it is read from stdin")
-    text.add_argument("--file", metavar="FILE", type=Path, help="a UTF-8 text file")
-    parser.add_argument("--revision", default="main", help="branch, tag or commit of a hub id")
-    parser.add_argument(
-        "--no-special-tokens", action="store_true", help="leave out what the model expects around a text"
-    )
-    add_json(parser)
-
-
-def _tokenize(arguments: Namespace) -> int:
-    text = _text(arguments)
-    from backend.tokenizers import inspect, loading  # loads transformers
-
-    tokenizer = loading.open_tokenizer(_tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
-    tokens = inspect.tokenize(tokenizer, text, not arguments.no_special_tokens)
-    if arguments.json:
-        print(json.dumps(inspect.as_json(tokens), ensure_ascii=False))
-        return 0
-    for token in tokens.tokens:
-        print(f"{token.id:>8}  {token.start:>6}-{token.end:<6}  {token.piece}")
-    print(
-        f"{len(tokens.tokens)} tokens, {tokens.characters} characters, {tokens.words} words, {tokens.unknown} unknown"
-    )
-    return 0
-
-
-def _tokenizer_of(target: str) -> str:
-    run = find_run(target, runs_folder())
-    if run is None:
-        return target
-    if not run.model.is_dir():
-        raise InputError(f"{target}: this run has no model yet; let it finish, or stop it, first")
-    return str(run.model)
-
-
-def _text(arguments: Namespace) -> str:
-    if arguments.text is not None:
-        return arguments.text
-    if arguments.file is None:
-        return _piped()
-    try:
-        return arguments.file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
-        raise InputError(f"--file {arguments.file}: {reason}") from None
-
-
-def _piped() -> str:
-    if sys.stdin.isatty():
-        sys.stderr.write("Type the text; Ctrl-D ends it.\n")
-    if text := sys.stdin.read():
-        return text
-    raise InputError("--text: there is no text; give --text or --file, or pipe one in")
-
-
-COMMANDS = (
-    Command("generate", "continue or answer a text", _generate_arguments, _generate),
-    Command("tokenize", "show what a tokenizer makes of a text", _tokenize_arguments, _tokenize),
-)
+COMMANDS = (Command("generate", "continue or answer a text", _generate_arguments, _generate),)

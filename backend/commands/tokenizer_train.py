@@ -1,72 +1,166 @@
-"""Owns `burnish tokenizer train`: a new tokenizer from the texts of a file."""
+"""Owns `burnish tokenizer train`: a new tokenizer from a column of data, measured beside another one."""
 
+import os
+import sys
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backend.commands.command import add_changes, add_json
+from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
-from backend.contract.errors import InputError
 from backend.contract.spec import validated
+from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 if TYPE_CHECKING:
-    from backend.data.rows import Rows
+    from backend.contract.tokenizer_making import Compression, MadeTokenizer
+    from backend.run.column_texts import ColumnTexts
+    from backend.run.tokenizer_making import Learnt
 
-OPTIONS = ("kind", "use", "vocabulary", "min_frequency")
+OUTPUT = "--output"
+INTERRUPTED = 130
+_SWITCHES = ("lowercase", "strip_accents", "split_digits")
+_WORDS = {
+    "kind": "byte_bpe, bpe, wordpiece or unigram (byte_bpe)",
+    "use": "decoder, encoder or encoder_decoder (decoder)",
+    "vocabulary": "most pieces (8000)",
+    "min_frequency": "least frequency of a piece (2)",
+    "normaliser": "usual, none, nfc or nfkc (usual)",
+    "pre_tokenizer": "usual, whitespace, punctuation or none (usual)",
+    "held_out": "share of the rows to measure on (0.05 with --compare, else 0)",
+    "lowercase": "make no difference between upper and lower case",
+    "strip_accents": "take accents from letters",
+    "split_digits": "make every digit a piece of its own",
+}
+_NUMBERS = {"vocabulary": int, "min_frequency": int, "held_out": float}
 
 
 def add_train(actions: Any) -> None:
     """The words after `burnish tokenizer train`."""
     train = actions.add_parser("train", help="make a new tokenizer from the texts of a file", allow_abbrev=False)
-    train.add_argument("--data", metavar="FILE", nargs="+", required=True, help="files, folders or patterns with texts")
-    train.add_argument("--column", metavar="NAME", nargs="+", help="the columns with the texts; else every text column")
+    add_data(train, required=True)
     train.add_argument(
-        "--output", metavar="DIR", type=Path, required=True, help="the new folder, or an existing one without tokenizer"
+        OUTPUT, metavar="DIR", type=Path, required=True, help="the new folder, or an existing one without tokenizer"
     )
-    train.add_argument("--kind", metavar="KIND", help="byte_bpe, bpe, wordpiece or unigram (byte_bpe)")
-    train.add_argument("--use", metavar="USE", help="decoder, encoder or encoder_decoder (decoder)")
-    train.add_argument("--vocabulary", metavar="N", type=int, help="most pieces (8000)")
-    train.add_argument("--min-frequency", metavar="N", type=int, help="least frequency of a piece (2)")
-    train.add_argument("--lowercase", action="store_true", help="make no difference between upper and lower case")
+    for name, words in _WORDS.items():
+        if name in _SWITCHES:
+            train.add_argument(_option(name), action="store_true", default=None, help=words)
+        else:
+            train.add_argument(_option(name), metavar="VALUE", type=_NUMBERS.get(name), help=words)
+    train.add_argument("--special", metavar="TOKEN", nargs="+", help="more special tokens, for example '<speaker>'")
+    train.add_argument("--compare", metavar="TOKENIZER", help="an old one: a folder, tokenizer.json, hub id or run")
+    add_json(train)
     train.set_defaults(execute_action=_train)
 
 
-def _train(arguments: Namespace) -> int:
-    if (arguments.output / "tokenizer.json").exists():
-        raise InputError(f"--output: {arguments.output} holds a tokenizer already; name a new folder")
-    from backend.tokenizers.train import TokenizerTraining, train  # loads the tokenizers library
+def add_data(parser: Any, *, required: bool) -> None:
+    """`--data`, `--source`, `--column` and `--set data.…`: any column of any data."""
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        nargs="+",
+        required=required,
+        help="files, folders or patterns, or the source's data set",
+    )
+    parser.add_argument("--source", metavar="NAME", help="how the data is stored (files)")
+    parser.add_argument(
+        "--column", metavar="NAME", nargs="+", help="the columns with the texts; else every text column"
+    )
+    add_changes(parser)
 
-    given: dict[str, Any] = {name: value for name in OPTIONS if (value := getattr(arguments, name)) is not None}
-    settings = validated(TokenizerTraining, {**given, "lowercase": arguments.lowercase}, "--tokenizer")
+
+def texts_of(arguments: Namespace, screen: Screen) -> "ColumnTexts":
+    """The texts that `add_data`'s words name. Raises InputError."""
+    from backend.contract.spec import file as spec_file
+    from backend.run.column_texts import read_column_texts  # loads the data room
+    from backend.run.data_report import named
+
+    source, target = arguments.source or "files", arguments.data
+    values: dict[str, Any] = {"data": {"source": source, **named(source, target[0])}}
+    if len(target) > 1:
+        values["data"] |= dict.fromkeys(named(source, target[0]), target)
+    values = spec_file.with_changes(values, arguments.changes)
+    return read_column_texts(values["data"], arguments.column, Path.cwd(), screen.report("reading data"), "--column")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _train(arguments: Namespace) -> int:
+    from backend.run import tokenizer_making  # loads the tokenizers library
+    from backend.tokenizers import saving
+
+    saving.check_free(arguments.output, OUTPUT)
+    given = {name: value for name in _WORDS if (value := getattr(arguments, name)) is not None}
+    settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []}, "--tokenizer")
+    other = tokenizer_of(arguments.compare) if arguments.compare else None
     screen = Screen()
-    rows = _rows(arguments.data)
-    columns = _columns(rows, arguments.column)
-    screen.line(f"{len(rows):,} rows of {', '.join(columns)}")
-    made = train(_texts(rows, columns), settings, lambda done, total, unit: None, len(rows) * len(columns))
-    made.save_pretrained(arguments.output)
-    print(f"{len(made):,} pieces: {arguments.output.absolute()}")
+    try:
+        texts = texts_of(arguments, screen)
+        screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
+        learnt = _stoppable(lambda: tokenizer_making.learn(texts, settings, other, _shown_on(screen)))
+        screen.close()
+        made = learnt.written(arguments.output, OUTPUT)
+    finally:
+        screen.close()
+    print(as_json(made) if arguments.json else in_words(made))
     return 0
 
 
-def _rows(paths: list[str]) -> "Rows":
-    from backend.contract.spec import DataSection
-    from backend.data.sources.files import Files, Settings
-    from backend.run.material import reading
+def _shown_on(screen: Screen) -> Any:
+    stages: list[str] = []
 
-    rows = Files(Settings()).read("train", DataSection(train=[str(Path(path).absolute()) for path in paths]), reading())
-    assert rows is not None
-    return rows
+    def say(stage: str, done: int, total: int) -> None:
+        if stages[-1:] != [stage]:
+            stages.append(stage)
+            screen.begin(stage, total, "rows" if total else "", announce=False)
+        screen.advance(done, total)
 
-
-def _columns(rows: "Rows", wanted: list[str] | None) -> list[str]:
-    import pyarrow as pa
-
-    there = rows.table.column_names
-    if missing := [name for name in wanted or [] if name not in there]:
-        raise InputError(f"--column: there is no column {missing[0]!r}; there are {', '.join(there)}")
-    return wanted or [name for name in there if pa.types.is_string(rows.table.schema.field(name).type)]
+    return say
 
 
-def _texts(rows: "Rows", columns: list[str]) -> Any:
-    for name in columns:
-        for chunk in rows.table[name].chunks:
-            yield from (str(text) for text in chunk.to_pylist() if text)
+def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
+    """The library learns pieces for minutes and would hear of Ctrl-C only afterwards, so it works beside."""
+    from backend.run.beside import beside
+
+    try:
+        return beside(learn, lambda: None, "learning")
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped; nothing was written\n")
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)  # the interpreter would wait for what still learns
+
+
+def as_json(made: "MadeTokenizer") -> str:
+    """The answer as one line, with the ratios that it implies."""
+    import msgspec
+
+    values = msgspec.to_builtins(made)
+    for entry, measured in zip(values["compression"], made.compression, strict=True):
+        entry |= {
+            "tokens_per_word": round(measured.per_word, 4),
+            "tokens_per_character": round(measured.per_character, 4),
+            "bytes_per_token": round(measured.bytes_per_token, 4),
+        }
+    return msgspec.json.encode(values).decode()
+
+
+def in_words(made: "MadeTokenizer") -> str:
+    """A table of what was measured, and last where the tokenizer lies."""
+    lines = []
+    if made.compression:
+        rows = f"{made.compression[0].rows:,} {'held-out ' if made.held_out else ''}texts"
+        lines += [rows, f"{'':<28}{'pieces':>9}{'tokens':>11}{'per word':>10}{'per char.':>11}{'unknown':>9}"]
+        lines += [_line(each, made.path) for each in made.compression]
+    return "\n".join([*lines, *made.notes, f"{made.vocabulary:,} pieces: {made.path}"])
+
+
+def _line(measured: "Compression", own: str) -> str:
+    name = "new" if measured.tokenizer == own else measured.tokenizer
+    shown = name if len(name) <= 27 else f"…{name[-26:]}"
+    return (
+        f"{shown:<28}{measured.vocabulary:>9,}{measured.tokens:>11,}{measured.per_word:>10.3f}"
+        f"{measured.per_character:>11.4f}{measured.unknown:>9,}"
+    )

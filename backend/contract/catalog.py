@@ -190,5 +190,7 @@ class Catalog(msgspec.Struct, frozen=True):
     optimizers: list[OptimizerEntry] = []
     adapters: list[AdapterEntry] = []
     metrics: list[MetricEntry] = []
+    tokenizer_training: dict[str, Any] = {}
+    """The JSON Schema of the settings of a new tokenizer."""
     problems: list[str] = []
     """What is wrong with installed plugins, a sentence each; they are left out."""

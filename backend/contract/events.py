@@ -5,6 +5,7 @@ window can open a run of a newer minor version.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -153,6 +154,30 @@ class EvaluationFinished(Event, frozen=True, tag=True):
     is_best: bool = False
 
 
+class SampledRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of a split with what the model says of it; `kind` is worst, best or drawn."""
+
+    row: int
+    """Its number in the split, from 0."""
+    kind: str
+    values: dict[str, Any]
+    """By column as in `predictions.csv`; long texts are cut."""
+    rating: float | None = None
+    """How good the prediction is, more being better; None where nobody knows."""
+
+
+class RowsSampled(Event, frozen=True, tag=True):
+    """A few predictions of an evaluation, which follows; the drawn rows are the same at every step."""
+
+    step: int
+    rows: list[SampledRow]
+    measure: str = ""
+    """What `rating` is, in words."""
+    columns: dict[str, str] = {}
+    """Which input column plays which part, as in a spec's `data.columns`."""
+    split: str = "validation"
+
+
 class CheckpointSaved(Event, frozen=True, tag=True):
     """A checkpoint stands complete on disk; `folder` is relative to the run folder."""
 
@@ -229,6 +254,7 @@ AnyEvent = (
     | StepFinished
     | MemoryMeasured
     | EvaluationFinished
+    | RowsSampled
     | CheckpointSaved
     | CheckpointRemoved
     | RequestAnswered

@@ -20,6 +20,7 @@ __all__ = [
     "in_order",
     "longest_sequence",
     "micro_batches",
+    "padded_length",
     "prompt_batches",
     "share",
     "targets",
@@ -95,12 +96,12 @@ def collate(
     if head is Head.MULTIPLE_CHOICE:
         return _choices(features, indices, lists, count, pad_token_id, length_multiple, length_limit, pad_side)
     lengths = features.lengths[indices]
-    length = _padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
+    length = padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
     batch = {"attention_mask": _attention_mask(lengths, (count, length), pad_side)}
     for name, values in lists.items():
         width = length
         if head is Head.SEQ2SEQ_LM and name in _OWN_LENGTH:
-            width = _padded_length(max(map(len, values), default=0), length_multiple, None)
+            width = padded_length(max(map(len, values), default=0), length_multiple, None)
         filler = pad_token_id if name == "input_ids" else _LIST_FILLERS[name]
         batch[name] = _padded(values, (count, width), filler, pad_side)
     return batch | _row_values(features, indices, count)
@@ -205,7 +206,8 @@ def share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
     return indices[process::processes]
 
 
-def _padded_length(longest: int, multiple: int, limit: int | None) -> int:
+def padded_length(longest: int, multiple: int, limit: int | None) -> int:
+    """How long a batch is whose longest row has `longest` tokens."""
     if multiple == FEW:
         multiple = max(8, 2 ** max(0, longest - 1).bit_length() // 8)
     rounded = max(1, -(-longest // multiple) * multiple)
@@ -237,7 +239,7 @@ def _choices(
     """A batch whose rows are choices, (B, K, L): a feature's tokens are those of its K choices, one after another."""
     choice_lengths = np.stack(features.lists[CHOICE_LENGTHS].take(indices))  # (rows, choices)
     choices = choice_lengths.shape[1]
-    length = _padded_length(int(choice_lengths.max(initial=0)), length_multiple, length_limit)
+    length = padded_length(int(choice_lengths.max(initial=0)), length_multiple, length_limit)
     shape = (count * choices, length)
     ends = np.cumsum(choice_lengths, axis=1)[:, :-1]
     batch = {"attention_mask": _attention_mask(choice_lengths.ravel(), shape, side)}

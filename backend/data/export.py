@@ -8,6 +8,7 @@ import pyarrow.parquet as parquet
 
 from backend.contract.heads import IGNORE, Head
 from backend.data.batches import Batch, collate
+from backend.data.decoder_inputs import decoder_inputs
 from backend.data.features import Features
 from backend.data.sources.source import Report
 
@@ -88,6 +89,5 @@ def _seq2seq(batch: Batch, pad_token_id: int, decoder_start_token_id: int | None
         targets = np.where(batch["labels"] == IGNORE, pad_token_id, batch["labels"])
         batch["target_ids"] = targets
         if decoder_start_token_id is not None:
-            start = np.full((len(targets), 1), decoder_start_token_id, targets.dtype)
-            batch["decoder_input_ids"] = np.concatenate([start, targets[:, :-1]], axis=1)
+            batch["decoder_input_ids"] = decoder_inputs(batch["labels"], decoder_start_token_id, pad_token_id)
     return batch

@@ -11,6 +11,7 @@ from backend.contract.catalog import Device
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import ModelSection, Section, TrainingSection
+from backend.engines.new_rows import NewTokens
 
 Batch = dict[str, np.ndarray]
 """Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""
@@ -41,6 +42,8 @@ class Loading:
     precision: Literal["float32", "bfloat16", "float16"]
     vocabulary: int
     """Tokens that the tokenizer knows, added ones included; embeddings are enlarged only if they have fewer rows."""
+    new_tokens: NewTokens = field(default_factory=NewTokens)
+    """How the rows of added tokens begin."""
     max_length: int = 0
     """The longest sequence that will come; an error says so before training where positions do not reach."""
     pad_token_id: int | None = None

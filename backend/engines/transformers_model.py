@@ -17,6 +17,7 @@ from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw, is_known
+from backend.engines.new_rows import grown
 from backend.models.adapter_folder import is_alone, weights_folder
 
 
@@ -66,7 +67,7 @@ def open_model(loading: Loading, kind: Kind) -> tuple[PreTrainedModel, Account]:
         model = _from_config(loading, kind, config, seed, account)
     else:
         model = _from_file(loading, kind, stored, config, seed, account)
-        _enlarge(model, loading.vocabulary, seed, account)
+        _enlarge(model, loading, seed, account)
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
     model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
@@ -201,20 +202,30 @@ def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.P
     return {name: each for name, each in head.items() if name.rpartition(".")[0] == last and name not in new}
 
 
-def _enlarge(model: PreTrainedModel, vocabulary: int, seed: int, account: Account) -> None:
-    embedding = model.get_input_embeddings()
-    rows = embedding.weight.shape[0]  # type: ignore[union-attr]
-    if vocabulary <= rows:
-        return  # a table may be padded beyond the tokenizer's ids; it is never made smaller
-    before = {name: parameter.shape[:1] for name, parameter in model.named_parameters()}
-    _resize(model, vocabulary)
-    config = model.config.to_dict()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.shape[:1] != before[name]:
-                values = draw(name, tuple(parameter.shape), config, seed)
-                parameter[before[name][0] :] = torch.from_numpy(values[before[name][0] :])
-    account.resized = f"{vocabulary - rows} rows added to the vocabulary of {rows}"
+@torch.no_grad()
+def _enlarge(model: PreTrainedModel, loading: Loading, seed: int, account: Account) -> None:
+    words: Any = model.get_input_embeddings()
+    rows, new = len(words.weight), loading.new_tokens
+    after = max(rows, loading.vocabulary)  # a table may be padded beyond the tokenizer's ids; it is never made smaller
+    before = {name: len(parameter) for name, parameter in model.named_parameters() if parameter.ndim}
+    if after > rows:
+        _resize(model, after)
+    elif not new.in_spare_rows(rows):
+        return
+    config, parameters = model.config.to_dict(), dict(model.named_parameters())
+    tables = _of_vocabulary(model) | {name for name in before if len(parameters[name]) != before[name]}
+    for name in tables:
+        stored = parameters[name][: before[name]].numpy()
+        values = grown(name, stored, len(parameters[name]), config, seed, new)
+        parameters[name].copy_(torch.from_numpy(values))
+    account.resized = new.words(rows, after)
+
+
+def _of_vocabulary(model: PreTrainedModel) -> set[str]:
+    """The parameters that have a row for each token."""
+    words, last = model.get_input_embeddings(), model.get_output_embeddings()
+    weights = [words.weight, getattr(last, "weight", None), getattr(last, "bias", None)]  # type: ignore[union-attr]
+    return {name for name, each in model.named_parameters() if any(each is one for one in weights)}
 
 
 def _resize(model: PreTrainedModel, vocabulary: int) -> None:

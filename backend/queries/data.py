@@ -8,7 +8,7 @@ from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import DataPreview, DataReport
-from backend.queries.preview_cells import cell_text
+from backend.data.cells import cell_text
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
 ROWS = 100

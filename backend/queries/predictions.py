@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +14,8 @@ from backend.queries.query import Arguments, Query, Tell, needed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EXPORT_ROWS = 20_000
-"""Rows that are written between two looks at the progress."""
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet runs a cell that begins so (https://owasp.org/www-community/attacks/CSV_Injection)."""
 MOST_LABELS = 100
 """Labels of a confusion matrix; more cannot be read, and seldom are labels."""
-BOM = b"\xef\xbb\xbf"
 
 
 def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
@@ -112,50 +106,16 @@ def _confusion(arguments: Arguments, tell: Tell) -> Confusion:
 
 
 def _export(arguments: Arguments, tell: Tell) -> Exported:
+    from backend.data.csv_file import write_csv
+
     table = _chosen(_read(arguments), arguments.get("indices"))
     output = Path(needed(arguments, "output")).expanduser().absolute()
-    beside = output.with_name(f".{output.name}.{os.getpid()}")
     defuse, bom = bool(arguments.get("defuse", False)), bool(arguments.get("bom", False))
     try:
-        with beside.open("wb") as file:
-            for done, content in _csv(table, defuse, bom):
-                file.write(content)
-                tell(Progress(done, table.num_rows, "rows"))
-        beside.replace(output)
+        write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror}; choose another file") from None
-    finally:
-        beside.unlink(missing_ok=True)
     return Exported(path=str(output), rows=table.num_rows)
-
-
-def _csv(table: "pa.Table", defuse: bool, bom: bool) -> Iterator[tuple[int, bytes]]:
-    import csv
-    import io
-
-    def lines(rows: Any) -> bytes:
-        stream = io.StringIO()
-        csv.writer(stream, lineterminator="\r\n").writerows(rows)
-        return stream.getvalue().encode("utf-8", errors="replace")
-
-    cell = _defused if defuse else _plain
-    yield 0, (BOM if bom else b"") + lines([[cell(name) for name in table.column_names]])
-    for start in range(0, table.num_rows, EXPORT_ROWS):
-        part = table.slice(start, EXPORT_ROWS)
-        columns = [[cell(value) for value in column.to_pylist()] for column in part.columns]
-        yield start + part.num_rows, lines(zip(*columns, strict=True))
-
-
-def _plain(value: Any) -> Any:
-    import json
-
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-
-
-def _defused(value: Any) -> Any:
-    # Numbers stay numbers: -0.5 begins with a minus, but is no formula.
-    value = _plain(value)
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def _chosen(table: "pa.Table", indices: Any) -> "pa.Table":

@@ -1,41 +1,137 @@
-"""Owns `tokenize` and `decode`, with the last tokenizers kept open."""
+"""Owns the questions about one tokenizer: what it makes of texts, ids and pieces; the last ones are kept open."""
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from backend.contract.tokens import Tokens
-from backend.queries.query import Arguments, Query, Tell, needed
+import msgspec
 
+from backend.contract.errors import InputError
+from backend.contract.token_batches import BatchQuestion, Decoded, PiecesAsText, TokenGrid
+from backend.contract.tokenizer_steps import TokenizerSteps
+from backend.contract.tokens import TokenizeQuestion, TokenizerDescription
+from backend.queries.query import Arguments, Query, Tell, needed, reporting
+
+MOST_IDS = 1_000_000
 KEPT = 4
 """Tokenizers that stay open; a large one takes about a hundred megabytes."""
 
 
-def _tokenize(arguments: Arguments, tell: Tell) -> Tokens:
-    from backend.tokenizers import inspect  # loads transformers
+def _tokenize(arguments: Arguments, tell: Tell) -> Any:
+    from backend.tokenizers import answers  # loads transformers
 
-    text = needed(arguments, "text")
-    return inspect.tokenize(_tokenizer(arguments), text, bool(arguments.get("special_tokens", True)))
+    question = _question(arguments, TokenizeQuestion)
+    if question.text is question.file is question.messages is None:
+        raise InputError("the question needs 'text', 'file' or 'messages'")
+    return answers.tokenized(_tokenizer(arguments), question, reporting(tell))
 
 
-def _decode(arguments: Arguments, tell: Tell) -> dict[str, str]:
-    from backend.tokenizers import inspect
+def _tokenize_batch(arguments: Arguments, tell: Tell) -> TokenGrid:
+    from backend.tokenizers import batch
 
-    ids = [int(one) for one in needed(arguments, "ids", list)]
-    return {"text": inspect.decode(_tokenizer(arguments), ids, bool(arguments.get("skip_special", False)))}
+    return batch.grid(_tokenizer(arguments), _question(arguments, BatchQuestion))
+
+
+def _decode(arguments: Arguments, tell: Tell) -> Decoded:
+    from backend.tokenizers import decoding
+
+    ids = needed(arguments, "ids", list)
+    rows = ids if any(isinstance(one, list) for one in ids) else [ids]
+    try:
+        rows = [[int(one) for one in row] for row in rows]
+    except (TypeError, ValueError):
+        raise InputError("ids: give whole numbers, for example [101, 7592, 102]") from None
+    clean_up = arguments.get("clean_up")
+    if sum(map(len, rows)) > MOST_IDS:
+        raise InputError(f"ids: there are more than {MOST_IDS:,}; decode them in parts")
+    return decoding.decoded(
+        _tokenizer(arguments),
+        rows,
+        bool(arguments.get("skip_special", False)),
+        None if clean_up is None else bool(clean_up),
+    )
+
+
+def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
+    from backend.tokenizers import decoding
+
+    return decoding.pieces_to_text(_tokenizer(arguments), [str(one) for one in needed(arguments, "pieces", list)])
+
+
+def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
+    from backend.tokenizers.steps import pipeline
+
+    return pipeline.steps(
+        _tokenizer(arguments),
+        needed(arguments, "text"),
+        arguments.get("pair"),
+        bool(arguments.get("special_tokens", True)),
+    )
+
+
+def _describe(arguments: Arguments, tell: Tell) -> TokenizerDescription:
+    from backend.tokenizers import description
+
+    named = _named(arguments)
+    return description.described(_opened(named), named)
+
+
+def _question(arguments: Arguments, kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(arguments, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the question is not as it should be: {error}") from None
 
 
 def _tokenizer(arguments: Arguments) -> Any:
-    options = json.dumps(arguments.get("options") or {}, sort_keys=True)
-    return _opened(needed(arguments, "tokenizer"), str(arguments.get("revision") or "main"), options)
+    return _opened(_named(arguments))
+
+
+def _named(arguments: Arguments) -> Any:
+    from backend.tokenizers import naming
+
+    options = arguments.get("options") or {}
+    return naming.named(needed(arguments, "tokenizer"), str(arguments.get("revision") or "main"), options)
+
+
+def _opened(named: Any) -> Any:
+    return _kept(
+        named.name_or_path, named.revision, json.dumps(named.options, sort_keys=True), _age(named.name_or_path)
+    )
 
 
 @lru_cache(KEPT)
-def _opened(name: str, revision: str, options: str) -> Any:
+def _kept(name: str, revision: str, options: str, age: float) -> Any:
     from backend.contract.places import is_offline
     from backend.tokenizers import loading
 
     return loading.open_tokenizer(name, revision, json.loads(options), offline=is_offline())
 
 
-QUERIES = (Query("tokenize", _tokenize, warm_by="tokenizer"), Query("decode", _decode, warm_by="tokenizer"))
+def _age(name: str) -> float:
+    """Changes when a folder or file is written anew, so that no tokenizer is shown that is gone."""
+    path = Path(name).expanduser()
+    try:
+        return max((one.stat().st_mtime for one in (path, *path.glob("*token*"))), default=0.0)
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _as_json(answer: Callable[[Arguments, Tell], Any]) -> Callable[[Arguments, Tell], Any]:
+    """Plain values, which are never put into a file of one list: these answers have several, and are of limited size."""
+    return lambda arguments, tell: msgspec.to_builtins(answer(arguments, tell))
+
+
+QUERIES = tuple(
+    Query(name, answer if name == "tokenize" else _as_json(answer), warm_by="tokenizer")
+    for name, answer in (
+        ("tokenize", _tokenize),
+        ("tokenize_batch", _tokenize_batch),
+        ("decode", _decode),
+        ("pieces_to_text", _pieces_to_text),
+        ("tokenizer_steps", _steps),
+        ("describe_tokenizer", _describe),
+    )
+)

@@ -12,13 +12,45 @@ import msgspec
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.queries import Mistake, Progress, Reply, Request
 from backend.contract.redaction import redacted
-from backend.queries import answer, catalog, cost, data, generation, large_answer, models, predictions, tokens
+from backend.queries import (
+    answer,
+    catalog,
+    comparison,
+    cost,
+    data,
+    generation,
+    large_answer,
+    models,
+    predictions,
+    tokenizer_making,
+    tokens,
+    training_data,
+    vocabulary,
+)
 from backend.queries.channel import LARGEST_ANSWER, Channel
 from backend.queries.query import Query
 
+_MODULES = (
+    *(answer, catalog, comparison, cost, data, generation, models, predictions),
+    *(tokens, training_data, vocabulary),
+)
+QUERIES: dict[str, Query] = {query.name: query for module in _MODULES for query in module.QUERIES}
 QUERIES: dict[str, Query] = {
     query.name: query
-    for module in (answer, catalog, cost, data, generation, models, predictions, tokens)
+    for module in (
+        answer,
+        catalog,
+        comparison,
+        cost,
+        data,
+        generation,
+        models,
+        predictions,
+        tokenizer_making,
+        tokens,
+        training_data,
+        vocabulary,
+    )
     for query in module.QUERIES
 }
 PROGRESS_SECONDS = 0.1

@@ -23,6 +23,7 @@ from backend.engines.engine import Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.run import attempts, options
+from backend.run.added_tokens import new_tokens
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.hosts import Hosts
@@ -36,6 +37,7 @@ from backend.run.stopping import Best, evaluations, greater_is_better
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
+from backend.tokenizers.replaced import rows_needed
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         {split: one.fingerprint for split, one in features.items()}, "reads other rows, or with another tokenizer"
     )
     stages.start("loading model")
-    order = _order(spec, features["train"])
+    order = training_order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))
     micro_batch_size = hosts.agree(lambda: _micro_batch_size(session, model, choice, features["train"], split))
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
@@ -135,7 +137,8 @@ def _tokenise(session: Session, material: Material, stages: Stages) -> dict[str,
     return features
 
 
-def _order(spec: RunSpec, train: Features) -> Order:
+def training_order(spec: RunSpec, train: Features) -> Order:
+    """Which features make the batch of every step of the training that `spec` describes."""
     training = spec.training
     return Order(
         train.lengths,
@@ -196,7 +199,8 @@ def _load(
             training=spec.training,
             devices=choice.names,
             precision=choice.precision,
-            vocabulary=len(session.tokenizer),
+            vocabulary=rows_needed(session.tokenizer),
+            new_tokens=new_tokens(spec, session.tokenizer, model.folder),
             max_length=max(longest_sequence(one) for one in features.values()),
             pad_token_id=session.pad_token_id,
             bos_token_id=session.tokenizer.bos_token_id,

@@ -74,11 +74,7 @@ class Session:
         """
         fixed = draws(self.task) and not to_train
         key = {
-            "rows": rows.fingerprint,
-            "task": _decides_features(self.task),
-            "facts": self.facts,
-            "columns": dict(self.columns),
-            "tokenizer": self._tokenizer_fingerprint,
+            **self.identity(rows),
             "drawn": self.spec.training.seed if fixed else None,
             **({"to_train": True} if to_train and trains_apart(self.task) else {}),
         }
@@ -89,6 +85,16 @@ class Session:
             report,
             len(rows),
         )
+
+    def identity(self, rows: Rows) -> dict[str, Any]:
+        """What decides the features of these rows, drawing and packing apart."""
+        return {
+            "rows": rows.fingerprint,
+            "task": _decides_features(self.task),
+            "facts": self.facts,
+            "columns": dict(self.columns),
+            "tokenizer": self._tokenizer_fingerprint,
+        }
 
     @cached_property
     def _tokenizer_fingerprint(self) -> str:
@@ -127,6 +133,10 @@ class Session:
 
         padding: batches.Padding = {**self._padding, "draw": draw if draws(self.task) else None}
         return batches.micro_batches(source, indices, size, **padding)
+
+    def batch(self, source: Features, indices: np.ndarray) -> Batch:
+        """One batch as evaluations have them: nothing is drawn."""
+        return batches.collate(source, indices, **self._padding)
 
     @cached_property
     def _padding(self) -> batches.Padding:

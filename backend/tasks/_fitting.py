@@ -38,3 +38,12 @@ def fitted(tokens: Tokens, length: int, *, answered: bool, room: int | None, on_
         turn[turn == turn[0]] = 0
     labels = ids if on_all else np.where(turn > 0, ids, IGNORE).astype(np.int32)
     return Fitted(ids, labels, prompt_length)
+
+
+def least_length(counts: np.ndarray, prompts: np.ndarray, room: int) -> np.ndarray:
+    """The smallest length in which `fitted` cuts nothing of `counts` tokens, of which `prompts` come before an answer
+    that is given `room`. (conversations,)
+    """
+    # A prompt may fill the length less the room, but always a quarter of the length, rounded up.
+    with_room, by_share = prompts + room, np.maximum(4 * prompts.astype(np.int64) - 3, 1)
+    return np.maximum(counts, np.minimum(with_room, by_share))

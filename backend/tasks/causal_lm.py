@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field, ValidationInfo, field_validator
 
 from backend.contract.catalog import Column
@@ -24,14 +25,14 @@ from backend.tasks._conversations import (
     instructions,
     written_tokens,
 )
-from backend.tasks._fitting import fitted
+from backend.tasks._fitting import fitted, least_length
 from backend.tasks._language import language_scores, loss_table, texts
 from backend.tasks._packing import packed
 from backend.tasks._prompts import prompts, question_ids
 from backend.tasks._text_scores import METRICS, Kind, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks._writing import WritingSettings, generation_settings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 
 ANSWERS = ("instructions", "chat")
 """Kinds of rows that are prompts with answers."""
@@ -119,6 +120,8 @@ class CausalLm:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self.trains_apart = settings.packing
+        loses = "a part of the prompt or the answer" if settings.rows in ANSWERS else "text"
+        self.limits = (Limit(beyond="blocks" if settings.rows == "blocks" else "cut", loses=loses),)
         if settings.generate:
             self.evaluates_by = "generate"
         else:
@@ -201,6 +204,13 @@ class CausalLm:
             lists = {"input_ids": [one.ids for one in found], "labels": [one.labels for one in found]}
             prompt_length = pa.array([one.prompt_length for one in found], pa.int32())
             yield features_of_rows(list(chunk), lists, prompt_length=prompt_length)
+
+    def least_limits(self, features: pa.RecordBatch) -> np.ndarray:
+        """(features,) the smallest `max_length` that cuts nothing: where answers are written, prompts leave room for one."""
+        lengths = pc.list_value_length(features["input_ids"]).to_numpy().astype(np.int64)
+        if self.settings.rows not in ANSWERS or not self.settings.generate:
+            return lengths
+        return least_length(lengths, features["prompt_length"].to_numpy(), self.settings.max_new_tokens)
 
     def chat_template(self, tokenizer: Any) -> Any:
         """What prompts and answers are written out by, to be saved with the model; None where there are none."""

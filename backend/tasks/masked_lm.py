@@ -18,7 +18,7 @@ from backend.data.rows import Rows
 from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, flattened, owners, tokens_of
 from backend.tasks._language import language_scores, loss_table, texts
 from backend.tasks._texts import is_blank, reasons
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 
 FILL, NEVER, WITHIN, BEGIN = -2, -1, 0, 1
 """What the column `word` says of a token: the row's own mask, never hidden, goes on with a word, begins one."""
@@ -65,6 +65,7 @@ class MaskedLm:
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
+        self.limits = (Limit(beyond="blocks" if settings.rows == "blocks" else "cut"),)
         self._ordinary: tuple[Any, np.ndarray] = (None, np.empty(0, np.int32))
 
     @property

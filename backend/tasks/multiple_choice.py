@@ -22,7 +22,7 @@ from backend.tasks._choices import (
     way_of_writing,
 )
 from backend.tasks._texts import is_blank, reasons, strings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 
 
 class Settings(Section):
@@ -58,6 +58,7 @@ class MultipleChoice:
     metrics: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
+    limits: ClassVar[tuple[Limit, ...]] = (Limit(what="texts with their longest choices"),)
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "accuracy"},

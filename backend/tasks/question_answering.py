@@ -19,7 +19,7 @@ from backend.tasks._context_windows import Window, check_offsets, never_an_answe
 from backend.tasks._n_best import Entry, Said, beam, entry, plain
 from backend.tasks._spans import Nulls, Spans, beam_spans, loss, plain_spans
 from backend.tasks._texts import is_blank, strings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
 
 
 class Settings(Section):
@@ -97,6 +97,7 @@ class QuestionAnswering:
         "evaluation": {"best_metric": "f1"},
     }
     head: Head = Head.QUESTION_ANSWERING
+    limits: ClassVar[tuple[Limit, ...]] = (Limit(what="questions with their contexts", beyond="windows"),)
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

@@ -18,7 +18,7 @@ from backend.tasks._language_tokens import languages
 from backend.tasks._text_scores import METRICS, BleuWords, Kind, check_words, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons, strings
 from backend.tasks._writing import WritingSettings, generation_settings
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Sums, Use, in_chunks
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Sums, Use, in_chunks
 
 SIGNATURES = "signatures.json"
 """Written beside the predictions: how each score was computed."""
@@ -83,6 +83,7 @@ class Seq2SeqLm:
     metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in _SCORES["all"] for name in METRICS[kind]))
     default_metric: ClassVar[str] = "bleu"
     evaluates_by: Literal["outputs", "generate"] = "generate"
+    limits: ClassVar[tuple[Limit, ...]] = (Limit(what="sources"), Limit("max_target_length", "labels", "targets"))
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 1e-4, "warmup": 0.06},
         "evaluation": {"best_metric": "loss"},

@@ -11,6 +11,7 @@ from backend.contract.catalog import Column, plays_a_part
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
+from backend.contract.training_data import Beyond
 from backend.data.rows import Rows
 
 Facts = dict[str, Any]
@@ -167,6 +168,29 @@ class ChecksTokenizer(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Limit:
+    """One of a task's settings that bounds lengths, what it bounds, and what becomes of a row that is longer."""
+
+    setting: str = "max_length"
+    column: str = "input_ids"
+    """Of the features."""
+    what: str = "rows"
+    beyond: Beyond = "cut"
+    loses: str = "text"
+    """What a row that is cut is without."""
+
+
+class HasLimits(Protocol):
+    """What a task has beside `Task` where not simply the end of a row is cut off at `max_length`."""
+
+    limits: tuple[Limit, ...]
+
+    def least_limits(self, features: pa.RecordBatch) -> np.ndarray:
+        """(features,) the smallest `max_length` at which nothing of each is lost, if it is not the number of its tokens."""
+        ...
+
+
 class WritesAnswers(Protocol):
     """What a task has beside `Task` where rows without answers must be written to, though evaluations compare outputs."""
 
@@ -179,6 +203,11 @@ def to_predict(task: Task, rows: Rows, columns: Columns) -> Task:
     """The task under which rows are predicted: itself, unless it says otherwise."""
     own = getattr(task, "to_predict", None)
     return task if own is None else own(rows, columns)
+
+
+def limits(task: Task) -> tuple[Limit, ...]:
+    """What bounds the lengths of the task's features."""
+    return getattr(task, "limits", (Limit(),))
 
 
 def draws(task: Task) -> bool:

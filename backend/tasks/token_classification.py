@@ -18,7 +18,7 @@ from backend.tasks._entities import Scheme
 from backend.tasks._entity_scores import scores
 from backend.tasks._sentences import Tags, mismatch, read_tags, tags_of, words_of
 from backend.tasks._word_windows import NO_WORD, Tokens, tokens_of, windows, word_tokenizer
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
 
 _Written = Literal["same", "BIO", "IOB1", "IOBES", "BILOU"]
 
@@ -93,6 +93,7 @@ class TokenClassification:
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
+        self.limits = (Limit(what="sentences", beyond="windows" if settings.window else "cut", loses="words"),)
 
     @property
     def split_by(self) -> SplitBy:

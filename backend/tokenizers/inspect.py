@@ -1,94 +1,117 @@
-"""Owns what a tokenizer makes of a text, for people to look at: tokens with their place in the text, and back again."""
+"""Owns what a tokenizer makes of a text, for people to look at: every token with its place in the text."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from backend.contract.tokens import Token, Tokens
-from backend.tokenizers.loading import stored_truncation
+import msgspec
+import numpy as np
+
+from backend.contract.tokens import Tokens, Turn
+from backend.tokenizers import guessed_offsets
+from backend.tokenizers.columns import NOWHERE, Columns
+from backend.tokenizers.encoding import Options, encode, limit_of
+from backend.tokenizers.loading import opening_note, stored_truncation
+from backend.tokenizers.round_trip import round_trip
+from backend.tokenizers.sources import cleaned
+from backend.tokenizers.tables import Table, Tables
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+_COUNTS = ("padding", "text_tokens", "left_out", "characters", "bytes", "words", "unknown", "partial", "byte_fallback")
+_TOLD = ("limit", "round_trip", "offsets_guessed", "stored_truncation", "notes")
 
-def tokenize(tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool = True) -> Tokens:
-    """Every token of `text`, nothing truncated or padded; `special_tokens` adds those the model expects."""
-    ids, spans = _encode(tokenizer, text, special_tokens)
-    special = set(tokenizer.all_special_ids)
-    pieces = tokenizer.convert_ids_to_tokens(ids)
-    tokens = [
-        Token(id=token, piece=piece, text=text[start:end], start=start, end=end, special=token in special)
-        for token, piece, (start, end) in zip(ids, pieces, spans, strict=True)
-    ]
+
+def tokenize(
+    tokenizer: "PreTrainedTokenizerBase",
+    text: str,
+    options: Options = Options(),  # noqa: B008
+    pair: str | None = None,
+    turns: tuple[Turn, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """Every token of `text` and `pair`; nothing truncated or padded unless asked. Raises InputError."""
+    sources, replaced = zip(*(cleaned(one) for one in ([text] if pair is None else [text, pair])), strict=True)
+    columns = encode(tokenizer, sources[0], sources[1] if pair is not None else None, options)
+    whole = _whole(tokenizer, sources, options, columns)
+    own = [whole.ids[(whole.sequence == number) & (whole.mask == 1)].tolist() for number in range(len(sources))]
+    rest = msgspec.structs.replace(
+        about(tokenizer, (*notes, *surrogate_notes(sum(replaced)))),
+        sources=list(sources),
+        turns=list(turns),
+        text_tokens=sum(len(one) for one in own),
+        left_out=_left_out(whole, columns, options),
+        characters=sum(len(one) for one in sources),
+        bytes=sum(len(one.encode()) for one in sources),
+        words=sum(len(one.split()) for one in sources),
+        round_trip=round_trip(tokenizer, sources, own),
+    )
+    tables = Tables(tokenizer)
+    return Table(tables.arrays(columns, list(sources)), tables.finished(rest))
+
+
+def about(tokenizer: "PreTrainedTokenizerBase", notes: tuple[str, ...] = ()) -> Tokens:
+    """What an answer says of the tokenizer itself."""
+    told = opening_note(tokenizer)
     return Tokens(
-        tokens=tokens,
-        characters=len(text),
-        words=len(text.split()),
-        unknown=sum(token == tokenizer.unk_token_id for token in ids),
-        truncated_at=tokenizer.model_max_length if len(ids) > tokenizer.model_max_length else None,
+        limit=limit_of(tokenizer),
+        offsets_guessed=not tokenizer.is_fast and not guessed_offsets.are_exact(tokenizer),
         stored_truncation=stored_truncation(tokenizer),
+        notes=[*notes, *([told] if told else [])],
     )
 
 
-def decode(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], skip_special: bool = False) -> str:
-    """The text of `ids`; an id that the tokenizer does not have appears as `⟨no token 99999⟩`."""
-    parts = []
-    for known, run in groupby(ids, lambda token: _exists(tokenizer, token)):
-        if known:
-            parts.append(str(tokenizer.decode(list(run), skip_special_tokens=skip_special)))
-        else:
-            parts.extend(f"⟨no token {token}⟩" for token in run)
-    return "".join(parts)
+def surrogate_notes(replaced: int) -> tuple[str, ...]:
+    """A sentence where lone surrogates were replaced."""
+    if not replaced:
+        return ()
+    number = "A lone surrogate" if replaced == 1 else f"{replaced:,} lone surrogates"
+    return (f"{number} in the text became U+FFFD, since no tokenizer takes half a character.",)
 
 
-def as_json(tokens: Tokens) -> dict[str, Any]:
-    """What `burnish tokenize --json` prints; `offsets` count characters of the text."""
+def as_json(table: Table) -> dict[str, Any]:
+    """What `burnish tokenize --json` prints: one list per column, every window's tokens after each other."""
+    columns, rest = table.columns, table.rest
+    pieces = [rest.pieces[place] for place in columns["piece"].tolist()]
+    told = msgspec.to_builtins(rest)
     return {
-        "ids": [token.id for token in tokens.tokens],
-        "pieces": [token.piece for token in tokens.tokens],
-        "offsets": [[token.start, token.end] for token in tokens.tokens],
-        "texts": [token.text for token in tokens.tokens],
-        "special": [token.special for token in tokens.tokens],
-        "characters": tokens.characters,
-        "words": tokens.words,
-        "unknown": tokens.unknown,
-        "truncated_at": tokens.truncated_at,
-        "stored_truncation": tokens.stored_truncation,
+        "ids": [one.id for one in pieces],
+        "pieces": [one.piece for one in pieces],
+        "offsets": np.stack([columns["start"], columns["end"]], 1).tolist(),
+        "byte_offsets": np.stack([columns["byte_start"], columns["byte_end"]], 1).tolist(),
+        "texts": _texts(columns, rest.sources),
+        "special": [one.special for one in pieces],
+        "word_ids": [None if word == NOWHERE else word for word in columns["word"].tolist()],
+        "sequence_ids": [None if one == NOWHERE else one for one in columns["sequence"].tolist()],
+        "type_ids": columns["type"].tolist(),
+        "attention_mask": columns["mask"].tolist(),
+        "windows": columns["window"].tolist(),
+        "ranks": [one.rank for one in pieces],
+        "log_probabilities": [one.log_probability for one in pieces],
+        "tokens": rest.tokens,
+        **{name: told[name] for name in _COUNTS},
+        "truncated_at": rest.limit if rest.limit is not None and rest.tokens > rest.limit else None,
+        **{name: told[name] for name in _TOLD},
+        **({"sources": rest.sources, "turns": told["turns"]} if rest.turns else {}),
     }
 
 
-def _encode(
-    tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool
-) -> tuple[list[int], list[tuple[int, int]]]:
-    # verbose: transformers would warn on stderr about a text longer than the model's limit; `truncated_at` says so.
-    if tokenizer.is_fast:
-        encoding = tokenizer(
-            text, add_special_tokens=special_tokens, truncation=False, return_offsets_mapping=True, verbose=False
-        )
-        return list(encoding["input_ids"]), [(start, end) for start, end in encoding["offset_mapping"]]
-    ids = list(tokenizer(text, add_special_tokens=special_tokens, truncation=False, verbose=False)["input_ids"])
-    return ids, list(_guessed_spans(_texts(tokenizer, ids), text))
+def _texts(columns: dict[str, np.ndarray], sources: list[str]) -> list[str]:
+    rows = zip(*(columns[name].tolist() for name in ("sequence", "start", "end")), strict=True)
+    return ["" if which == NOWHERE else sources[which][start:end] for which, start, end in rows]
 
 
-def _texts(tokenizer: "PreTrainedTokenizerBase", ids: Iterable[int]) -> Iterator[str]:
-    special = set(tokenizer.all_special_ids)
-    return ("" if token in special else str(tokenizer.decode([token])).strip() for token in ids)
+def _whole(
+    tokenizer: "PreTrainedTokenizerBase", sources: tuple[str, ...], options: Options, columns: Columns
+) -> Columns:
+    """The tokens when nothing is cut off."""
+    if options.max_length is None:
+        return columns
+    uncut = replace(options, max_length=None, windows=False, padding="")
+    return encode(tokenizer, sources[0], sources[1] if len(sources) > 1 else None, uncut)
 
 
-def _guessed_spans(texts: Iterable[str], text: str) -> Iterator[tuple[int, int]]:
-    """Where each piece stands, for tokenizers that do not tell: the next place at which its text occurs."""
-    end = 0
-    for piece in texts:
-        start = text.find(piece, end) if piece else -1
-        if start < 0:
-            yield end, end
-        else:
-            end = start + len(piece)
-            yield start, end
-
-
-def _exists(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:
-    if not 0 <= token < 2**31:  # the backend raises OverflowError outside of its number type
-        return False
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    return token < len(tokenizer) if backend is None else backend.id_to_token(token) is not None
+def _left_out(whole: Columns, columns: Columns, options: Options) -> int:
+    if options.max_length is None or options.windows:
+        return 0
+    return int((whole.sequence != NOWHERE).sum() - (columns.sequence != NOWHERE).sum())

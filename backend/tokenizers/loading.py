@@ -1,4 +1,4 @@
-"""Owns the opening of a tokenizer: from a folder, a tokenizer.json or a hub id, with nothing stored in it left switched on."""
+"""Owns the opening of a tokenizer: from a folder, a file or a hub id, with nothing stored in it left switched on."""
 
 import hashlib
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.tokenizers import single_files
 from backend.tokenizers.options import apply, check, given_at_construction
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 FIELD = "model.tokenizer"
 ELSEWHERE = f"set {FIELD} to a folder or hub id that has one"
 
+BPE = {"vocab.json", "merges.txt"}
 _HUB_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.tiktoken", "*.jinja", "*.py")
+_JSON_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json")
 _NOT_HUB_FILES = ("*.index.json", "*/*")
 _PICKLES = (".pkl", ".pickle", ".pt", ".bin")
 _NOT_OPTIONS = {
@@ -33,7 +36,7 @@ def open_tokenizer(
     offline: bool = False,
     trust_remote_code: bool = False,
 ) -> "PreTrainedTokenizerBase":
-    """The tokenizer of a local folder, a tokenizer.json file or a hub id, without truncation and padding of its own.
+    """The tokenizer of a local folder, a file of one or a hub id, without truncation and padding of its own.
 
     `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). `trust_remote_code` is this user's consent,
     never a spec's. Raises InputError in one sentence with the way out.
@@ -41,10 +44,11 @@ def open_tokenizer(
     wanted = _checked_options(options or {})
     options = given_at_construction(wanted)
     path = Path(name_or_path).expanduser()
-    if path.is_file():
+    if _is_file(path, name_or_path) and not single_files.belongs_to_folder(path):
         tokenizer = _from_file(path, options)
     else:
-        folder = path if path.is_dir() else _hub_folder(name_or_path, revision, offline)
+        there = path if path.is_dir() else path.parent if path.is_file() else None
+        folder = there or _hub_folder(name_or_path, revision, offline)
         tokenizer = _from_folder(folder, name_or_path, options, trust_remote_code)
     check(tokenizer, wanted, name_or_path)
     _add_prefix_space(tokenizer, options)
@@ -57,6 +61,11 @@ def open_tokenizer(
 def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:
     """What the tokenizer's file had stored as truncation and padding, as a sentence; empty where it had nothing."""
     return getattr(tokenizer, "_stored_truncation", "")
+
+
+def opening_note(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """What was assumed on opening since the files do not say it, as a sentence; empty where they do."""
+    return getattr(tokenizer, "_opening_note", "")
 
 
 def ensure_pad_token(tokenizer: "PreTrainedTokenizerBase") -> int:
@@ -93,17 +102,22 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     if path.suffix in _PICKLES:
         raise InputError(f"{path}: pickled tokenizers are never opened; {ELSEWHERE}", FIELD)
-    if path.suffix != ".json":
-        raise InputError(f"{path}: this file is no tokenizer.json; name its folder instead, or {ELSEWHERE}", FIELD)
-    from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
+    return _opened(lambda: single_files.opened_file(path, options), path.parent, str(path))
 
-    return _opened(lambda: PreTrainedTokenizerFast(tokenizer_file=str(path), **options), path.parent, str(path))
+
+def _is_file(path: Path, name: str) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long for a path, or holds NUL
+        raise InputError(f"{name[:80]!r} is no folder, file or hub id; check the name", FIELD) from None
 
 
 def _from_folder(
     folder: Path, name: str, options: dict[str, Any], trust_remote_code: bool
 ) -> "PreTrainedTokenizerBase":
     _check_json(folder)
+    if alone := _only_file(folder):
+        return _from_file(alone, options)
     if _ships_code(folder) and not trust_remote_code:
         raise InputError(
             f"{name}: its tokenizer is Python code, which runs only with your consent (--trust-remote-code on the "
@@ -120,12 +134,33 @@ def _from_folder(
     tokenizer = _opened(build, folder, name)
     if not _has_vocabulary(folder, type(tokenizer).vocab_files_names.values()):
         raise _no_tokenizer(folder, name)  # transformers builds one of a handful of special tokens instead of failing
+    names = {file.name for file in _files(folder)}
+    if "merges.txt" in type(tokenizer).vocab_files_names.values() and _is_half(names):
+        # transformers guesses the merges of a vocabulary without, and takes merges without a vocabulary for nothing
+        raise InputError(f"{name}: {single_files.half_told(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
     return tokenizer
+
+
+def _only_file(folder: Path) -> Path | None:
+    """The vocabulary of a folder that has no configuration to say how it is opened."""
+    names = {file.name for file in _files(folder)}
+    if names & {"config.json", "tokenizer_config.json", "tokenizer.json"}:
+        return None
+    found = [name for name in ("vocab.txt", "vocab.json", "merges.txt") if name in names]
+    found += sorted(name for name in names if name.endswith((".model", ".spm", ".tiktoken")))
+    return folder / found[0] if found else None
+
+
+def _is_half(names: set[str]) -> bool:
+    whole = "tokenizer.json" in names or any(name.endswith((".model", ".spm", ".tiktoken")) for name in names)
+    return not whole and len(BPE & names) == 1
 
 
 def _opened(build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str) -> "PreTrainedTokenizerBase":
     try:
         return build()
+    except InputError:
+        raise
     except Exception as error:  # that is what the Rust parser raises; transformers and sentencepiece add their kinds
         raise _mistake(folder, name, error) from None
 
@@ -133,6 +168,9 @@ def _opened(build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: 
 def _mistake(folder: Path, name: str, error: Exception) -> InputError:
     if not _has_vocabulary(folder, ()):
         return _no_tokenizer(folder, name)
+    names = {file.name for file in _files(folder)}
+    if _is_half(names):
+        return InputError(f"{name}: {single_files.half_told(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
     reason = _first_line(error)
     if "sentencepiece" in str(error) or "protobuf" in str(error):
         return InputError(
@@ -156,7 +194,7 @@ def _no_tokenizer(folder: Path, name: str) -> InputError:
 
 
 def _check_json(folder: Path) -> None:
-    for file in ("tokenizer.json", "tokenizer_config.json"):
+    for file in _JSON_FILES:
         path = folder / file
         if path.is_file() and not isinstance(_read_json(path), dict):
             raise InputError(

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.tokens import TokenizerOption
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -62,6 +63,39 @@ def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None
         tokenizer.add_special_tokens({"additional_special_tokens": list(dict.fromkeys([*known, *special]))})
 
 
+def taken(tokenizer: "PreTrainedTokenizerBase") -> list[TokenizerOption]:
+    """Every option worth a field, with its present value."""
+    defaults = _taken(tokenizer)
+    found: list[TokenizerOption] = []
+    for name in sorted({*defaults, *_COMMON, *_by_steps(tokenizer)} - {"use_fast", "model_input_names"}):
+        value = _in_force(tokenizer, name, defaults.get(name))
+        if name.endswith("_token"):
+            found.append(TokenizerOption(name, "text", None if value is None else str(value)))
+        elif name in _SIDES:
+            found.append(TokenizerOption(name, "side", value))
+        elif isinstance(value, bool) or name.startswith(("add_", "do_", "clean_", "split_", "strip_")):
+            found.append(TokenizerOption(name, "switch", value if isinstance(value, bool) else None))
+        elif name in (ADDED, ADDED_SPECIAL):
+            found.append(TokenizerOption(name, "list", []))
+        elif name == "model_max_length":
+            found.append(TokenizerOption(name, "number", value if isinstance(value, int) and value < 10**9 else None))
+    return found
+
+
+def _in_force(tokenizer: "PreTrainedTokenizerBase", name: str, default: Any) -> Any:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if name == "do_lower_case" and hasattr(getattr(backend, "normalizer", None), "lowercase"):
+        return backend.normalizer.lowercase  # type: ignore[union-attr]
+    if name == "add_prefix_space" and backend is not None:
+        for step in _pre_tokenizer_steps(backend):
+            if hasattr(step, "add_prefix_space"):
+                return step.add_prefix_space
+            if hasattr(step, "prepend_scheme"):
+                return step.prepend_scheme != "never"
+    value = getattr(tokenizer, name, None)
+    return tokenizer.init_kwargs.get(name, default) if value is None else value
+
+
 def _taken(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
     """Option → default of the constructors of the tokenizer's class and those above it."""
     found: dict[str, Any] = {}
@@ -79,10 +113,14 @@ def _by_steps(tokenizer: "PreTrainedTokenizerBase") -> set[str]:
     if backend is None:
         return set()
     found = {"do_lower_case"} if hasattr(backend.normalizer, "lowercase") else set()
-    whole = backend.pre_tokenizer
-    steps = list(whole) if type(whole).__name__ == "Sequence" else [whole]
+    steps = _pre_tokenizer_steps(backend)
     takes_space = any(hasattr(step, "add_prefix_space") or hasattr(step, "prepend_scheme") for step in steps)
     return found | ({"add_prefix_space"} if takes_space else set())
+
+
+def _pre_tokenizer_steps(backend: Any) -> list[Any]:
+    whole = backend.pre_tokenizer
+    return list(whole) if type(whole).__name__ == "Sequence" else [whole]
 
 
 def _mistake(option: str, reason: str) -> InputError:

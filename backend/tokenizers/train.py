@@ -2,35 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from backend.contract.errors import InputError
-from backend.contract.spec import Section
+from backend.contract.spec.tokenizer_training import TokenizerKind, TokenizerTraining, TokenizerUse
 from backend.data.sources.source import Report
+from backend.tokenizers.preparing import put_in_place
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-Kind = Literal["byte_bpe", "bpe", "wordpiece", "unigram"]
-Use = Literal["decoder", "encoder", "encoder_decoder"]
-
-
-class TokenizerTraining(Section):
-    """How a tokenizer is made."""
-
-    kind: Annotated[Kind, Field(title="Kind")] = "byte_bpe"
-    """`byte_bpe` as GPT-2 (knows every sign), `bpe` and `unigram` as SentencePiece, `wordpiece` as BERT."""
-    use: Annotated[Use, Field(title="For")] = "decoder"
-    """What it is for, which decides the special tokens: a language model, an encoder, or an encoder-decoder."""
-    vocabulary: Annotated[int, Field(title="Vocabulary", ge=2, le=2_000_000)] = 8000
-    """Most pieces, special tokens included; byte-level BPE has at least the 256 bytes."""
-    min_frequency: Annotated[int, Field(title="Least frequency", ge=1)] = 2
-    """Pieces that occur less often are not made."""
-    lowercase: Annotated[bool, Field(title="Lower case")] = False
-    """Makes no difference between upper and lower case; the text cannot be brought back exactly."""
+__all__ = ["TokenizerTraining", "train"]
+BYTES = 256
 
 
 @dataclass(frozen=True)
@@ -42,7 +27,7 @@ class _Specials:
     pair: str
 
 
-_SPECIALS: dict[Use, _Specials] = {
+_SPECIALS: dict[TokenizerUse, _Specials] = {
     "decoder": _Specials({"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}, "$A", "$A $B"),
     "encoder": _Specials(
         {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"},
@@ -59,23 +44,58 @@ def train(
     texts: Iterable[str], settings: TokenizerTraining, report: Report, total: int = 0
 ) -> "PreTrainedTokenizerFast":
     """A new tokenizer that has seen `texts`; `report` counts them. Raises InputError where they hold nothing."""
-    specials = _SPECIALS[settings.use]
-    unknown = specials.tokens["unk_token"]
-    tokenizer, trainer = _KINDS[settings.kind](settings, list(dict.fromkeys(specials.tokens.values())), unknown)
-    if settings.lowercase:
-        steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
-        tokenizer.normalizer = normalizers.Sequence(steps)
+    usual = _SPECIALS[settings.use]
+    specials = list(dict.fromkeys([*usual.tokens.values(), *settings.special_tokens]))
+    _check(settings, specials)
+    tokenizer, trainer = _KINDS[settings.kind](settings, specials, usual.tokens["unk_token"])
+    put_in_place(tokenizer, settings)
     seen = _Seen(report, total)
-    tokenizer.train_from_iterator(seen.told(texts), trainer)
+    try:
+        tokenizer.train_from_iterator(seen.told(texts), trainer)
+    except InputError:
+        raise
+    except Exception as error:  # that is what the Rust trainer raises
+        raise _refusal(error, settings, has_letters=seen.letters > 0) from None
     if not seen.letters:
-        raise InputError("the chosen column holds no text to learn from; choose another one")
-    names = dict.fromkeys(specials.tokens.values())
+        raise _no_text()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=specials.single, pair=specials.pair, special_tokens=[(name, tokenizer.token_to_id(name)) for name in names]
-    )  # fmt: skip
+        single=usual.single,
+        pair=usual.pair,
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in dict.fromkeys(usual.tokens.values())],
+    )
     from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
 
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **specials.tokens)
+    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **usual.tokens)
+    if more := [name for name in specials if name not in usual.tokens.values()]:
+        made.add_special_tokens({"additional_special_tokens": more})
+    return made
+
+
+def _check(settings: TokenizerTraining, specials: list[str]) -> None:
+    """Raises InputError where the special tokens are none, or leave no room for pieces."""
+    if not all(name.strip() for name in settings.special_tokens):
+        raise InputError(
+            "special_tokens: a special token has at least one letter or sign; leave the empty one out", "special_tokens"
+        )
+    least = len(specials) + (BYTES if settings.kind == "byte_bpe" else 0)
+    if settings.vocabulary < least:
+        what = f"{len(specials)} special tokens{' and the 256 bytes' if settings.kind == 'byte_bpe' else ''}"
+        raise InputError(f"vocabulary: {what} alone are {least} pieces; set it to more than that", "vocabulary")
+
+
+def _refusal(error: Exception, settings: TokenizerTraining, *, has_letters: bool) -> InputError:
+    if not has_letters:
+        return _no_text()
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return InputError(
+        f"vocabulary: no {settings.kind} of {settings.vocabulary:,} pieces can be made of these texts ({reason}); "
+        "set another size, or choose another kind",
+        "vocabulary",
+    )
+
+
+def _no_text() -> InputError:
+    return InputError("the chosen column holds no text to learn from; choose another one")
 
 
 class _Seen:
@@ -92,57 +112,47 @@ class _Seen:
             yield text
 
 
-def _byte_bpe(settings: TokenizerTraining, specials: list[str], unknown: str) -> tuple[Tokenizer, Any]:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
+Made = tuple[Tokenizer, Any]
+"""A tokenizer that knows nothing yet, and what trains it."""
+
+
+def _byte_bpe(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    return tokenizer, _bpe_trainer(settings, specials, alphabet)
+    return Tokenizer(models.BPE()), _bpe_trainer(settings, specials, alphabet)
 
 
-def _bpe(settings: TokenizerTraining, specials: list[str], unknown: str) -> tuple[Tokenizer, Any]:
-    tokenizer = Tokenizer(models.BPE(unk_token=unknown))
-    _like_sentencepiece(tokenizer)
-    return tokenizer, _bpe_trainer(settings, specials, [])
+def _bpe(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
+    return Tokenizer(models.BPE(unk_token=unknown)), _bpe_trainer(settings, specials, [])
 
 
 def _bpe_trainer(settings: TokenizerTraining, specials: list[str], alphabet: list[str]) -> Any:
     return trainers.BpeTrainer(
         vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials,
-        initial_alphabet=alphabet, show_progress=False,
+        initial_alphabet=alphabet, limit_alphabet=_room(settings, specials), show_progress=False,
     )  # fmt: skip
 
 
-def _unigram(settings: TokenizerTraining, specials: list[str], unknown: str) -> tuple[Tokenizer, Any]:
-    tokenizer = Tokenizer(models.Unigram())
-    _like_sentencepiece(tokenizer)
+def _room(settings: TokenizerTraining, specials: list[str]) -> int:
+    """How many signs there is room for; beyond them the rarest are unknown, where else more pieces would be made."""
+    forms = 2 if settings.kind == "wordpiece" else 1  # at the beginning of a word and within
+    return (settings.vocabulary - len(specials)) // forms
+
+
+def _unigram(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
     trainer = trainers.UnigramTrainer(
         vocab_size=settings.vocabulary, special_tokens=specials, unk_token=unknown, show_progress=False
     )
-    return tokenizer, trainer
+    return Tokenizer(models.Unigram()), trainer
 
 
-def _like_sentencepiece(tokenizer: Tokenizer) -> None:
-    # NFKC, one space between words, and a mark for the space: Kudo and Richardson 2018.
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-
-
-def _wordpiece(settings: TokenizerTraining, specials: list[str], unknown: str) -> tuple[Tokenizer, Any]:
-    tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=settings.lowercase)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
+def _wordpiece(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
     trainer = trainers.WordPieceTrainer(
-        vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials, show_progress=False
+        vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials, limit_alphabet=_room(settings, specials), show_progress=False,
     )  # fmt: skip
-    return tokenizer, trainer
+    return Tokenizer(models.WordPiece(unk_token=unknown)), trainer
 
 
-_KINDS: dict[Kind, Callable[[TokenizerTraining, list[str], str], tuple[Tokenizer, Any]]] = {
+_KINDS: dict[TokenizerKind, Callable[[TokenizerTraining, list[str], str], Made]] = {
     "byte_bpe": _byte_bpe,
     "bpe": _bpe,
     "wordpiece": _wordpiece,

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QWid
 from app import theme
 from app.__main__ import _tell_of_mistake
 from app.core import preferences
-from app.main_window import CONNECTIONS, PANELS, MainWindow
+from app.core.run_library import RunSummary
+from app.main_window import CONNECTIONS, PANELS, RUNS, MainWindow
 
 ROOT = Path(__file__).parents[2]
 
@@ -167,3 +168,51 @@ def test_the_process_reports_its_first_paint():
     # The benchmark holds the limit of 0.6 s; here other tests may be running beside.
     assert 0.02 < report["first_paint_seconds"] < 5
     assert 20 < report["rss_mb"] < 250
+
+
+@pytest.fixture
+def told(window: MainWindow, monkeypatch) -> list[tuple[str, str]]:
+    """What was said in the window and by a desktop that shows messages."""
+    said: list[tuple[str, str]] = []
+    monkeypatch.setattr(window.toasts, "show_message", lambda kind, text: said.append((kind, text)))
+    monkeypatch.setattr(window.desktop, "show_message", lambda title, text, bad: said.append(("desktop", text)))
+    return said
+
+
+def ends(window: MainWindow, state: str) -> None:
+    """Let the list of runs say that one was alive, and then that it is over."""
+    for now in ("running", state):
+        run = RunSummary(name="reviews", path=Path("/runs/reviews"), state=now, title="reviews", step=7, seconds=8.0)
+        window.context.library.runs = [run]
+        window._on_runs_changed()
+
+
+@pytest.mark.parametrize("in_front", [True, False])
+def test_an_ended_run_is_announced_by_toast_title_and_badge(window: MainWindow, told, monkeypatch, in_front: bool):
+    opened(window, "settings")
+    window.context.library_watcher.stop()
+    monkeypatch.setattr(window, "isActiveWindow", lambda: in_front)
+    ends(window, "finished")
+    assert told == [("success", "reviews has finished after 8 s.")] + [
+        ("desktop", "reviews has finished after 8 s.")
+    ] * (not in_front)
+    assert window.windowTitle() == "reviews finished – Burnish"
+    assert window.sidebar.buttons()[RUNS].badge() == 1
+    assert window.sidebar.buttons()[RUNS].accessibleName() == "Runs, 1 ended"
+    window.show_page("runs")
+    assert (window.windowTitle(), window.sidebar.buttons()[RUNS].badge()) == (
+        ("Burnish", 0) if in_front else ("reviews finished – Burnish", 1)
+    )
+
+
+def test_the_desktop_is_silent_where_a_person_wants_it(window: MainWindow, told, monkeypatch):
+    opened(window, "settings")
+    window.context.library_watcher.stop()
+    monkeypatch.setattr(window, "isActiveWindow", lambda: False)
+    window.preferences.set("desktop_messages", False)
+    ends(window, "failed")
+    assert told == [("error", "reviews has failed at step 7.")]
+
+
+def test_the_badge_stands_beside_runs():
+    assert PANELS[RUNS][0] == "Runs"

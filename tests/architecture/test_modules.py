@@ -11,7 +11,9 @@ NO_NOUNS = {"utils", "util", "helpers", "common", "manager", "misc", "tools", "s
 
 CATCHES_EVERYTHING = {
     "backend/tokenizers/loading.py": "the Rust tokenizers raise plain Exception",
+    "backend/tokenizers/encoding.py": "the Rust tokenizers raise plain Exception",
     "backend/run/beside.py": "what is raised on the thread that works is raised again on the one that waits",
+    "backend/tokenizers/train.py": "the Rust trainers raise plain Exception",
     "backend/registry.py": "a plugin is another's code, which may raise anything while it is imported",
 }
 """Beside the process entries: modules that may catch Exception once, and why nothing narrower will do."""

@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 
 from app.core import preferences
 from app.main_window import MainWindow
+from app.panels.tokenizer_cards.text_input import BATCH, IDS, TEXT
+from app.panels.tokenizer_cards.tokens_card import STEPS
 from backend.contract.catalog import Preset
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
@@ -148,12 +150,32 @@ def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, win
     panel = window.show_page("tokenizer")
     page = panel.side()
     qtbot.waitUntil(lambda: "tokens" in page.counts.text(), timeout=ANSWER_MS)
-    page.decode_ids.setText("7592, 99999999")
-    qtbot.waitUntil(lambda: page.decoded.text() == "hello⟨no token 99999999⟩", timeout=ANSWER_MS)
+    qtbot.waitUntil(page.tokens.is_drawn)
+    page.view.setFocus()
+    qtbot.keyClick(page.view, Qt.Key.Key_Right)
+    assert page.token.values()["Piece"] == "[CLS]"
+    page.tokens.show_view(STEPS)
+    qtbot.waitUntil(lambda: len(page.tokens.steps.frames) > 2, timeout=ANSWER_MS)
+    page.input.set_mode(BATCH)
+    qtbot.waitUntil(lambda: page.batch.counts.text().startswith("3 rows"), timeout=ANSWER_MS)
+    page.input.set_mode(IDS)
+    page.input.ids.setPlainText("7592, 99999999")
+    qtbot.waitUntil(lambda: "⟨no token 99999999⟩" in page.decoded.outlined(), timeout=ANSWER_MS)
+    page.input.set_mode(TEXT)
     write(qtbot, panel.choice.box.lineEdit(), "/no/such/tokenizer")
     qtbot.waitUntil(lambda: "no such folder" in page.banner.text(), timeout=ANSWER_MS)
     assert page.counts.text() == ""
-    assert page.ids.toPlainText() == ""
+    assert page.view.count() == 0
+
+
+def test_the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: MainWindow):
+    new_run = window.show_page("new_run")
+    qtbot.waitUntil(lambda: new_run.catalog is not None, timeout=ANSWER_MS)
+    page = window.show_page("tokenizer").side()
+    page.options.max_length.setValue(77)
+    page.options.use_button.click()
+    assert new_run.draft.get("task.max_length") == 77
+    assert window.pages.currentWidget() is new_run
 
 
 def test_the_settings_page_reads_what_the_doctor_says(qtbot, window: MainWindow):

@@ -32,6 +32,7 @@ class DataCard(Card):
     changed = Signal(str, object)
     mistakes_changed = Signal()
     report_asked = Signal()
+    tokens_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("2 · Data", parent)
@@ -42,8 +43,13 @@ class DataCard(Card):
         self.report = IconButton("Report", "chart", "quiet")
         self.report.setToolTip("Rows, labels, lengths, duplicates and overlap of all splits")
         self.report.clicked.connect(self.report_asked)
-        self.corner.addWidget(self.state)
-        self.corner.addWidget(self.report)
+        self.tokens = IconButton("Tokens", "text", "quiet")
+        self.tokens.setToolTip(
+            "Lengths against the limit, unknown tokens, padding, and what the model gets of every row"
+        )
+        self.tokens.clicked.connect(self.tokens_asked)
+        for widget in (self.state, self.tokens, self.report):
+            self.corner.addWidget(widget)
         self._build_choice()
         self.columns = ColumnChoice()
         self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
@@ -153,12 +159,16 @@ class DataCard(Card):
     def _show_nothing(self) -> None:
         for widget in (self.columns, self.table, self.labels, self.skipped):
             widget.hide()
-        self.report.setEnabled(False)
+        self._offer_looks(False)
         self.state.setText("")
+
+    def _offer_looks(self, on: bool) -> None:
+        for button in (self.tokens, self.report):
+            button.setEnabled(on)
 
     def show_reading(self) -> None:
         """The data is being read."""
-        self.report.setEnabled(False)
+        self._offer_looks(False)
         self.state.setText("Reading…")
 
     def show_problem(self, sentence: str) -> None:
@@ -183,7 +193,7 @@ class DataCard(Card):
         """The first rows, the columns, the labels, and what had to be left out."""
         self.banner.clear()
         self.clear_marks()
-        self.report.setEnabled(True)
+        self._offer_looks(True)
         self.state.setText(f"{wording.count(preview.row_count, 'row')}")
         self.columns.show_preview(preview, columns)
         self.columns.show()

@@ -32,6 +32,11 @@ class Inquiry(QObject):
         self._timer = QTimer(self, singleShot=True, interval=delay_ms)
         self._timer.timeout.connect(self.ask_now)
 
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is still to come."""
+        return self._timer.isActive() or (self._ticket is not None and self._ticket.open)
+
     def ask_soon(self) -> None:
         """Something has changed, so an answer that is still to come would be about something else."""
         self.cancel()

@@ -68,6 +68,11 @@ class Comparison(QObject):
         if self.watcher is not None and not self._plots.shows_other:
             self._feed_soon()
 
+    def draw_again(self) -> None:
+        """The plots have another x: what is compared has to be handed over anew."""
+        if self.watcher is not None:
+            self._feed_soon()
+
     def _show_button(self) -> None:
         name = self.watcher.folder.name if self.watcher else ""
         self.button.setChecked(bool(name))

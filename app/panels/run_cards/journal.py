@@ -1,27 +1,34 @@
-"""Owns the words of the Run page: what happened, the raw log of the processes, and what needs attention."""
+"""Owns the words of the Run page: what happened, the raw log, what needs attention, and sample predictions."""
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
 
 from app import theme
 from app.core import wording
 from app.core.run_state import JournalLine, RunState
+from app.panels.run_cards.samples import Samples
 from app.widgets.card import Card
 from app.widgets.log_view import LogView
 
-PAGES = ("Journal", "Process log", "Attention")
+PAGES = ("Journal", "Process log", "Attention", "Samples")
 
 
 class Journal(Card):
-    """Three lists of lines; each takes only what is new."""
+    """Three lists of lines, each of which takes only what is new, and the rows that evaluations show."""
+
+    page_shown = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Log", parent)
         self.journal, self.process, self.attention = LogView(), LogView(), LogView()
+        self.samples = Samples()
         self._pages = QStackedWidget()
         self._chips = QButtonGroup(self, exclusive=True)
         chips = QHBoxLayout()
         chips.setSpacing(6)
-        for number, (name, view) in enumerate(zip(PAGES, (self.journal, self.process, self.attention), strict=True)):
+        for number, (name, view) in enumerate(
+            zip(PAGES, (self.journal, self.process, self.attention, self.samples), strict=True)
+        ):
             view.setAccessibleName(name)
             self._pages.addWidget(view)
             chip = QPushButton(name)
@@ -33,6 +40,7 @@ class Journal(Card):
         self.add(self._pages, 1)
         self._chips.button(0).setChecked(True)
         self._chips.idClicked.connect(self._pages.setCurrentIndex)
+        self._chips.idClicked.connect(lambda number: self.page_shown.emit(PAGES[number]))
         self._taken = 0
         self._attention_lines = 0
 
@@ -45,6 +53,7 @@ class Journal(Card):
         self._taken = self._attention_lines = 0
         for view in (self.journal, self.process, self.attention):
             view.clear()
+        self.samples.clear()
         self._chips.button(2).setText(PAGES[2])
 
     def show_state(self, state: RunState) -> None:
@@ -52,6 +61,7 @@ class Journal(Card):
         new = state.journal[self._taken :]
         self._taken += len(new)
         self.journal.append_lines([_line(line) for line in new])
+        self.samples.show_state(state)
         self._show_attention(state, [line for line in new if line.kind != "info"])
 
     def _show_attention(self, state: RunState, new: list[JournalLine]) -> None:

@@ -1,50 +1,44 @@
-"""Owns the curves of the Run page: the loss beside one of the others, fed with new points only."""
+"""Owns the curves of the Run page: the loss beside one of the others, on one x axis, fed with new points only."""
 
-import time
+from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from app import theme
 from app.core import wording
 from app.core.run_state import RunState
-from app.core.series import Cursor, Series
+from app.core.series import Cursor
+from app.core.step_clock import Resume, breaks, standing
+from app.panels.run_cards.feeds import OTHER, Feed, fed
 from app.widgets.card import Card
 from app.widgets.live_plot import LivePlot, SeriesStyle
+from app.widgets.plot_scale import Kind
+from app.widgets.plot_series import SMOOTHING
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 PAGES = ("Metrics", "Learning rate", "Gradients", "Speed", "Memory")
 
-OTHER = "other/"
-"""What the keys of the curves of the run begin with that this one is compared with."""
-FEED_SECONDS = 0.003
-"""The longest time a refresh spends on handing points over."""
-PORTION = 2000
-"""Points of one curve that are handed over at once."""
-
-
-@dataclass(eq=False)
-class Feed:
-    """One curve of a plot and how far it was fed."""
-
-    plot: LivePlot
-    key: str
-    cursor: Cursor = field(default_factory=Cursor)
-
-    def give(self, series: Series | None) -> bool:
-        """Hand over points that the plot has not got; says whether there are more."""
-        fresh = series.fresh(self.cursor, PORTION) if series is not None else None
-        if not fresh:
-            return False
-        if fresh.cut is not None:
-            self.plot.truncate_after(fresh.cut, self.key)
-        self.plot.append(self.key, fresh.xs, fresh.ys)
-        return len(fresh.xs) == PORTION
+X_LABELS: dict[str, tuple[str, Kind]] = {
+    "step": ("step", "number"),
+    "epoch": ("epoch", "number"),
+    "tokens": ("tokens", "count"),
+    "time": ("seconds", "duration"),
+}
+"""Axis → how a plot calls it, and what its numbers are."""
+SHORTEST_DOWN = 1.0
+"""A run that was down for less only says that it was resumed, in seconds."""
 
 
 class Plots(QSplitter):
-    """`show_state` takes over what is new; a hidden plot holds its points and draws when it is seen."""
+    """`show_state` takes over what is new; a hidden plot holds its points and draws when it is seen.
+
+    All plots share their x axis, their smoothing and their cross-hair.
+    """
+
+    message = Signal(str, str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -83,12 +77,15 @@ class Plots(QSplitter):
         self.setStretchFactor(0, 3)
         self.setStretchFactor(1, 2)
         self.setSizes([560, 460])
-        self._marks: list[tuple[float, str, str]] = []
+        self.axis, self.smoothing, self._run_name = "step", SMOOTHING, ""
+        self._marks: tuple = ()
         self._metric_names: list[str] = []
         self._feeds: list[Feed] = []
         self._metric_feeds: list[Feed] = []
         self._other_feeds: list[Feed] = []
         self._other_name = ""
+        for plot in self._all():
+            self._join(plot)
         self.clear()
 
     def _other_side(self) -> QWidget:
@@ -115,12 +112,53 @@ class Plots(QSplitter):
         """Show one of PAGES beside the loss."""
         self._chips.button(PAGES.index(name)).click()
 
+    def _join(self, plot: LivePlot) -> None:
+        """Let a plot share what all plots share."""
+        plot.set_x(*X_LABELS[self.axis])
+        plot.set_smoothing(self.smoothing)
+        plot.message.connect(self.message)
+        plot.hovered.connect(lambda x: self._on_hovered(plot, x))
+        self._name_files(plot)
+
+    def _name_files(self, plot: LivePlot) -> None:
+        title = plot.accessibleName().split(" (")[0].lower().replace(" ", "-")
+        plot.saving.name = "-".join(filter(None, [self._run_name, title]))
+
+    def _on_hovered(self, source: LivePlot, x: float | None) -> None:
+        for plot in self._all():
+            if plot is not source:
+                plot.show_hover(x)
+
+    def set_run_name(self, name: str) -> None:
+        """What files are called by that plots are saved as."""
+        if name != self._run_name:
+            self._run_name = name
+            for plot in self._all():
+                self._name_files(plot)
+
+    def set_axis(self, axis: str) -> None:
+        """Draw everything over another of AXES; the points are handed over anew, a few milliseconds at a time."""
+        if axis == self.axis:
+            return
+        self.axis, self._marks = axis, ()
+        for plot in self._all():
+            plot.set_x(*X_LABELS[axis])
+            plot.clear_series(list(plot.series))
+        for feed in (*self._feeds, *self._metric_feeds, *self._other_feeds):
+            feed.cursor = Cursor()
+
+    def set_smoothing(self, share: float) -> None:
+        """How much of what is visible a smoothed point is the mean of; 0 draws the points themselves."""
+        self.smoothing = share
+        for plot in self._all():
+            plot.set_smoothing(share)
+
     def clear(self) -> None:
         """Forget everything: another run is shown."""
         for plot in (self.loss, *self.others.values()):
             plot.clear()
         self._use_metrics([])
-        self._marks = []
+        self._marks = ()
         self._feeds = [Feed(self.loss, "loss"), Feed(self.loss, "evaluation")]
         self._feeds += [
             Feed(plot, key) for plot in self.others.values() for key in plot.series if not key.startswith(OTHER)
@@ -133,7 +171,7 @@ class Plots(QSplitter):
         if names != self._metric_names:
             self._use_metrics(names)
         self._show_marks(state)
-        waiting = _fed([*self._feeds, *self._metric_feeds], state)
+        waiting = fed([*self._feeds, *self._metric_feeds], state, self.axis)
         # Whoever had to wait is first the next time.
         first = [feed for feed in waiting if feed in self._feeds]
         self._feeds = [*first, *(feed for feed in self._feeds if feed not in first)]
@@ -143,7 +181,10 @@ class Plots(QSplitter):
         """Feed the curves of another run, called by `name`, below these; says whether more is waiting."""
         if not self._other_feeds or name != self._other_name:
             self._name_other(name)
-        return bool(_fed(self._other_feeds, state))
+        ends = state.clock.at(self.axis, array("d", breaks(self.axis, state.resumes)))
+        for plot in self._all():
+            plot.set_breaks(ends, others=True)
+        return bool(fed(self._other_feeds, state, self.axis))
 
     @property
     def shows_other(self) -> bool:
@@ -169,7 +210,7 @@ class Plots(QSplitter):
 
     def _use_metrics(self, names: list[str]) -> None:
         self._metric_feeds = []
-        self._marks = []
+        self._marks = ()
         if not names and not self._metric_names:
             return
         # A plot's curves are fixed; which metrics there are is known after the first evaluation.
@@ -179,35 +220,37 @@ class Plots(QSplitter):
         self._pages.removeWidget(old)
         old.deleteLater()
         self._pages.setCurrentIndex(shown)
+        self._join(self.metrics)
         self._metric_names = names
         self._metric_feeds = [Feed(self.metrics, name) for name in names]
         self._other_feeds = []  # those of the old plot are gone; `show_other` begins anew
 
     def _show_marks(self, state: RunState) -> None:
-        marks: list[tuple[float, str, str]] = [(resume.from_step, "resumed", "muted") for resume in state.resumes]
-        if state.best is not None:
-            marks.append((state.best.step, "best", "success"))
-        if marks != self._marks:
-            self._marks = marks
-            self.loss.set_marks(marks)
-            self.metrics.set_marks(marks)
+        best = state.best.step if state.best is not None else None
+        marks = (best, len(state.resumes), tuple(state.checkpoints), len(state.clock) > 0)
+        if marks == self._marks:
+            return
+        self._marks = marks
+        lines = [
+            (self._place(state, resume.from_step), self._resumed(resume), "muted") for resume in standing(state.resumes)
+        ]
+        if best is not None:
+            lines.append((self._place(state, best), "best", "success"))
+        ticks = [self._place(state, step) for step in sorted(state.checkpoints)]
+        ends = [self._place(state, step) for step in breaks(self.axis, state.resumes)]
+        for plot in self._all():
+            plot.set_breaks(ends)
+        for plot in (self.loss, self.metrics):
+            plot.set_marks(lines)
+            plot.set_ticks(ticks, "checkpoint" if ticks and plot is self.loss else "")
 
+    def _place(self, state: RunState, step: int) -> float:
+        return state.clock.at(self.axis, array("d", [step]))[0]
 
-def _fed(feeds: Sequence[Feed], state: RunState) -> list[Feed]:
-    """Hands over points for a few milliseconds; the feeds that have more, or had no turn."""
-    waiting, end = list(feeds), time.perf_counter() + FEED_SECONDS
-    while waiting and time.perf_counter() < end:
-        feed = waiting.pop(0)
-        if feed.give(_series_of(feed, state)):
-            waiting.append(feed)
-    return waiting
-
-
-def _series_of(feed: Feed, state: RunState) -> Series | None:
-    key = feed.key.removeprefix(OTHER)
-    if key == "evaluation":
-        return state.metric_series.get("loss")
-    return state.series[key] if key in state.series else state.metric_series.get(key)
+    def _resumed(self, resume: Resume) -> str:
+        if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
+            return f"down {wording.duration(resume.down_seconds)}"
+        return "resumed"
 
 
 def _plot(title: str, styles: Sequence[SeriesStyle]) -> LivePlot:

@@ -21,6 +21,8 @@ CAPTIONS = {
 }
 WIDE = 1240
 """From this width on all tiles stand in one row."""
+FEW = 4
+"""Tiles of one row where there is no room for two: the losses, the metric and the step."""
 
 
 class Tiles(QWidget):
@@ -33,7 +35,8 @@ class Tiles(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(12)
         self._columns = 0
-        self._arrange(4)
+        self._is_low = False
+        self._arrange(FEW)
 
     def clear(self) -> None:
         """No run, no numbers."""
@@ -99,7 +102,17 @@ class Tiles(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """One row where there is room."""
         super().resizeEvent(event)
-        self._arrange(8 if event.size().width() >= WIDE else 4)
+        self._arrange(len(self.tiles) if event.size().width() >= WIDE else FEW)
+
+    def set_low(self, is_low: bool) -> None:
+        """Whether the page is too low for a second row."""
+        if is_low != self._is_low:
+            self._is_low = is_low
+            self._show_rows()
+
+    def _show_rows(self) -> None:
+        for number, tile in enumerate(self.tiles.values()):
+            tile.setVisible(number < self._columns or not self._is_low)
 
     def _arrange(self, columns: int) -> None:
         if columns == self._columns:
@@ -109,6 +122,7 @@ class Tiles(QWidget):
             self._grid.addWidget(tile, number // columns, number % columns)
         for column in range(8):
             self._grid.setColumnStretch(column, 1 if column < columns else 0)
+        self._show_rows()
 
 
 def _left_out(state: RunState) -> str:

@@ -143,12 +143,13 @@ class OverlayPlot(QWidget):
             SeriesStyle(str(path), name, kind, COLORS[place % len(COLORS)], dash=place // len(COLORS), raw=False)
             for place, (path, name) in enumerate(self._names.items())
         ]
-        old, self.plot = self.plot, LivePlot(curve.title if curve else "", styles, legend=False)
+        old, self.plot = self.plot, LivePlot(curve.title if curve else "", styles)
+        self.plot.hide_legend()
         self.plot.hovered.connect(self._show_values)
         if share:
             self.plot.set_smoothing(share)
         for path in self._hidden:
-            self.plot.set_curve_visible(str(path), False)
+            self.plot.set_curve_hidden(str(path), True)
         if old is not None:
             old.hide()
             old.deleteLater()
@@ -203,7 +204,7 @@ class OverlayPlot(QWidget):
         path, on = Path(item.data(PATH)), item.checkState() == Qt.CheckState.Checked
         (self._hidden.discard if on else self._hidden.add)(path)
         if self.plot is not None:
-            self.plot.set_curve_visible(str(path), on)
+            self.plot.set_curve_hidden(str(path), not on)
 
 
 def _line_icon(place: int) -> QIcon:

@@ -1,18 +1,20 @@
-"""Owns the choice of a tokenizer: the demo models', the runs', recent models, a folder, a file or the id of a hub model."""
+"""Owns the choice of a tokenizer: the demo models', the runs', recent and cached ones, a folder, a file or a hub id."""
 
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
+from app.core import dropped_file
 from app.services.context import AppContext
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.queries import CachedModels
 
 
 class TokenizerChoice(QWidget):
-    """A list that may be typed into, and a button that looks for a folder."""
+    """A list that may be typed into, and a button that looks for a folder or a file."""
 
     chosen = Signal(str)
     """The folder, file or hub id that is now to be used."""
@@ -28,8 +30,13 @@ class TokenizerChoice(QWidget):
         line = self.box.lineEdit()
         assert line is not None
         line.returnPressed.connect(lambda: self.chosen.emit(self.tokenizer()))
+        line.setAcceptDrops(False)  # what is dropped on the page is the page's
         self.browse_button = IconButton("Browse", "folder")
-        self.browse_button.clicked.connect(self._browse)
+        self.browse_button.setToolTip("Look for the folder of a model or tokenizer, or for a tokenizer's file")
+        self.browse_menu = QMenu(self.browse_button)
+        self.browse_menu.addAction("Browse folder…", self._browse)
+        self.browse_menu.addAction("Browse file…", self._browse_file)
+        self.browse_button.clicked.connect(self._open_menu)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(12)
@@ -42,10 +49,12 @@ class TokenizerChoice(QWidget):
         for model in DEMO_MODELS:
             self._add(f"Demo model ({model.name})", str(model.folder))
         for run in self._context.library.runs:
-            if run.state == "finished":
+            if (run.path / "model").is_dir():
                 self._add(f"{run.title} · {run.name}", str(run.path / "model"))
         for name in self._context.preferences.recent_models:
             self._add(name, name)
+        if self.isVisible():
+            self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
 
     def tokenizer(self) -> str:
         """The folder, file or hub id that is chosen or typed."""
@@ -62,6 +71,21 @@ class TokenizerChoice(QWidget):
     def _add(self, title: str, value: str) -> None:
         if self.box.findData(value) < 0:
             self.box.addItem(title, value)
+
+    def _on_cached(self, answer: CachedModels) -> None:
+        for model in answer.models:
+            self._add(f"{model.name} · in the hub's cache", model.name)
+
+    def _open_menu(self) -> None:
+        corner = self.browse_button.rect().bottomLeft()
+        self.browse_menu.popup(self.browse_button.mapToGlobal(corner))
+
+    def _browse_file(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(
+            self, "Choose a tokenizer's file", str(Path.home()), dropped_file.PATTERNS
+        )
+        if path:
+            self.choose(str(dropped_file.tokenizer_of(Path(path))))
 
     def _browse(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, "Choose the folder of a model or tokenizer", str(Path.home()))

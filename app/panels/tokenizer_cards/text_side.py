@@ -1,233 +1,322 @@
-"""Owns the side that shows one text: coloured tokens and ids, and ids back to text."""
+"""Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
 
-import re
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from app import theme
-from app.core.wording import count
-from app.services.backend_client import OnAnswer, OnError, Ticket
+from app.core import text_options, written_ids
+from app.core.token_table import SHOWN_AT_ONCE, TokenTable
+from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
+from app.panels.tokenizer_cards.batch_card import BatchCard
+from app.panels.tokenizer_cards.decoded_view import DecodedView
+from app.panels.tokenizer_cards.options_card import OptionsCard
+from app.panels.tokenizer_cards.selection_link import SelectionLink
+from app.panels.tokenizer_cards.text_input import TextInput
+from app.panels.tokenizer_cards.token_card import TokenCard
+from app.panels.tokenizer_cards.tokens_card import TokensCard
+from app.services import text_file
 from app.services.context import AppContext
-from app.services.token_answer import tokens_of
+from app.services.latest_question import LatestQuestion
+from app.services.token_answer import token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
-from app.widgets.icon_label import IconToolButton
-from app.widgets.token_view import TokenView
-from backend.contract.queries import Mistake
-from backend.contract.tokens import Token, Tokens
+from app.widgets.icon_label import IconButton
+from app.widgets.progress_bar import ThinProgressBar
+from backend.contract.queries import Mistake, Progress
+from backend.contract.token_batches import Decoded, PiecesAsText, TokenGrid
+from backend.contract.tokenizer_steps import TokenizerSteps
+from backend.contract.tokens import TokenizerDescription
 
 CALM_MS = 150
-EXAMPLE = (
-    "Fine-tuning transformers shouldn't require a terminal.\nUnbelievably long words get split into sub-word pieces."
-)
-SHOWN_IDS = 2_000
-"""Ids shown as text; all of them are copied."""
+AT_ONCE = 20_000
+"""Characters up to which every key press is answered; a longer text waits until a person pauses."""
+SLOW_MS = 400
+"""After this a bar and a Stop button appear."""
+BESIDE = 300
+ROOM_OF_CHAT = 215
+RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
 
 
 class Side(QWidget):
-    """Asks the helper for tokens a moment after the last key press."""
+    """The text above its tokens; options and the chosen token beside them."""
 
     message = Signal(str, str)
+    settings_chosen = Signal(dict)
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._tokens: list[Token] = []
-        self._open: dict[str, Ticket] = {}
-        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
-        self._calm.timeout.connect(self._ask)
-        self._calm_decode = QTimer(self, interval=CALM_MS, singleShot=True)
-        self._calm_decode.timeout.connect(self._ask_text)
         self.tokenizer = ""
+        self._whole: TokenTable | None = None
+        ask = self._question
+        self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
+        self._steps = ask("tokenizer_steps", self._on_steps, self._on_no_steps)
+        self._batch = ask("tokenize_batch", self._on_batch, self._on_mistake)
+        self._decode = ask("decode", self._on_decoded, self._on_not_decoded)
+        self._pieces = ask("pieces_to_text", self._on_pieces, self._on_not_decoded)
+        self._describe = ask("describe_tokenizer", self._on_description, lambda mistake: self.options.show_nothing())
+        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
+        self._calm.timeout.connect(self.ask)
+        self._slow = QTimer(self, interval=SLOW_MS, singleShot=True)
+        self._slow.timeout.connect(self._show_progress)
+        self._build()
+        self._connect()
+
+    # Building
+
+    def _build(self) -> None:
         self.banner = Banner()
+        self.input, self.tokens, self.batch = TextInput(), TokensCard(), BatchCard()
+        self.decoded = DecodedView()
+        decoded_card = Card("As text")
+        decoded_card.add(self.decoded, 100)
+        decoded_card.body.addStretch(1)
+        self.results = QStackedWidget()
+        for card in (self.tokens, self.batch, decoded_card):
+            self.results.addWidget(card)
+        self.options, self.token = OptionsCard(), TokenCard()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
         column.addWidget(self.banner)
-        column.addWidget(self._text_card())
         row = QHBoxLayout()
         row.setSpacing(14)
-        row.addWidget(self._tokens_card(), 1)
-        row.addLayout(self._side(), 0)
+        self._split = _split(self.input, self._answer(), (1, 3), (150, 420))
+        row.addWidget(self._split, 1)
+        beside = QWidget()  # a splitter forgets its fixed width
+        beside.setFixedWidth(BESIDE)
+        inner = QVBoxLayout(beside)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.addWidget(_split(self.token, self.options, (2, 3), (250, 320)))
+        row.addWidget(beside)
         column.addLayout(row, 1)
+        # What other pages and scripts know this side by.
+        self.text, self.view, self.ids, self.counts = self.input.text, self.tokens.view, self.tokens.ids, self.tokens.counts  # fmt: skip
 
-    # Building
+    def _answer(self) -> QWidget:
+        holder = QWidget()
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        self.progress, self.progress_words = ThinProgressBar(), label("", "faint")
+        self.stop_button = IconButton("Stop", "stop", "quiet")
+        self.working = QWidget()
+        row = QHBoxLayout(self.working)
+        row.setContentsMargins(4, 0, 0, 0)
+        row.addWidget(self.progress, 1)
+        row.addWidget(self.progress_words)
+        row.addWidget(self.stop_button)
+        self.working.hide()
+        column.addWidget(self.working)
+        column.addWidget(self.results, 1)
+        return holder
 
-    def _text_card(self) -> Card:
-        card = Card("Text")
-        self.special, self.whitespace = QCheckBox("Special tokens"), QCheckBox("Show spaces")
-        for box in (self.special, self.whitespace):
-            box.setChecked(True)
-            card.corner.addWidget(box)
-        self.special.toggled.connect(self._ask_all)
-        self.whitespace.toggled.connect(lambda on: self.view.set_whitespace_visible(on))
-        self.text = QPlainTextEdit(EXAMPLE, placeholderText="Type or paste text")
-        self.text.setAccessibleName("Text")
-        self.text.setTabChangesFocus(True)
-        self.text.setFixedHeight(84)
-        self.text.textChanged.connect(self._calm.start)
-        card.add(self.text)
-        return card
+    def _connect(self) -> None:
+        self.input.changed.connect(self._on_typed)
+        self.input.mode_changed.connect(self._on_mode)
+        self.input.refused.connect(lambda sentence: self.message.emit("error", sentence))
+        self.options.changed.connect(self._on_options)
+        self.options.run_asked.connect(self.use_in_run)
+        self.tokens.message.connect(self.message)
+        self.batch.message.connect(self.message)
+        self.tokens.view_changed.connect(self._ask_steps)
+        self.tokens.part_asked.connect(self._show_part)
+        self._link = SelectionLink(self.input, self.tokens, self.token)
+        self.stop_button.clicked.connect(self.stop)
 
-    def _tokens_card(self) -> Card:
-        card = Card("Tokens")
-        self.view = TokenView()
-        self.view.token_hovered.connect(self._show_token)
-        self.view.token_selected.connect(self._show_token)
-        self.counts = label("", "muted")
-        card.add(self.view, 1)
-        card.add(self.counts)
-        return card
+    def _question(self, query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
+        return LatestQuestion(self._context.client, query, on_answer, on_error, self._on_progress)
 
-    def _side(self) -> QVBoxLayout:
-        column = QVBoxLayout()
-        column.setSpacing(14)
-        for card in (self._details_card(), self._ids_card(), self._decode_card()):
-            card.setFixedWidth(300)
-            column.addWidget(card, 1 if card.heading.text() == "IDS" else 0)
-        return column
-
-    def _details_card(self) -> Card:
-        card = Card("Token", spacing=4)
-        self.details = label("", "mono", wrap=True, selectable=True)
-        self.details.setMinimumHeight(66)
-        self.details.setAlignment(Qt.AlignmentFlag.AlignTop)
-        card.add(self.details)
-        return card
-
-    def _ids_card(self) -> Card:
-        card = Card("Ids")
-        copy = IconToolButton("copy", "Copy all ids")
-        copy.clicked.connect(self.copy_ids)
-        card.corner.addWidget(copy)
-        self.ids = QPlainTextEdit(readOnly=True)
-        self.ids.setAccessibleName("Ids")
-        theme.role(self.ids, "mono")
-        card.add(self.ids, 1)
-        return card
-
-    def _decode_card(self) -> Card:
-        card = Card("Ids to text", spacing=8)
-        self.decode_ids = QLineEdit(placeholderText="101, 7592, 102")
-        self.decode_ids.setAccessibleName("Ids to decode")
-        theme.role(self.decode_ids, "mono")
-        self.decode_ids.textChanged.connect(self._calm_decode.start)
-        self.decoded = label("", wrap=True, selectable=True)
-        self.decoded.setMinimumHeight(34)
-        self.decoded.setAlignment(Qt.AlignmentFlag.AlignTop)
-        card.add(self.decode_ids)
-        card.add(self.decoded)
-        return card
+    # What the page asks for
 
     def use(self, tokenizer: str) -> None:
         """Show the text as this tokenizer cuts it."""
         if tokenizer != self.tokenizer:
             self.tokenizer = tokenizer
-            self._ask_all()
+            self._describe.ask({"tokenizer": tokenizer})
+            if not len(self.tokens.table):
+                self.counts.setText("Opening the tokenizer…")
+            self.ask()
 
     def shown(self) -> None:
         """The text stands until it is changed."""
 
-    # Questions and answers
+    def open_file(self, path: str) -> None:
+        """Show the tokens of a text file."""
+        self.input.open_file(path)
 
-    def _ask_all(self) -> None:
-        self._ask()
-        self._ask_text()
+    def use_in_run(self) -> None:
+        """Hand the options that a run has to the run that is being set up, and say which."""
+        options = self.options.options()
+        settings = options.run_settings()
+        if not settings:
+            return
+        self.settings_chosen.emit(settings)
+        rest = options.left_behind()
+        left = f" Left behind: {', '.join(rest)}." if rest else ""
+        self.message.emit("success", f"Your run has now {text_options.taken_over(settings)}.{left}")
 
-    def _ask(self) -> None:
-        question = {
-            "tokenizer": self.tokenizer,
-            "text": self.text.toPlainText(),
-            "special_tokens": self.special.isChecked(),
-        }
-        if not self._tokens:
-            self.counts.setText("Opening the tokenizer…")
-        self._put("tokenize", question, self._on_tokens, self._on_mistake)
+    # Questions
+
+    def _on_typed(self) -> None:
+        if self.input.length() <= AT_ONCE:
+            self.ask()
+        else:
+            self._calm.start()
+
+    def _on_mode(self) -> None:
+        mode = self.input.mode()
+        self.results.setCurrentIndex(RESULTS.get(mode, 0))
+        self.options.set_pair(mode == text_input.PAIR)
+        upper, lower = self._split.sizes()
+        if mode == text_input.CHAT and upper < ROOM_OF_CHAT:
+            self._split.setSizes([ROOM_OF_CHAT, upper + lower - ROOM_OF_CHAT])
+        self.token.show_nothing()
+        self.ask()
+
+    def _on_options(self) -> None:
+        self.tokens.set_cost(self.options.cost())
+        self.ask()
+
+    def ask(self) -> None:
+        """Ask about what is written, with the options as they stand."""
+        self._calm.stop()
+        if not self.tokenizer:
+            return
+        mode = self.input.mode()
+        if mode != text_input.FILE and self._tokens.asked.get("file"):
+            self._tokens.stop()
+        if mode == text_input.BATCH:
+            self._batch.ask(self.options.options().batch_question(self.tokenizer, self.input.texts()))
+        elif mode == text_input.IDS:
+            self._ask_text()
+        else:
+            self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
+            self._ask_steps()
+        self._slow.start()
+
+    def _ask_steps(self) -> None:
+        if self.tokens.view_shown() != tokens_card.STEPS or not self.tokenizer:
+            return
+        question = text_questions.about_steps(self.input, self.options.options(), self.tokenizer)
+        if question is None:
+            self.tokens.steps.say("The steps are shown of a text or a pair; choose one of them above.")
+        else:
+            self._steps.ask(question)
 
     def _ask_text(self) -> None:
-        if "decode" in self._open:
-            self._open["decode"].cancel()
-        written = self.decode_ids.text()
-        ids = [int(word) for word in re.findall(r"\d+", written)]
-        if re.sub(r"[\d\s,;\[\]()]", "", written):
-            self.decoded.setText("Ids are whole numbers, for example 101, 7592, 102.")
-        elif not ids:
-            self.decoded.setText("")
-        else:
-            question = {"tokenizer": self.tokenizer, "ids": ids, "skip_special": not self.special.isChecked()}
-            self._put(
-                "decode",
-                question,
-                lambda answer: self.decoded.setText(answer["text"]),
-                lambda mistake: self.decoded.setText(mistake.message),
+        written = written_ids.read(self.input.ids.toPlainText())
+        question = text_questions.about_written(written, self.options.options(), self.tokenizer)
+        if written.problem or written.nothing:
+            self.decoded.say(
+                written.problem or "Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able."
             )
+        elif written.ids:
+            self._decode.ask(question)
+        else:
+            self._pieces.ask(question)
 
-    def _put(self, query: str, question: dict[str, Any], on_answer: OnAnswer, on_error: OnError) -> None:
-        if query in self._open:
-            self._open[query].cancel()
-        self._open[query] = self._context.client.ask(query, question, on_answer, on_error)
+    def stop(self) -> None:
+        """End what is being worked on; what was shown stays."""
+        for question in (self._tokens, self._steps, self._batch, self._decode, self._pieces):
+            question.stop()
+        self._hide_progress()
+        if self.input.mode() == text_input.FILE:
+            self.tokens.show_nothing("Stopped.")
+
+    # Progress
+
+    def _on_progress(self, progress: Progress) -> None:
+        if progress.total:
+            self.progress.set_fraction(progress.done / progress.total)
+            self.progress_words.setText(f"{progress.done / progress.total:.0%} of {progress.total:,} {progress.unit}")
+            self._show_progress()
+
+    def _show_progress(self) -> None:
+        is_working = any(one.open for one in (self._tokens, self._batch, self._decode, self._pieces))
+        if is_working and self.working.isHidden() and not self._slow.isActive():
+            if not self.progress_words.text():
+                self.progress.set_fraction(None)
+                self.progress_words.setText("Working…")
+            self.working.show()
+
+    def _hide_progress(self) -> None:
+        self._slow.stop()
+        self.working.hide()
+        self.progress_words.setText("")
+
+    # Answers
+
+    def _on_tokens(self, answer: Any) -> None:
+        self._hide_progress()
+        self._whole = token_table(answer)
+        self.banner.show_message("info", " ".join(self._whole.answer.notes))
+        self._show_part(0)
+
+    def _show_part(self, first: int) -> None:
+        table, count = self._whole, len(self._whole) if self._whole else 0
+        if table is None:
+            return
+        last = min(count, first + SHOWN_AT_ONCE)
+        if table.answer.file and count:
+            begin, end = table.stretch(first, last, "byte_")
+            skip = table.answer.file_skip
+            assert self.input.path is not None
+            source = text_file.read_stretch(self.input.path, skip + begin, skip + end)
+            table = table.part(first, last, source)
+        elif count > SHOWN_AT_ONCE:
+            table = table.part(first, last)
+        self.tokens.show_table(table, count)
+        self.token.show_nothing()
 
     def _on_mistake(self, mistake: Mistake) -> None:
         """Tokens of another tokenizer would only mislead."""
-        self._show_tokens(Tokens(tokens=[], characters=0, words=0, unknown=0))
-        self.counts.setText("")
+        self._hide_progress()
+        self._whole = None
+        self.tokens.show_nothing()
+        self.tokens.steps.say("There are no steps without tokens.")
+        self.batch.show_grid(TokenGrid())
+        self.token.show_nothing()
         self.banner.show_message("error", mistake.message)
 
-    def _on_tokens(self, answer: Any) -> None:
-        self._show_tokens(tokens_of(answer))
+    def _on_steps(self, answer: TokenizerSteps) -> None:
+        self.tokens.steps.show_steps(answer)
 
-    def _show_tokens(self, tokens: Tokens) -> None:
-        self.banner.show_message("info", tokens.stored_truncation)
-        self._tokens = tokens.tokens
-        self.view.set_tokens(
-            [token.text or token.piece for token in self._tokens],
-            [token.special for token in self._tokens],
-            gaps_between(self._tokens, self.text.toPlainText()),
-        )
-        self.counts.setText(counts_of(tokens))
-        self._write_ids()
-        self._show_token(-1)
+    def _on_no_steps(self, mistake: Mistake) -> None:
+        self.tokens.steps.say(mistake.message)
 
-    def _write_ids(self) -> None:
-        shown = ", ".join(str(token.id) for token in self._tokens[:SHOWN_IDS])
-        left = len(self._tokens) - SHOWN_IDS
-        self.ids.setPlainText(f"{shown}, … and {left:,} more" if left > 0 else shown)
+    def _on_batch(self, answer: TokenGrid) -> None:
+        self._hide_progress()
+        self.banner.clear()
+        self.batch.show_grid(answer)
 
-    def copy_ids(self) -> None:
-        """Put all ids on the clipboard."""
-        QGuiApplication.clipboard().setText(", ".join(str(token.id) for token in self._tokens))
-        self.message.emit("success", f"Copied {count(len(self._tokens), 'id')}.")
+    def _on_decoded(self, answer: Decoded) -> None:
+        self._hide_progress()
+        self.banner.clear()
+        self.decoded.show_decoded(answer)
 
-    def _show_token(self, index: int) -> None:
-        if not 0 <= index < len(self._tokens):
-            self.details.setText("Hover or click a token.")
-            return
-        token = self._tokens[index]
-        where = "special" if token.special else f"{token.start}–{token.end}"
-        self.details.setText(f"id      {token.id}\npiece   {token.piece}\ntext    {token.text!r}\nchars   {where}")
+    def _on_pieces(self, answer: PiecesAsText) -> None:
+        self._hide_progress()
+        self.banner.clear()
+        self.decoded.show_pieces_as_text(answer)
+
+    def _on_not_decoded(self, mistake: Mistake) -> None:
+        self._hide_progress()
+        self.decoded.say(mistake.message)
+
+    def _on_description(self, description: TokenizerDescription) -> None:
+        self.options.show_tokenizer(description)
+        # Now, and not when the first long text is waited for.
+        QTimer.singleShot(0, self, warm_up)
 
 
-def gaps_between(tokens: list[Token], text: str) -> list[str]:
-    """The text before each token that belongs to no token, for example a space that BERT drops."""
-    gaps, end = [], 0
-    for token in tokens:
-        inside = not token.special and token.start >= end
-        gaps.append(text[end : token.start] if inside else "")
-        if not token.special:
-            end = max(end, token.end)
-    return gaps
-
-
-def counts_of(tokens: Tokens) -> str:
-    """`408 tokens · 1 862 characters · 4.56 characters per token · 0 unknown`."""
-    amount = len(tokens.tokens)
-    words = [count(amount, "token"), count(tokens.characters, "character"), count(tokens.words, "word")]
-    if amount and tokens.characters:
-        words.append(f"{tokens.characters / amount:.2f} characters per token")
-    words.append(f"{tokens.unknown} unknown")
-    if tokens.truncated_at is not None:
-        words.append(f"the model reads {count(tokens.truncated_at, 'token')} at most")
-    return " · ".join(words)
+def _split(upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:
+    splitter = QSplitter(Qt.Orientation.Vertical)
+    splitter.setHandleWidth(14)
+    splitter.setChildrenCollapsible(False)
+    for place, widget in enumerate((upper, lower)):
+        splitter.addWidget(widget)
+        splitter.setStretchFactor(place, stretch[place])
+    splitter.setSizes(list(sizes))
+    return splitter

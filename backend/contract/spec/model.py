@@ -30,6 +30,11 @@ class ModelSection(Section):
         dict[str, Any], Field(title="Tokenizer options", json_schema_extra={"advanced": True})
     ] = {}
     """Options given to the tokenizer when it is built, for example `{add_prefix_space: true}`."""
+    new_embeddings: Annotated[
+        Literal["mean_of_pieces", "usual"], Field(title="New tokens begin as", json_schema_extra={"advanced": True})
+    ] = "mean_of_pieces"
+    """Embeddings of tokens that the model was not trained with: the mean of the pieces that a token replaces, or
+    `usual`, drawn as all new weights are."""
     trust_remote_code: Annotated[bool, Field(title="Run code from the hub", json_schema_extra={"advanced": True})] = (
         False
     )

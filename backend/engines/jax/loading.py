@@ -16,6 +16,7 @@ from backend.engines.initial_weights import draw
 from backend.engines.jax.generation import Writer
 from backend.engines.jax.model import Closure, Model, find_family
 from backend.engines.jax.peft_files import Stored
+from backend.engines.new_rows import grown
 from backend.models.adapter_folder import is_alone, weights_folder
 from backend.models.weights import read_weights
 
@@ -89,7 +90,8 @@ def _new(model: Model, config: Any, loading: Loading, rows: int) -> Opened:
 
 def _stored(model: Model, stored: Any, config: Any, loading: Loading, rows: int) -> Opened:
     found, unused = _read(loading, model)
-    resized = ""
+    resized = loading.new_tokens.words(rows, config.vocab_size)
+    spare = model.token_names if config.vocab_size == rows and loading.new_tokens.in_spare_rows(rows) else frozenset()
     parameters: Values = {}
     for name, values in found.items():
         wanted = model.shapes[name]
@@ -98,9 +100,9 @@ def _stored(model: Model, stored: Any, config: Any, loading: Loading, rows: int)
         if values.shape != wanted and values.shape[1:] == wanted[1:] and (values.shape[0], wanted[0]) == (
             rows, config.vocab_size,
         ):  # fmt: skip
-            longer = draw(name, wanted, config.to_dict(), _seed(loading))
-            longer[:rows] = values
-            values, resized = longer, f"{wanted[0] - rows} rows added to the vocabulary of {rows}"
+            values = grown(name, values, wanted[0], config.to_dict(), _seed(loading), loading.new_tokens)
+        elif name in spare:
+            values = grown(name, values, rows, config.to_dict(), _seed(loading), loading.new_tokens)
         if values.shape == wanted:
             parameters[name] = values
         elif name.partition(".")[0] not in model.tops or loading.head.head in LANGUAGE_HEADS:

@@ -81,8 +81,17 @@ class Model:
 
     @cached_property
     def output_names(self) -> frozenset[str]:
-        """The parameters that have a row for each output of the head: those that grow with one more."""
-        larger = nnx.state(nnx.eval_shape(lambda: self._build(self._config, self._outputs + 1)))
+        """The parameters that have a row for each output of the head."""
+        return self._growing(self._config, self._outputs + 1)
+
+    @cached_property
+    def token_names(self) -> frozenset[str]:
+        """The parameters that have a row for each token."""
+        return self._growing({**self._config, "vocab_size": self._config["vocab_size"] + 1}, self._outputs) - self.fixed
+
+    def _growing(self, config: Config, outputs: int) -> frozenset[str]:
+        """Those that are larger where there is one more of something."""
+        larger = nnx.state(nnx.eval_shape(lambda: self._build(config, outputs)))
         return frozenset(
             name
             for path, value in nnx.to_flat_state(larger)

@@ -380,3 +380,14 @@ def test_a_bridge_that_is_not_installed_says_what_to_install(panel):
     panel.change("hardware.engine", "jax")
     assert not panel.cards.hardware.bridge.isEnabled()
     assert missing in panel.cards.hardware.bridge_note.text()
+
+
+def test_data_can_be_looked_at_as_the_training_sees_it(qtbot, new_run):
+    assert not new_run.cards.data.tokens.isEnabled()
+    assert new_run.offered()[1]
+    new_run.fill_demo()
+    qtbot.waitUntil(lambda: new_run.cards.data.tokens.isEnabled() and not new_run.reason())
+    with qtbot.waitSignal(new_run.data_asked):
+        new_run.cards.data.tokens.click()
+    spec, lacks = new_run.offered()
+    assert (spec["name"], lacks) == ("sentiment", "")

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox
 from app.panels.new_run import Panel
 from app.panels.new_run_cards.split_fields import FRACTION, OWN
 from backend.contract.resources import resource
-from backend.queries import preview_cells
+from backend.data import cells
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
 MODEL = str(resource("demo", "bert-tiny"))
@@ -203,8 +203,8 @@ def test_typing_asks_once(qtbot, new_run):
     ],
 )
 def test_lists_and_structures_read_as_people_say_them(value: object, shown: str):
-    assert preview_cells.cell_text(value, 100) == shown
+    assert cells.cell_text(value, 100) == shown
 
 
 def test_a_long_cell_is_cut():
-    assert preview_cells.cell_text(["word"] * 1000, 10) == "word word …"
+    assert cells.cell_text(["word"] * 1000, 10) == "word word …"

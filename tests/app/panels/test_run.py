@@ -127,7 +127,7 @@ def test_a_resumed_run_shows_one_curve_without_what_was_void(shown):
     panel = shown("sentiment-resumed")
     xs = panel.plots.loss.series["loss"].points.xs
     assert len(xs) == 742
-    assert panel.plots._marks[0][:2] == (500, "resumed")
+    assert panel.plots.loss.marks.lines[0] == (500, "resumed", "muted")
 
 
 def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
@@ -137,6 +137,74 @@ def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
         file.write(events.encode(events.RunResumed(time=2e9, attempt=2, from_step=250)))
     qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 250)
     assert list(panel.plots.metrics.series["accuracy"].points.xs) == [125, 250]
+
+
+def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
+    panel = shown("sentiment-finished")
+    for axis, last in (("Epoch", 4.0), ("Tokens", None), ("Time", None), ("Step", 1000)):
+        panel.course.axis.setCurrentText(axis)
+        qtbot.waitUntil(lambda: not panel._dirty and len(panel.plots.loss.series["loss"]) == 1000)
+        qtbot.waitUntil(lambda: len(panel.plots.metrics.series["accuracy"]) == 8)
+        ends = [plot.series[key].points.xs[-1] for plot, key in curves(panel.plots)]
+        assert ends == [ends[0]] * len(ends)
+        assert last is None or ends[0] == pytest.approx(last)
+        assert context.preferences.plot_axis == axis.lower()
+
+
+def curves(plots):
+    return [(plots.loss, "loss"), (plots.metrics, "accuracy"), (plots.others["Learning rate"], "learning_rate")]
+
+
+def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, shown):
+    panel = shown("sentiment-resumed")
+    panel.course.axis.setCurrentText("Time")
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and not panel._dirty)
+    series = panel.plots.loss.series["loss"]
+    place, words, _ = panel.plots.loss.marks.lines[0]
+    assert words.startswith("down ")
+    assert series.breaks == [place]
+    xs = series.points.xs
+    after = xs[list(xs).index(place) + 1]
+    assert after - place >= panel.watcher.state.resumes[0].down_seconds
+
+
+def test_checkpoints_are_marked_below_the_curves(shown):
+    panel = shown("sentiment-finished")
+    assert panel.plots.loss.marks.ticks == sorted(panel.watcher.state.checkpoints)
+    assert panel.plots.loss.marks.tick_word == "checkpoint"
+
+
+def test_the_crosshair_of_one_plot_is_seen_in_the_other(qtbot, shown):
+    panel = shown("sentiment-finished")
+    qtbot.waitUntil(lambda: panel.plots.metrics._view.viewRange()[0][1] > 900)
+    panel.plots.loss.hovered.emit(500.0)
+    assert panel.plots.metrics.crosshair.readout.text().startswith("step 500")
+
+
+def test_how_it_goes_is_said_in_words(shown):
+    panel = shown("sentiment-finished")
+    assert panel.course.words.text().startswith("Evaluation loss")
+    assert panel.course.words.text().endswith(".")
+
+
+def test_smoothing_is_chosen_for_all_plots(shown, context):
+    panel = shown("sentiment-finished")
+    panel.course.smoothing.setCurrentText("None")
+    assert panel.plots.loss.series["loss"].smoothing == 0
+    assert panel.plots.others["Speed"].series["rows_per_second"].smoothing == 0
+    assert context.preferences.plot_smoothing == "none"
+
+
+def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
+    panel = shown("sentiment-finished")
+    assert panel.plots.loss.saving.name == "sentiment-loss"
+    assert panel.plots.others["Memory"].saving.name == "sentiment-memory"
+    with qtbot.waitSignal(panel.message) as told:
+        panel.plots.loss.saving.save(tmp_path / "loss.csv")
+    assert told.args == ["success", f"Saved {tmp_path / 'loss.csv'}."]
+    lines = (tmp_path / "loss.csv").read_text().splitlines()
+    assert lines[0] == "step,training,evaluation"
+    assert len(lines) == 1001
 
 
 def test_a_run_of_an_older_version_opens(shown):
@@ -247,3 +315,15 @@ def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
     other.show_run(str(runs / "sentiment-finished"))
     qtbot.waitUntil(lambda: len(other.plots.loss.series["loss"]) == 1000)
     assert len(panel.plots.loss.series["loss"]) == 1000
+
+
+def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown):
+    panel = shown("sentiment-finished")
+    assert panel.pick.isHidden()
+    panel.plots.loss.picked.emit(12.0)
+    assert panel.pick.text() == "Show the rows of step 12"
+    with qtbot.waitSignal(panel.rows_requested) as asked:
+        panel.pick.click()
+    assert asked.args == [str(panel.path), 12]
+    shown("sentiment-resumed")
+    assert panel.pick.isHidden()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.panels.tokenizer import SIDES, Panel
+from backend.contract.queries import CachedModel, CachedModels
 
 
 @pytest.fixture
@@ -27,3 +28,26 @@ def test_every_side_is_told_of_the_tokenizer_when_it_comes_into_view(panel: Pane
     for place in range(len(SIDES)):
         panel.show_side(place)
         assert panel.side().tokenizer == "/somewhere/model"
+
+
+def test_a_dropped_folder_is_a_tokenizer_and_a_dropped_text_is_shown(panel: Panel, tmp_path: Path):
+    panel.take(tmp_path)
+    assert panel.choice.tokenizer() == str(tmp_path)
+    text = tmp_path / "notes.md"
+    text.write_text("From a file.")
+    panel.take(text)
+    assert panel.side().text.toPlainText() == "From a file."
+
+
+def test_models_of_the_cache_are_offered(panel: Panel):
+    panel.choice._on_cached(CachedModels([CachedModel("google/mt5-small", 1200.0)]))
+    panel.choice.box.setCurrentText("google/mt5-small · in the hub's cache")
+    assert panel.choice.tokenizer() == "google/mt5-small"
+
+
+def test_folders_and_files_can_be_looked_for(panel: Panel):
+    assert [action.text() for action in panel.choice.browse_menu.actions()] == ["Browse folder…", "Browse file…"]
+
+
+def test_every_side_is_there_once():
+    assert len({module for _, module, _ in SIDES}) == len({title for title, _, _ in SIDES}) == len(SIDES)

@@ -1,10 +1,14 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QMouseEvent
+from PySide6.QtWidgets import QApplication
 
 from app import theme
 from app.widgets.live_plot import LivePlot, SeriesStyle, short_number
+from app.widgets.plot_scale import PlotAxis
 from app.widgets.plot_series import MOST_RAW, MOST_SMOOTH
 from app.widgets.running_mean import RunningMean
 
@@ -80,9 +84,172 @@ def test_a_loss_that_is_no_number_makes_a_gap(plot: LivePlot):
 def test_the_crosshair_tells_the_values(plot: LivePlot):
     plot.append("loss", np.arange(101), np.linspace(2, 1, 101))
     plot.redraw()
-    plot._on_mouse_moved(plot._view.mapViewToScene(QPointF(50, 1.5)))
-    assert "step 50" in plot._legend.text()
-    assert "1.5" in plot._legend.text()
+    hover(plot, 50, 1.5)
+    assert plot.crosshair.readout.text() == "step 50 · training 1.5 · mean 1.5"
+    assert plot.crosshair.readout.isVisible()
+
+
+def hover(plot: LivePlot, x: float, y: float) -> None:
+    plot.crosshair.on_mouse_moved(plot._view.mapViewToScene(QPointF(x, y)))
+
+
+def test_other_plots_follow_the_crosshair(qtbot, styled, plot: LivePlot):
+    other = LivePlot("Metrics", [SeriesStyle("f1", "F1", "markers")])
+    qtbot.addWidget(other)
+    plot.hovered.connect(other.show_hover)
+    with qtbot.waitExposed(other):
+        other.show()
+    for each, key in ((plot, "loss"), (other, "f1")):
+        each.append(key, [0, 50, 100], [0.1, 0.2, 0.3])
+        each.redraw()
+    hover(plot, 50, 0.2)
+    assert "F1 0.2" in other.crosshair.readout.text()
+    plot.crosshair.on_mouse_moved(QPointF(-10, -10))
+    assert not other.crosshair.readout.isVisible()
+
+
+def test_the_crosshair_says_what_marks_are_there(plot: LivePlot):
+    plot.append("loss", np.arange(101), np.linspace(2, 1, 101))
+    plot.set_marks([(50, "best", "success")])
+    plot.set_ticks([50, 100], "checkpoint")
+    plot.redraw()
+    hover(plot, 50, 1.5)
+    assert plot.crosshair.readout.title == "step 50 · best · checkpoint"
+    assert "checkpoint" in plot._legend.text()
+
+
+def test_keys_do_what_the_mouse_does(qtbot, plot: LivePlot):
+    plot.append("loss", np.arange(101), np.ones(101))
+    plot.redraw()
+    whole = plot._view.viewRange()[0]
+    qtbot.keyClick(plot._widget, Qt.Key.Key_Right)
+    assert plot.crosshair.x > 50
+    qtbot.keyClick(plot._widget, Qt.Key.Key_Plus)
+    left, right = plot._view.viewRange()[0]
+    assert whole[0] < left < right < whole[1]
+    qtbot.keyClick(plot._widget, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert plot._view.viewRange()[0][0] > left
+    qtbot.keyClick(plot._widget, Qt.Key.Key_Home)
+    plot.redraw()
+    assert plot._view.viewRange()[0] == whole
+
+
+def drag(qtbot, plot: LivePlot, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+    port = plot._widget.viewport()
+    begin, end = (plot._view.sceneBoundingRect().center().toPoint() + QPoint(dx, dx // 2) for dx in (-80, 80))
+    qtbot.mousePress(port, Qt.MouseButton.LeftButton, modifier, begin)
+    for share in (0.3, 0.6, 1.0):
+        place = QPointF(begin + (end - begin) * share)
+        moved = QMouseEvent(
+            QEvent.Type.MouseMove, place, QPointF(port.mapToGlobal(place.toPoint())),
+            Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton, modifier,
+        )  # fmt: skip
+        QApplication.sendEvent(port, moved)
+    qtbot.mouseRelease(port, Qt.MouseButton.LeftButton, modifier, end)
+
+
+def test_dragging_zooms_into_a_box_and_a_double_click_comes_back(qtbot, plot: LivePlot):
+    plot.append("loss", np.arange(1001), np.linspace(2, 1, 1001))
+    plot.redraw()
+    whole = plot._view.viewRange()
+    drag(qtbot, plot)
+    (left, right), (low, high) = plot._view.viewRange()
+    assert right - left < 0.6 * (whole[0][1] - whole[0][0])
+    assert high - low < 0.8 * (whole[1][1] - whole[1][0])
+    qtbot.mouseDClick(plot._widget.viewport(), Qt.MouseButton.LeftButton)
+    plot.redraw()
+    assert plot._view.viewRange() == whole
+
+
+def test_dragging_with_shift_moves_what_is_shown(qtbot, plot: LivePlot):
+    plot.append("loss", np.arange(1001), np.linspace(2, 1, 1001))
+    plot.redraw()
+    (left, right), _ = plot._view.viewRange()
+    drag(qtbot, plot, Qt.KeyboardModifier.ShiftModifier)
+    (new_left, new_right), _ = plot._view.viewRange()
+    assert new_left < left
+    assert new_right - new_left == pytest.approx(right - left)
+
+
+def test_without_smoothing_the_points_themselves_are_drawn(plot: LivePlot):
+    plot.append("loss", np.arange(100), np.tile([1.0, 2.0], 50))
+    plot.set_smoothing(0)
+    plot.redraw()
+    assert not plot.series["loss"]._strong.isVisible()
+    assert plot.series["loss"].mean_at(50) is None
+    plot.set_smoothing(0.1)
+    plot.redraw()
+    light = plot.series["loss"]._strong.getData()[1]
+    assert plot.series["loss"]._strong.isVisible()
+    assert np.ptp(light[20:80]) < 0.2
+    assert plot.series["loss"].mean_at(50) == pytest.approx(1.5, abs=0.1)
+
+
+def test_a_line_is_broken_where_the_run_was_down(plot: LivePlot):
+    plot.append("loss", [0, 10, 20, 500, 510], [3, 2, 2, 2, 1])
+    plot.append("eval", [10, 510], [2, 1])
+    plot.set_breaks([20])
+    plot.redraw()
+    xs, ys = drawn(plot, "loss")
+    assert list(xs) == [0, 10, 20, 500, 500, 510]
+    assert np.isnan(ys[3])
+    assert np.isnan(plot.series["eval"]._strong.getData()[1][1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "spacing", "values", "words"),
+    [
+        ("duration", 30, [0, 30, 90], ["0 s", "30 s", "1:30"]),
+        ("duration", 1800, [0, 1800, 5400], ["0 min", "30 min", "1 h 30"]),
+        ("duration", 43_200, [43_200, 216_000], ["12 h", "2 d 12 h"]),
+        ("count", 500_000, [0, 500_000, 1_500_000], ["0", "0.5 M", "1.5 M"]),
+        ("count", 200, [200, 400], ["200", "400"]),
+        ("number", 1000, [1000, 20_000], ["1,000", "20,000"]),
+    ],
+)
+def test_ticks_read_as_people_write_them(qtbot, styled, kind: str, spacing: float, values: list, words: list):
+    axis = PlotAxis("bottom")
+    axis.set_kind(kind)
+    assert axis.tickStrings(values, 1.0, spacing) == words
+
+
+def test_ticks_of_time_stand_at_whole_units(qtbot, styled):
+    axis = PlotAxis("bottom")
+    axis.set_kind("duration")
+    assert axis.tickSpacing(0, 7200, 450) == [(1800, 0)]
+    assert axis.tickSpacing(0, 100, 450) == [(30, 0)]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "csv"])
+def test_a_plot_is_saved_in_the_form_of_its_name(qtbot, plot: LivePlot, tmp_path: Path, suffix: str):
+    plot.append("loss", [1, 2, 3], [0.5, float("nan"), 0.25])
+    plot.append("eval", [2], [0.75])
+    plot.redraw()
+    file = tmp_path / f"loss.{suffix}"
+    with qtbot.waitSignal(plot.message) as said:
+        plot.saving.save(file)
+    assert said.args[0] == "success"
+    if suffix == "csv":
+        assert file.read_text() == "step,training,evaluation\n1,0.5,\n2,,0.75\n3,0.25,\n"
+    elif suffix == "svg":
+        text = file.read_text()
+        assert "<svg" in text
+        assert "Loss" in text
+        assert text.count("<path") + text.count("<polyline") > 10
+    else:
+        picture = QImage(str(file))
+        assert picture.width() == 2 * plot.saving._picture().size().width()
+        colors = {picture.pixelColor(x, picture.height() // 2).name() for x in range(picture.width())}
+        assert len(colors) > 2
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "csv"])
+def test_a_place_that_cannot_be_written_is_named(qtbot, plot: LivePlot, tmp_path: Path, suffix: str):
+    plot.append("loss", [1, 2], [0.5, 0.25])
+    with qtbot.waitSignal(plot.message) as said:
+        plot.saving.save(tmp_path / "nowhere" / f"loss.{suffix}")
+    assert said.args[0] == "error"
+    assert "Choose another place" in said.args[1]
 
 
 def test_zoom_stays_while_points_arrive_until_everything_is_asked_for(plot: LivePlot):
@@ -109,9 +276,9 @@ def test_the_background_is_the_cards(plot: LivePlot, styled):
 
 def test_marks_are_lines_at_their_steps(plot: LivePlot):
     plot.set_marks([(40, "best", "success")])
-    assert [item.value() for item in plot._mark_items] == [40]
+    assert [item.value() for item in plot.marks.items] == [40]
     plot.clear()
-    assert plot._mark_items == []
+    assert plot.marks.items == []
 
 
 def test_a_screen_reader_hears_the_newest_value(plot: LivePlot):
@@ -151,7 +318,7 @@ def test_a_plot_without_points_says_so(plot: LivePlot):
 
 def test_the_words_of_marks_stand_below_each_other(plot: LivePlot):
     plot.set_marks([(80, "resumed", "muted"), (90, "resumed", "muted"), (100, "best", "success")])
-    heights = [item.label.orthoPos for item in plot._mark_items]
+    heights = [item.label.orthoPos for item in plot.marks.items]
     assert len(set(heights)) == 3
 
 
@@ -160,3 +327,35 @@ def test_the_first_curve_lies_above_the_others(qtbot, styled):
     qtbot.addWidget(made)
     items = made._plot.items
     assert items.index(made.series["a"]._strong) > items.index(made.series["b"]._strong)
+
+
+def click(qtbot, plot: LivePlot, x: float, y: float) -> None:
+    place = plot._widget.mapFromScene(plot._view.mapViewToScene(QPointF(x, y)))
+    qtbot.mouseClick(plot._widget.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_a_click_on_a_spike_finds_its_step_among_many(qtbot, plot: LivePlot, logarithmic: bool):
+    losses = np.ones(20_000)
+    losses[12_345] = 9.0
+    plot.set_logarithmic(logarithmic)
+    plot.append("loss", np.arange(20_000), losses)
+    plot.redraw()
+    with qtbot.waitSignal(plot.picked) as picked:
+        click(qtbot, plot, 12_345, np.log10(9.0) if logarithmic else 9.0)
+    assert picked.args == [12_345]
+
+
+def test_a_click_far_from_any_point_takes_the_nearest_step(qtbot, plot: LivePlot):
+    plot.append("loss", [10.0, 20.0, 1000.0], [1.0, 2.0, 3.0])
+    plot.redraw()
+    with qtbot.waitSignal(plot.picked) as picked:
+        click(qtbot, plot, 700, 1.5)
+    assert picked.args == [1000]
+
+
+def test_what_was_picked_is_marked_until_it_is_forgotten(plot: LivePlot):
+    plot.set_pin(12.0)
+    assert plot._pin.isVisible()
+    plot.set_pin(None)
+    assert not plot._pin.isVisible()

@@ -2,8 +2,10 @@
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent
 
+from app import theme
+from app.widgets.token_paint import _Colors
 from app.widgets.token_view import TokenView
 
 
@@ -65,9 +67,9 @@ def test_copying_gives_the_text_with_what_lies_between_tokens(qtbot, view: Token
 
 def test_white_space_can_be_seen_or_not(view: TokenView):
     view.set_tokens([" a", "\n"])
-    assert view._shown == ["·a", "⏎"]
+    assert [view.shown_text(0), view.shown_text(1)] == ["·a", "⏎"]
     view.set_whitespace_visible(False)
-    assert view._shown == [" a", " "]
+    assert [view.shown_text(0), view.shown_text(1)] == [" a", " "]
 
 
 def test_narrowing_keeps_every_token_reachable(view: TokenView):
@@ -75,7 +77,7 @@ def test_narrowing_keeps_every_token_reachable(view: TokenView):
     before = view.line_count()
     view.resize(250, 300)
     assert view.line_count() > before
-    assert view._starts[-1] == 400
+    assert view.layout_.starts[-1] == 400
 
 
 def test_a_token_wider_than_the_view_has_its_own_line(view: TokenView):
@@ -87,9 +89,111 @@ def test_of_a_hundred_thousand_tokens_only_the_visible_are_drawn(view: TokenView
     view.set_tokens([f"token {number}" for number in range(100_000)])
     view.grab()
     assert view.count() == 100_000
-    assert 0 < len(view._drawn) < 500
+    assert 0 < len(view._paint.drawn) < 500
 
 
 def test_a_screen_reader_gets_the_tokens(view: TokenView):
     view.set_tokens(["Hel", "lo"])
     assert view.accessibleDescription() == "Hel | lo"
+
+
+def test_tokens_that_form_one_character_stand_side_by_side_as_one(view: TokenView):
+    view.set_tokens(["x", "e", "\u0301", "y"])
+    assert view._boxes.group(1) != (1, 3)  # the layout finds it, not who gives the texts
+    assert view.layout_.boxes.group(1) == (1, 3)
+    assert view.box_of(1).right() == pytest.approx(view.box_of(2).left())
+    assert view.box_of(0).right() < view.box_of(1).left()
+
+
+def test_a_family_of_emoji_in_many_tokens_is_never_broken_over_lines(view: TokenView):
+    family = ["👩", "\u200d", "👩", "\u200d", "👧"]
+    view.set_tokens(["word"] * 11 + family)
+    view.resize(300, 300)
+    assert len({view.box_of(index).top() for index in range(11, 16)}) == 1
+
+
+def test_every_part_of_a_group_can_be_clicked(qtbot, view: TokenView):
+    view.set_tokens(["සි"[0], "සි"[1]])
+    for index in (0, 1):
+        with qtbot.waitSignal(view.token_selected) as signal:
+            qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle(view, index))
+        assert signal.args == [index]
+
+
+def test_a_line_from_right_to_left_begins_at_the_right(view: TokenView):
+    view.set_tokens(["שלום", " עולם"])
+    assert view.box_of(0).left() > view.box_of(1).left()
+    assert view.box_of(0).right() == pytest.approx(view.viewport().width() - 4, abs=1)
+
+
+def test_left_leads_on_in_a_line_from_right_to_left(qtbot, view: TokenView):
+    view.set_tokens(["שלום", " עולם"])
+    view.select(0, 1)
+    qtbot.keyClick(view, Qt.Key.Key_Left)
+    assert view.current() == 1
+
+
+def test_keys_walk_through_the_tokens(qtbot, view: TokenView):
+    view.set_tokens([f"t{number:03}" for number in range(200)])
+    view.select(0, 1)
+    starts = view.layout_.starts.tolist()
+    for key, current in (
+        (Qt.Key.Key_Right, 1),
+        (Qt.Key.Key_Down, starts[1] + 1),
+        (Qt.Key.Key_Home, starts[1]),
+        (Qt.Key.Key_End, starts[2] - 1),
+        (Qt.Key.Key_Right, starts[2]),
+        (Qt.Key.Key_Left, starts[2] - 1),
+        (Qt.Key.Key_Up, starts[1] - 1),
+    ):
+        qtbot.keyClick(view, key)
+        assert view.current() == current
+    qtbot.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    assert view.current() == 199
+
+
+def test_shift_extends_what_is_selected(qtbot, view: TokenView):
+    view.set_tokens(list("abcdef"))
+    view.select(1, 2)
+    with qtbot.waitSignal(view.selection_changed) as signal:
+        qtbot.keyClick(view, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert signal.args == [1, 3]
+    assert view.selected_text() == "bc"
+
+
+def test_words_that_no_token_covers_are_drawn_in_between(view: TokenView):
+    view.set_tokens(["a", "b"], gaps=["", " dropped "])
+    assert view.box_of(1).left() - view.box_of(0).right() > 50
+
+
+def test_the_tooltip_is_asked_for_of_the_token_under_the_mouse(view: TokenView):
+    view.set_tokens(["a", "b"])
+    asked = []
+    view.hint = lambda index: asked.append(index) or "hint"
+    place = middle(view, 1)
+    view.viewportEvent(QHelpEvent(QEvent.Type.ToolTip, place, view.viewport().mapToGlobal(place)))
+    assert asked == [1]
+
+
+def test_boundaries_are_marked_by_more_than_colour(view: TokenView):
+    """The foot of a box is darker than its ground, at least 2:1, in both themes."""
+    for look in ("light", "dark"):
+        theme.apply(QGuiApplication.instance(), look)
+        colors = _Colors()
+        for ground, foot in zip(colors.grounds, colors.feet, strict=True):
+            assert contrast(ground, foot) > 2
+            assert contrast(ground, colors.ink) > 4.5
+    theme.apply(QGuiApplication.instance(), "light")
+
+
+def contrast(one: QColor, other: QColor) -> float:
+    """As WCAG 2 counts it."""
+
+    def part(value: float) -> float:
+        return value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4
+
+    lights = sorted(
+        0.2126 * part(color.redF()) + 0.7152 * part(color.greenF()) + 0.0722 * part(color.blueF())
+        for color in (one, other)
+    )
+    return (lights[1] + 0.05) / (lights[0] + 0.05)

@@ -2,14 +2,20 @@
 
 import csv
 import json
+import math
 import os
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from tensorboardX.proto.event_pb2 import Event
 
 from backend.contract import events
+from backend.contract.errors import InputError
+from backend.run import event_files
+from backend.run.event_log import read_events
 
 
 @pytest.fixture
@@ -65,6 +71,68 @@ def test_folder_that_is_not_there_is_named(burnish, run: Path, tmp_path: Path) -
 
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
+
+
+def event_file(folder: Path) -> list[Event]:
+    """The records of the one event file there, each whole by its checksum (https://www.tensorflow.org/tutorials/load_data/tfrecord)."""
+    [path] = folder.iterdir()
+    assert "tfevents" in path.name
+    data, found = path.read_bytes(), []
+    while data:
+        length, (checked,) = data[:8], struct.unpack("<I", data[8:12])
+        size = int.from_bytes(length, "little")
+        body, (body_checked,) = data[12 : 12 + size], struct.unpack("<I", data[12 + size : 16 + size])
+        assert (checked, body_checked) == (masked(length), masked(body))
+        found.append(Event.FromString(body))
+        data = data[16 + size :]
+    return found
+
+
+def masked(data: bytes) -> int:
+    """CRC-32C (Castagnoli), bit by bit, rotated and shifted as the format asks."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def test_tensorboard_gets_each_step_once(burnish, run: Path, tmp_path: Path) -> None:
+    done = burnish("export", "tiny", "--tensorboard", tmp_path / "board")
+
+    assert done.returncode == 0, done.stderr
+    first, *rest = event_file(tmp_path / "board")
+    assert first.file_version == "brain.Event:2"
+    read = [(event.step, value.tag, round(value.simple_value, 4)) for event in rest for value in event.summary.value]
+    assert [one for one in read if one[1] in ("train/loss", "validation/accuracy")] == [
+        (0, "validation/accuracy", 0.5),
+        (1, "train/loss", 1.0),
+        (2, "train/loss", 0.7),
+        (2, "validation/accuracy", 0.75),
+    ]
+    assert (2, "speed/tokens_per_second", 18.0) in read
+    assert {event.wall_time for event in rest} == {1.0}
+    assert "tensorboard --logdir" in done.stdout
+
+
+def test_a_loss_that_is_no_number_stays_one(tmp_path: Path) -> None:
+    step = events.StepFinished(
+        time=5, step=3, epoch=1, loss=None, learning_rate=0.1, gradient_norm=None, rows=4, tokens=9, seconds=0.5
+    )
+    event_files.write(event_files.records_of([step]), tmp_path / "board")
+    values = {value.tag: value.simple_value for value in event_file(tmp_path / "board")[1].summary.value}
+    assert math.isnan(values["train/loss"])
+    assert "train/gradient_norm" not in values
+
+
+def test_event_files_of_two_runs_are_never_mixed(run: Path, tmp_path: Path) -> None:
+    measured = event_files.records_of(read_events(run / "events.jsonl"))
+    event_files.write(measured, tmp_path)
+    with pytest.raises(InputError, match="event files already; name an empty folder"):
+        event_files.write(measured, tmp_path)
+    assert len(list(tmp_path.glob("*tfevents*"))) == 1
 
 
 @pytest.fixture

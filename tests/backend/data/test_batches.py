@@ -9,12 +9,12 @@ import pytest
 from backend.contract.heads import IGNORE, Head
 from backend.data.batches import (
     FEW,
-    _padded_length,
     collate,
     evaluation_batches,
     in_order,
     longest_sequence,
     micro_batches,
+    padded_length,
     share,
     targets,
 )
@@ -96,7 +96,7 @@ def test_rounding_up_stops_at_the_models_last_position(pairs):
 
 
 def test_engines_that_compile_see_few_lengths_and_little_more_padding():
-    rounded = [_padded_length(length, FEW, None) for length in range(1, 2049)]
+    rounded = [padded_length(length, FEW, None) for length in range(1, 2049)]
     assert all(0 <= found - length < max(8, length / 4) for length, found in enumerate(rounded, 1))
     assert len({found for found in rounded if found <= 512}) == 20
     assert len(set(rounded)) == 28

@@ -1,5 +1,6 @@
 """Tests that the helper answers in whatever order, one question never delays or breaks another, and it leaves nothing."""
 
+import json
 import os
 import signal
 import sys
@@ -25,10 +26,11 @@ def test_catalog_is_answered(helper) -> None:
 
 def test_tokens_and_text_go_there_and_back(helper, tokenizer: str) -> None:
     found = helper.answer("tokenize", tokenizer=tokenizer, text="Hello, world")
-    ids = [token[0] for token in found["tokens"]]
+    pieces = [found["pieces"][place] for place in found["columns"]["piece"]]
 
-    assert [token[1] for token in found["tokens"]] == ["[CLS]", "hello", ",", "world", "[SEP]"]
-    assert helper.answer("decode", tokenizer=tokenizer, ids=ids, skip_special=True) == {"text": "hello, world"}
+    assert [piece[1] for piece in pieces] == ["[CLS]", "hello", ",", "world", "[SEP]"]
+    ids = [piece[0] for piece in pieces]
+    assert helper.answer("decode", tokenizer=tokenizer, ids=ids, skip_special=True)["rows"][0]["text"] == "hello, world"
 
 
 def test_slow_question_delays_no_other(helper, until, tokenizer: str) -> None:
@@ -113,8 +115,8 @@ def test_large_answer_is_an_arrow_file(helper, tokenizer: str) -> None:
     with pa.memory_map(answer["arrow"]) as source:
         table = pa.ipc.open_file(source).read_all()
         assert table.num_rows == 40_002
-        assert table.column_names[:2] == ["id", "piece"]
-        assert table.schema.metadata[b"field"] == b"tokens"
+        assert table.column_names[:2] == ["piece", "sequence"]
+        assert json.loads(table.schema.metadata[b"answer"])["tokens"] == 40_002
     os.unlink(answer["arrow"])  # noqa: PTH108
 
 

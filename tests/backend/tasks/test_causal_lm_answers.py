@@ -15,6 +15,8 @@ from backend.contract.resources import resource
 from backend.contract.spec import validated
 from backend.data.rows import Rows
 from backend.run.material import choose_columns
+from backend.tasks._conversations import Tokens
+from backend.tasks._fitting import fitted, least_length
 from backend.tasks.causal_lm import CausalLm, Settings
 
 CHATML = (
@@ -272,3 +274,17 @@ def test_prompts_of_which_some_have_answers_are_measured_as_settings_say():
 def prepared_task(table: dict[str, Any]) -> tuple[CausalLm, Rows, dict[str, str]]:
     task, rows = CausalLm(Settings(rows="instructions")), rows_of(table)
     return task, rows, choose_columns(task, {}, rows, to_predict=True)
+
+
+@pytest.mark.parametrize("room", [1, 8, 60])
+def test_least_length_is_the_first_that_cuts_nothing(room: int):
+    for prompt in (1, 2, 5, 17, 40):
+        for answer in (0, 1, 9, 50):
+            ids = np.arange(prompt + answer, dtype=np.int32)
+            tokens = Tokens(ids, (ids >= prompt).astype(np.int32))
+            [least] = least_length(np.array([len(ids)]), np.array([prompt]), room)
+            kept = fitted(tokens, int(least), answered=answer > 0, room=room, on_all=False)
+            assert len(kept.ids) == len(ids)
+            if least > 2:
+                less = fitted(tokens, int(least) - 1, answered=answer > 0, room=room, on_all=False)
+                assert len(less.ids) < len(ids)

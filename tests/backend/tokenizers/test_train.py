@@ -87,3 +87,75 @@ def test_progress_counts_texts():
     told = []
     train(TEXTS, TokenizerTraining(vocabulary=300), lambda done, total, unit: told.append((done, total)), len(TEXTS))
     assert told[-1] == (len(TEXTS), len(TEXTS))
+
+
+WHOLE = ("byte_bpe", "bpe", "unigram")
+
+
+@pytest.mark.parametrize("pre_tokenizer", ["usual", "whitespace", "punctuation", "none"])
+@pytest.mark.parametrize("kind", WHOLE)
+def test_texts_come_back_whole_whatever_the_borders(kind, pre_tokenizer):
+    tokenizer = made(kind, pre_tokenizer=pre_tokenizer, split_digits=True)
+    assert tokenizer.decode(tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"]) == TEXTS[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "pre_tokenizer", "pieces"),
+    [
+        ("byte_bpe", "usual", ["mat", "."]),
+        ("byte_bpe", "whitespace", ["mat."]),
+        ("bpe", "usual", ["▁mat."]),
+        ("bpe", "punctuation", ["▁mat", "."]),
+        ("wordpiece", "usual", ["mat", "."]),
+        ("wordpiece", "whitespace", ["mat."]),
+    ],
+)
+def test_pieces_do_not_reach_over_the_chosen_borders(kind, pre_tokenizer, pieces):
+    tokenizer = made(kind, pre_tokenizer=pre_tokenizer, min_frequency=1)
+    assert [piece.lstrip("Ġ") for piece in tokenizer.tokenize("The cat sat on the mat.")][-len(pieces) :] == pieces
+
+
+def test_without_borders_a_piece_holds_several_words():
+    assert any(" " in piece.replace("Ġ", " ").strip() for piece in made("byte_bpe", pre_tokenizer="none").get_vocab())
+
+
+def test_word_pieces_need_borders():
+    with pytest.raises(InputError, match="pre_tokenizer: WordPiece"):
+        made("wordpiece", pre_tokenizer="none")
+
+
+def test_accents_are_stripped():
+    tokenizer = made("byte_bpe", strip_accents=True)
+    assert tokenizer("Dónde está")["input_ids"] == tokenizer("Donde esta")["input_ids"]
+
+
+def test_a_normaliser_that_is_none_keeps_spaces():
+    assert (
+        made("unigram", normaliser="none").decode(made("unigram", normaliser="none")("cat  sat")["input_ids"][:-1])
+        == "cat  sat"
+    )
+
+
+def test_more_special_tokens_are_saved_and_never_split(tmp_path):
+    made("byte_bpe", special_tokens=["<speaker>"]).save_pretrained(tmp_path)
+    again = AutoTokenizer.from_pretrained(tmp_path)
+    assert again.tokenize("The<speaker>cat")[1] == "<speaker>"
+    assert "<speaker>" in again.all_special_tokens
+
+
+@pytest.mark.parametrize(("kind", "vocabulary"), [("byte_bpe", 100), ("unigram", 20), ("bpe", 2), ("wordpiece", 2)])
+def test_a_vocabulary_without_room_is_refused_by_name(kind, vocabulary):
+    with pytest.raises(InputError, match=r"^vocabulary: .*; (set|choose)"):
+        made(kind, vocabulary=vocabulary)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "wordpiece"])
+def test_signs_without_room_are_unknown_and_the_size_holds(kind):
+    tokenizer = made(kind, vocabulary=30)
+    assert len(tokenizer) <= 30
+    assert tokenizer.unk_token_id in tokenizer(" ".join(TEXTS[:4]))["input_ids"]
+
+
+def test_an_empty_special_token_is_refused():
+    with pytest.raises(InputError, match=r"^special_tokens"):
+        made("byte_bpe", special_tokens=[" "])

@@ -2,25 +2,31 @@
 
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QTextCursor
 
-from app.panels.tokenizer_cards.text_side import Side, counts_of, gaps_between
+from app.panels.tokenizer_cards import text_input, tokens_card
+from app.panels.tokenizer_cards.options_card import facts_line
+from app.panels.tokenizer_cards.text_side import Side
 from app.services.backend_client import ArrowAnswer
-from backend.contract.queries import Mistake
-from backend.contract.tokens import Token, Tokens
+from backend.contract.queries import Mistake, Progress
+from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
+from backend.contract.tokenizer_steps import Choice, Merge, Step, StepPart, TokenizerSteps, WordTrace
+from backend.contract.tokens import TokenColumns, TokenizerDescription, TokenizerOption, Tokens
+from tests.app.example_tokens import HELLO
 
-HELLO = Tokens(
-    tokens=[
-        Token(101, "[CLS]", "", 0, 0, True),
-        Token(7592, "hello", "Hello", 0, 5),
-        Token(2088, "world", "world", 6, 11),
-        Token(102, "[SEP]", "", 11, 11, True),
-    ],
-    characters=11,
-    words=2,
-    unknown=0,
+DESCRIPTION = TokenizerDescription(
+    name="x",
+    found="/x",
+    tokenizer_class="BertTokenizer",
+    fast=True,
+    model="WordPiece",
+    vocabulary=30522,
+    limit=512,
+    stored_truncation="The tokenizer's file has stored truncation to 128 tokens; this is switched off.",
+    options=[TokenizerOption("do_lower_case", "switch", True), TokenizerOption("padding_side", "side", "right")],
 )
 
 
@@ -32,73 +38,301 @@ def side(qtbot, context) -> Side:
     made.show()
     made.text.blockSignals(True)
     made.text.setPlainText("Hello world")
+    made.text.blockSignals(False)
     made._on_tokens(HELLO)
+    qtbot.waitUntil(made.tokens.is_drawn)
     return made
+
+
+def asked(side: Side, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
+    """What the side asks from now on; nobody answers."""
+    side.tokenizer = "some"
+    found: list[tuple[str, dict]] = []
+    ticket = type("Ticket", (), {"cancel": lambda self: None})
+
+    def ask(query, arguments, *_):
+        found.append((query, arguments))
+        return ticket()
+
+    monkeypatch.setattr(side._context.client, "ask", ask)
+    return found
 
 
 def test_tokens_ids_and_counts_are_shown(side: Side):
     assert side.view.count() == 4
+    side.tokens.show_view(tokens_card.IDS)
     assert side.ids.toPlainText() == "101, 7592, 2088, 102"
-    assert side.counts.text().startswith("4 tokens · 11 characters · 2 words · 2.75 characters per token")
+    assert side.counts.text().startswith("4 tokens · 11 characters · 2 words")
+    assert side.tokens.limit.text() == "1% of 512"
 
 
 def test_a_token_tells_its_id_and_place(side: Side):
-    side.view.token_selected.emit(2)
-    assert "2088" in side.details.text()
-    assert "6–11" in side.details.text()
+    side.view._choose(2)
+    assert side.token.values()["Id"] == "2088"
+    assert side.token.values()["Characters"] == "6–11"
+    assert side.token.place.text() == "3 of 4"
+
+
+def test_what_is_chosen_is_told_again_when_the_mouse_leaves(side: Side):
+    side.view._choose(2)
+    side.view.token_hovered.emit(1)
+    assert side.token.values()["Id"] == "7592"
     side.view.token_hovered.emit(-1)
-    assert side.details.text() == "Hover or click a token."
+    assert side.token.values()["Id"] == "2088"
 
 
-def test_what_belongs_to_no_token_lies_between(side: Side):
-    assert gaps_between(HELLO.tokens, "Hello world") == ["", "", " ", ""]
+def test_choosing_tokens_selects_their_text(side: Side):
+    side.view._choose(1)
+    side.view._choose(2, extend=True)
+    assert side.text.textCursor().selectedText() == "Hello world"
+
+
+def test_selecting_text_selects_its_tokens(side: Side):
+    cursor = side.text.textCursor()
+    cursor.setPosition(7)
+    cursor.setPosition(9, QTextCursor.MoveMode.KeepAnchor)
+    side.text.setTextCursor(cursor)
+    assert side.view.selected() == (2, 3)
+    assert side.token.values()["Id"] == "2088"
 
 
 def test_ids_are_copied_whole(qtbot, side: Side):
     with qtbot.waitSignal(side.message) as signal:
-        side.copy_ids()
+        side.tokens.copy_ids()
     assert QGuiApplication.clipboard().text() == "101, 7592, 2088, 102"
     assert signal.args == ["success", "Copied 4 ids."]
 
 
-def test_a_mistake_is_shown_where_it_happened(side: Side):
+def test_a_mistake_leaves_nothing_that_would_mislead(side: Side):
     side._on_mistake(Mistake("There is no tokenizer in this folder; choose another one."))
     assert not side.banner.isHidden()
+    assert side.view.count() == 0
+    assert side.counts.text() == ""
     side._on_tokens(HELLO)
     assert side.banner.isHidden()
 
 
-def test_words_among_the_ids_are_refused_in_one_sentence(qtbot, side: Side):
-    side.decode_ids.setText("101, hello")
-    qtbot.waitUntil(lambda: "whole numbers" in side.decoded.text())
-
-
-def test_an_answer_about_ids_that_are_gone_is_not_shown(side: Side):
-    side.decode_ids.setText("101")
-    side._ask_text()
-    side.decode_ids.setText("")
-    side._ask_text()
-    assert not side._open["decode"].open
-
-
-def test_stored_truncation_is_mentioned(side: Side):
-    stored = "The file stores truncation at 128; it is switched off here."
-    side._on_tokens(Tokens(tokens=[], characters=0, words=0, unknown=0, stored_truncation=stored))
-    assert side.banner.text() == stored
-    assert side.counts.text().startswith("0 tokens")
-
-
-def test_a_long_answer_comes_as_a_file_and_the_file_goes(side: Side, tmp_path: Path):
-    columns = {"id": [5], "piece": ["a"], "text": ["a"], "start": [0], "end": [1], "special": [False]}
-    table = pa.table(columns).replace_schema_metadata({"answer": '{"characters": 1, "words": 1, "truncated_at": 512}'})
+def test_a_long_answer_comes_as_a_file_and_the_file_goes(qtbot, side: Side, tmp_path: Path):
+    columns = {name: pa.array(getattr(HELLO.columns, name)) for name in TokenColumns.__struct_fields__}
+    rest = msgspec.json.encode(msgspec.structs.replace(HELLO, columns=TokenColumns()))
+    table = pa.table(columns).replace_schema_metadata({"answer": rest})
     path = tmp_path / "answer.arrow"
     with path.open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     side._on_tokens(ArrowAnswer(str(path)))
-    assert side.ids.toPlainText() == "5"
-    assert side.counts.text().endswith("the model reads 512 tokens at most")
+    qtbot.waitUntil(side.tokens.is_drawn)
+    assert side.view.shown_text(2) == "world"
     assert not path.exists()
 
 
-def test_counts_of_nothing_divide_by_nothing():
-    assert counts_of(Tokens(tokens=[], characters=0, words=0, unknown=0)).endswith("0 unknown")
+# Ways of input
+
+
+@pytest.mark.parametrize(
+    ("mode", "query", "expected"),
+    [
+        (text_input.TEXT, "tokenize", {"text": "Hello world"}),
+        (text_input.PAIR, "tokenize", {"text": "Hello world", "pair": text_input.SECOND}),
+        (text_input.WORDS, "tokenize", {"pre_split": True}),
+        (text_input.BATCH, "tokenize_batch", {"texts": text_input.SEVERAL.split("\n"), "padding": "longest"}),
+        (text_input.IDS, "decode", {"ids": [[101, 7592, 2088, 102]]}),
+    ],
+)
+def test_each_way_of_input_asks_its_question(side: Side, monkeypatch, mode, query, expected):
+    found = asked(side, monkeypatch)
+    side.input.set_mode(mode)
+    name, arguments = found[-1]
+    arguments = {"padding": "longest", **arguments} if query == "tokenize_batch" else arguments
+    assert name == query
+    assert {key: arguments[key] for key in expected} == expected
+
+
+def test_a_conversation_is_asked_about_with_its_roles(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.input.set_mode(text_input.CHAT)
+    side.input.chat.generation_prompt.setChecked(True)
+    side._tokens.stop()
+    side.ask()
+    arguments = found[-1][1]
+    assert [message["role"] for message in arguments["messages"]] == ["system", "user"]
+    assert arguments["generation_prompt"] is True
+
+
+def test_a_key_press_is_asked_about_at_once(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.text.insertPlainText("x")
+    assert found[-1][1]["text"] == "xHello world"
+
+
+def test_a_very_long_text_waits_for_a_pause(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.text.setPlainText("word " * 10_000)
+    assert not found
+    assert side._calm.isActive()
+
+
+def test_words_among_the_ids_are_pieces(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.input.set_mode(text_input.IDS)
+    side.input.ids.setPlainText("hello ##wor ##ld")
+    assert found[-1] == ("pieces_to_text", {"tokenizer": "some", "options": {}, "pieces": ["hello", "##wor", "##ld"]})
+
+
+def test_a_small_file_is_put_into_the_editor_and_a_large_one_is_not(side: Side, monkeypatch, tmp_path: Path):
+    found = asked(side, monkeypatch)
+    small, large = tmp_path / "small.txt", tmp_path / "large.txt"
+    small.write_text("short")
+    large.write_text("word " * 100_000)
+    side.open_file(str(small))
+    assert side.text.toPlainText() == "short"
+    side._tokens.stop()
+    side.open_file(str(large))
+    assert found[-1][1]["file"] == str(large)
+    assert side.text.toPlainText() == "short"
+    assert side.input.file_size.text().startswith("0 MB") or "MB" in side.input.file_size.text()
+
+
+def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(qtbot, side: Side, tmp_path: Path):
+    with qtbot.waitSignal(side.message) as signal:
+        side.open_file(str(tmp_path / "nowhere.txt"))
+    assert signal.args[0] == "error"
+    assert "nowhere.txt cannot be read" in signal.args[1]
+
+
+def test_long_work_has_a_bar_and_can_be_stopped(side: Side, monkeypatch, tmp_path: Path):
+    large = tmp_path / "large.txt"
+    large.write_text("word " * 100_000)
+    asked(side, monkeypatch)
+    side.open_file(str(large))
+    side._slow.stop()
+    side._on_progress(Progress(250_000, 500_000, "characters"))
+    assert not side.working.isHidden()
+    assert side.progress.fraction() == 0.5
+    side.stop_button.click()
+    assert side.working.isHidden()
+    assert side.counts.text() == "Stopped."
+    assert not side._tokens.open
+
+
+def test_tokens_of_a_file_show_its_text(qtbot, side: Side, tmp_path: Path):
+    path = tmp_path / "large.txt"
+    path.write_bytes(b"\xef\xbb\xbfHello world" + b" " * 300_000)
+    side.open_file(str(path))
+    side._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(path), file_skip=3))
+    qtbot.waitUntil(side.tokens.is_drawn)
+    assert [side.view.shown_text(index) for index in (1, 2)] == ["Hello", "world"]
+
+
+# Options
+
+
+def test_a_switch_is_offered_where_the_tokenizer_takes_it(side: Side):
+    side.options.show_tokenizer(DESCRIPTION)
+    assert not side.options.switches["do_lower_case"].isHidden()
+    assert side.options.switches["add_prefix_space"].isHidden()
+    assert facts_line(DESCRIPTION) == "WordPiece · 30\u202f522 pieces · reads 512 tokens"
+
+
+def test_only_what_differs_from_the_tokenizer_is_asked_for(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.options.show_tokenizer(DESCRIPTION)
+    assert side.options.options().construction == {}
+    side.options.switches["do_lower_case"].setChecked(False)
+    assert found[-1][1]["options"] == {"do_lower_case": False}
+
+
+def test_what_a_file_has_stored_can_be_switched_on(side: Side):
+    side.options.show_tokenizer(DESCRIPTION)
+    assert side.options.stored_note.text() == DESCRIPTION.stored_truncation
+    side.options.stored_button.click()
+    assert side.options.options().max_length == 128
+
+
+def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
+    side.options.show_tokenizer(DESCRIPTION)
+    assert not side.options.use_button.isEnabled()
+    side.options.max_length.setValue(64)
+    side.options.switches["do_lower_case"].setChecked(False)
+    with qtbot.waitSignal(side.settings_chosen) as settings, qtbot.waitSignal(side.message) as message:
+        side.options.use_button.click()
+    assert settings.args == [{"task.max_length": 64, "model.tokenizer_options.do_lower_case": False}]
+    assert message.args == ["success", "Your run has now max_length 64, do_lower_case off."]
+
+
+def test_the_cost_is_compared_with_the_limit_that_is_written(side: Side):
+    side.options.cost_limit.setValue(2)
+    assert side.tokens.limit.text() == "2 tokens over 2"
+
+
+# Batch, ids to text, steps
+
+
+def test_a_batch_says_how_much_is_padding(side: Side):
+    side._on_batch(
+        TokenGrid(
+            rows=2, width=3, ids=[101, 5, 102, 101, 102, 0], mask=[1, 1, 1, 1, 1, 0], lengths=[3, 2],
+            left_out=[0, 0], piece_ids=[0, 5, 101, 102], pieces=["[PAD]", "a", "[CLS]", "[SEP]"], pad_id=0,
+        )
+    )  # fmt: skip
+    assert side.batch.grid.cell(0, 1) == "5"
+    assert side.batch.counts.text() == "2 rows × 3 · 1 of 6 are padding (17%) · filled with id 0"
+
+
+def test_ids_that_do_not_exist_are_outlined(side: Side):
+    row = DecodedRow(
+        text="hello⟨no token 99⟩",
+        with_special="hello⟨no token 99⟩",
+        without_special="hello⟨no token 99⟩",
+        cleaned="hello⟨no token 99⟩",
+        pieces=["hello", ""],
+        missing=[1],
+    )
+    side._on_decoded(Decoded(rows=[row]))
+    assert side.decoded.outlined().count("⟨no token 99⟩") == 3
+    side._on_decoded(Decoded(rows=[row, row]))
+    assert "2. 2 ids · 1 not in the vocabulary" in side.decoded.plain()
+
+
+def test_pieces_become_text_with_their_ids(side: Side):
+    side._on_pieces(PiecesAsText(text="hi⟨no piece zz⟩", ids=[5, -1], unknown=[1]))
+    assert side.decoded.outlined() == ["⟨no piece zz⟩"]
+    assert side.decoded.plain().endswith("5, –")
+
+
+def test_the_pipeline_is_told_step_by_step(qtbot, side: Side):
+    steps = [
+        Step(stage="normalizer", name="Lowercase", sentence="Makes letters small.", parts=[StepPart("hi ho", 0, 5)]),
+        Step(stage="pre_tokenizer", name="Whitespace", parts=[StepPart("hi", 0, 2), StepPart("ho", 3, 5)]),
+        Step(stage="model", name="BPE", parts=[StepPart("hi", 0, 2, False, 7), StepPart("ho", 3, 5, False, 8)]),
+        Step(stage="post_processor", name="TemplateProcessing", parts=[], changed=False),
+    ]
+    word = WordTrace(
+        word="hi", start=0, end=2, pieces=["hi"], ids=[7], symbols=["h", "i"], merges=[Merge(3, "h", "i", 0)]
+    )
+    other = WordTrace(word="ho", start=3, end=5, pieces=["ho"], ids=[8], choices=[Choice("ho", 0, 2, -1.5, -1.5, True)])
+    side._on_steps(TokenizerSteps(text="Hi Ho", steps=steps, words=[word, other]))
+    view = side.tokens.steps
+    qtbot.waitUntil(lambda: len(view.frames) == 4)
+    assert view.frames[0].text.marked() == ["h", "h"]
+    assert [text.strip() for text in view.frames[1].text.marked()] == ["hi", "ho"]
+    rows = [view.frames[2].tree.topLevelItem(0).child(place).text(1) for place in range(2)]
+    assert rows == ["h  i", "h + i   →   hi"]
+
+
+def test_a_tokenizer_without_steps_says_why(side: Side):
+    side._on_steps(TokenizerSteps(text="a", problem="It has no backend."))
+    assert side.tokens.steps.currentWidget() is side.tokens.steps.empty
+
+
+def test_a_long_text_is_shown_part_by_part(qtbot, side: Side, monkeypatch):
+    monkeypatch.setattr("app.panels.tokenizer_cards.text_side.SHOWN_AT_ONCE", 2)
+    monkeypatch.setattr("app.panels.tokenizer_cards.tokens_card.SHOWN_AT_ONCE", 2)
+    side._on_tokens(HELLO)
+    assert side.tokens.part.text() == "Tokens 1 to 2 of 4"
+    side.tokens.after.click()
+    qtbot.waitUntil(side.tokens.is_drawn)
+    assert side.view.shown_text(0) == "world"
+    side.view._choose(0)
+    assert side.text.textCursor().selectedText() == "world"
+    side._on_tokens(Tokens())
+    assert side.tokens.part.isHidden()

@@ -1,4 +1,4 @@
-"""Owns how one value of a row reads in a preview: lists of words as a sentence, answers and chats as people say them."""
+"""Owns how one value of a row reads on screen: lists of words as a sentence, answers and chats as people say them."""
 
 from typing import Any
 

@@ -1,0 +1,274 @@
+"""Owns the side that compares two to four tokenizers: on one text line beside line, and on a whole column of data."""
+
+from typing import Any
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core.wording import count, sentence
+from app.panels.tokenizer_cards.aligned_tokens import AlignedTokens
+from app.panels.tokenizer_cards.compared_data import ComparedData
+from app.panels.tokenizer_cards.compared_tokenizers import ComparedTokenizers
+from app.panels.tokenizer_cards.data_choice import DataChoice
+from app.panels.tokenizer_cards.waiting_page import WaitingPage
+from app.services.backend_client import Ticket
+from app.services.comparison_answer import comparison_of
+from app.services.context import AppContext
+from app.widgets.banner import Banner
+from app.widgets.chips import chips
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.empty_state import EmptyState
+from app.widgets.icon_label import IconButton
+from backend.contract.comparison import MOST, DataComparison
+from backend.contract.queries import Mistake
+
+CALM_MS = 200
+LONGEST = 10_000
+"""Characters of a text that are compared; whole files are compared as data."""
+EXAMPLE = (
+    "Tokenizers disagree about unbelievably long words, naïve cafés and 3.14159.\n"
+    "def add(a, b):\n    return a + b\n"
+    "Ein Donaudampfschiff, el niño y l'été"
+)
+MODES = ("Text", "Data")
+
+
+class Side(QWidget):
+    """The page's tokenizer is the first; the others are chosen here."""
+
+    message = Signal(str, str)
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.tokenizer = ""
+        self._tickets: dict[str, Ticket] = {}
+        self._shown_text = ""
+        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
+        self._calm.timeout.connect(self.compare_text)
+        self.banner = Banner()
+        self.others = ComparedTokenizers(context)
+        self.others.changed.connect(self._on_changed)
+        self.mode, modes = chips(MODES)
+        self.mode.idClicked.connect(self.show_mode)
+        self.special, self.only = QCheckBox("Special tokens"), QCheckBox("Colour only what differs")
+        self.special.setChecked(True)
+        self.only.setChecked(True)
+        self.special.toggled.connect(lambda _: self.compare_text())
+        self.only.toggled.connect(lambda on: self.columns.set_only_differences(on))
+        self.add = IconButton("Add tokenizer", "plus")
+        self.add.clicked.connect(self._on_add)
+        top = QHBoxLayout()
+        top.setSpacing(14)
+        top.addLayout(modes)
+        top.addStretch(1)
+        for widget in (self.special, self.only, self.add):
+            top.addWidget(widget)
+        self.inputs, self.results = QStackedWidget(), QStackedWidget()
+        self.inputs.addWidget(self._text_input())
+        self.inputs.addWidget(self._data_input())
+        self.results.addWidget(self._text_result())
+        self.results.addWidget(self._data_result())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addWidget(self.banner)
+        column.addWidget(self.inputs)
+        column.addWidget(self.others)
+        column.addWidget(self.results, 1)
+        self.show_mode(0)
+
+    # Building
+
+    def _text_input(self) -> QWidget:
+        self.text = QPlainTextEdit(EXAMPLE, placeholderText="Type or paste text")
+        self.text.setAccessibleName("Text")
+        self.text.setTabChangesFocus(True)
+        self.text.setFixedHeight(88)
+        self.text.textChanged.connect(self._calm.start)
+        return self.text
+
+    def _data_input(self) -> QWidget:
+        made = QWidget()
+        self.data = DataChoice(self._context, with_language=True)
+        self.data.changed.connect(self._show_state)
+        self.data.failed.connect(self._on_failed)
+        self.start = IconButton("Compare", "play", "primary")
+        self.start.clicked.connect(self.compare_data)
+        row = QHBoxLayout(made)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(self.data, 1)
+        row.addWidget(self.start)
+        return made
+
+    def _text_result(self) -> QWidget:
+        made = QWidget()
+        self.columns = AlignedTokens()
+        self.columns.token_shown.connect(self._show_token)
+        self.summary = ElidedLabel("", "muted")
+        column = QVBoxLayout(made)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.columns, 1)
+        column.addWidget(self.summary)
+        return made
+
+    def _data_result(self) -> QWidget:
+        self.waiting = WaitingPage("The comparison has no result")
+        self.waiting.stopped.connect(self.stop)
+        self.waiting.again.connect(self.compare_data)
+        self.compared = ComparedData()
+        self.nothing = EmptyState(
+            "chart",
+            "Compare on your data",
+            "Choose a data file and the column with the texts: tokens per word, character and row of each tokenizer, "
+            "by language where a column names it.",
+            "Use the demo data",
+        )
+        self.nothing.asked.connect(self.data.choose_demo)
+        pages = self.data_pages = QStackedWidget()
+        for page in (self.nothing, self.waiting, self.compared):
+            pages.addWidget(page)
+        return pages
+
+    # The page
+
+    def use(self, tokenizer: str) -> None:
+        """Compare this one with the others."""
+        if tokenizer != self.tokenizer:
+            self.tokenizer = tokenizer
+            self.others.set_first(tokenizer)
+            self._on_changed()
+
+    def shown(self) -> None:
+        """New runs may have brought tokenizers."""
+        self.others.refresh()
+
+    def show_mode(self, place: int) -> None:
+        """A text, or a column of data."""
+        self.mode.button(place).setChecked(True)
+        self.inputs.setCurrentIndex(place)
+        self.inputs.setFixedHeight(88 if place == 0 else 34)
+        self.results.setCurrentIndex(place)
+        self.others.row.setContentsMargins(0, 0, self.columns.bar_width if place == 0 else 0, 0)
+        for box in (self.special, self.only):
+            box.setVisible(place == 0)
+        self.banner.clear()
+        self._show_state()
+
+    def _on_add(self) -> None:
+        self.others.add()
+        self._on_changed()
+
+    def _on_changed(self) -> None:
+        self.stop()
+        if self.data_pages.currentWidget() is self.compared:
+            self.data_pages.setCurrentWidget(self.nothing)  # it was about other tokenizers
+            self.nothing.set_words("Other tokenizers are chosen", "Compare again to see them on your data.", "")
+        self._show_state()
+        self.compare_text()
+
+    def _show_state(self) -> None:
+        self.add.setEnabled(len(self.others.tokenizers) < MOST)
+        self.add.setToolTip("" if self.add.isEnabled() else f"{MOST} at most can be compared")
+        self.start.setEnabled(self.data.ready and self.others.ready and "compare_data" not in self._tickets)
+
+    # One text
+
+    def compare_text(self) -> None:
+        """Ask for the tokens of the text that is written now."""
+        if "compare_text" in self._tickets:
+            self._tickets.pop("compare_text").cancel()
+        if not self.others.ready:
+            return
+        text = self.text.toPlainText()[:LONGEST]
+        if not self.columns.views[0].count():
+            self.summary.setText("Opening the tokenizers…")
+            self.columns.show_number(len(self.others.tokenizers))
+        question = {"tokenizers": self.others.tokenizers, "text": text, "special_tokens": self.special.isChecked()}
+        self._tickets["compare_text"] = self._context.client.ask(
+            "compare_text", question, lambda answer: self._on_text(text, answer), self._on_text_mistake
+        )
+
+    def _on_text(self, text: str, answer: Any) -> None:
+        self._tickets.pop("compare_text", None)
+        found = comparison_of(answer)
+        self._clear_banner("compare_text")
+        self.columns.show_comparison(found, text)
+        places = f"{count(found.places, 'place')} cut differently" if found.places else "Cut alike everywhere"
+        cut = len(self.text.toPlainText()) > LONGEST
+        words = [places, count(found.lines, "line"), count(found.characters, "character"), count(found.words, "word")]
+        words += [f"only the first {LONGEST:,} characters; compare files under Data"] if cut else []
+        self._shown_text = " · ".join(words)
+        self.summary.setText(self._shown_text)
+
+    def _show_token(self, words: str) -> None:
+        self.summary.setText(words or self._shown_text)
+
+    def _on_text_mistake(self, mistake: Mistake) -> None:
+        """Tokens of other tokenizers would only mislead."""
+        self._tickets.pop("compare_text", None)
+        self.columns.show_number(len(self.others.tokenizers))
+        self._shown_text = ""
+        self.summary.setText("")
+        self._tell(mistake.message, "compare_text")
+
+    # A column of data
+
+    def compare_data(self) -> None:
+        """Count the tokens of the chosen column; the helper tells how far it is."""
+        if not (self.data.ready and self.others.ready):
+            return
+        self.stop()
+        names = self.others.names
+        question = {
+            "tokenizers": self.others.tokenizers,
+            "data": self.data.path,
+            "column": self.data.column.currentText(),
+            "language_column": self.data.language_column(),
+        }
+        self.waiting.wait("Opening the tokenizers…")
+        self.data_pages.setCurrentWidget(self.waiting)
+        self._tickets["compare_data"] = self._context.client.ask(
+            "compare_data",
+            question,
+            lambda found: self._on_data(found, names),
+            self._on_data_mistake,
+            self.waiting.advance,
+        )
+        self._show_state()
+        self.waiting.stop.setFocus()
+
+    def _on_data(self, found: DataComparison, names: list[str]) -> None:
+        self._tickets.pop("compare_data", None)
+        self._clear_banner("compare_data")
+        self.compared.show_comparison(found, names)
+        self.data_pages.setCurrentWidget(self.compared)
+        self._show_state()
+
+    def _on_data_mistake(self, mistake: Mistake) -> None:
+        self._tickets.pop("compare_data", None)
+        self.waiting.fail(sentence(mistake.message, mistake.field))
+        self._show_state()
+
+    def stop(self) -> None:
+        """End a comparison on data that is under way."""
+        if "compare_data" in self._tickets:
+            self._tickets.pop("compare_data").cancel()
+            self.waiting.fail("It was stopped.")
+        self._show_state()
+
+    # Mistakes
+
+    def _on_failed(self, text: str) -> None:
+        self._tell(text, "data") if text else self._clear_banner("data")
+
+    def _tell(self, text: str, about: str) -> None:
+        self._told_about = about
+        self.banner.show_message("error", sentence(text))
+
+    def _clear_banner(self, about: str) -> None:
+        if getattr(self, "_told_about", about) == about:
+            self.banner.clear()

@@ -1,0 +1,119 @@
+"""Owns how a comparison on a column of data looks: a table by language and tokenizer, and plots beside it."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core.token_rates import MEASURES, MOST_GROUPS, UNITS, RateRows, bars
+from app.core.wording import count, number
+from app.panels.tokenizer_cards.compared_tokenizers import COLOR_TOKENS
+from app.widgets.bar_plot import BarPlot, Bars
+from app.widgets.card import Card
+from app.widgets.chips import chips
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.live_plot import LivePlot, SeriesStyle
+from app.widgets.row_table import RowTable
+from backend.contract.comparison import DataComparison
+
+WIDTHS = {
+    "tokenizer": 118, "language": 82, "rows": 70, "tokens": 76, "per_word": 80, "per_character": 104, "per_row": 74,
+    "median": 72, "longest": 74, "unknown": 82,
+}  # fmt: skip
+
+
+class ComparedData(QWidget):
+    """Shows one comparison at a time."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows: RateRows | None = None
+        self.table = RowTable()
+        self.table.setAccessibleName("Tokens by tokenizer and language")
+        self.table.sort_requested.connect(self._on_sort_requested)
+        self.table.set_color(self._color)
+        self.summary = ElidedLabel("", "faint")
+        table = Card()
+        table.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
+        table.add(self.table, 1)
+        below = QHBoxLayout()
+        below.setContentsMargins(14, 0, 14, 0)
+        below.addWidget(self.summary)
+        table.body.addLayout(below)
+        self.measure, row = chips([*(title for title, _ in MEASURES), "Lengths"])
+        self.measure.idClicked.connect(self._show_measure)
+        self.bars = BarPlot("Tokens per word, character or row")
+        self.card = Card("Tokens")
+        self.card.add(self.bars, 1)
+        styles = [SeriesStyle(str(place), "", color_token=token) for place, token in enumerate(COLOR_TOKENS)]
+        self.lengths = LivePlot("Rows by their tokens", styles, "tokens")
+        self.plots = QStackedWidget()
+        self.plots.addWidget(self.card)
+        self.plots.addWidget(self.lengths)
+        side = QWidget()
+        column = QVBoxLayout(side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        row.addStretch(1)
+        column.addLayout(row)
+        column.addWidget(self.plots, 1)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.setHandleWidth(14)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(table)
+        splitter.addWidget(side)
+        splitter.setStretchFactor(0, 3)
+        splitter.setStretchFactor(1, 2)
+        splitter.setSizes([600, 420])
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(splitter)
+
+    def show_comparison(self, found: DataComparison, names: Sequence[str]) -> None:
+        """Show another one; `names` are those of the tokenizers."""
+        self.rows = RateRows(found, list(names))
+        self.table.set_source(self.rows)  # type: ignore[arg-type]
+        self.table.setColumnHidden(0, True)
+        self.table.set_widths({name: WIDTHS[name] for name in self.rows.columns}, ["tokenizer"])
+        words = [
+            count(found.total.rows, "row"),
+            count(found.total.words, "word"),
+            count(found.total.characters, "character"),
+        ]
+        more = len(found.languages) - MOST_GROUPS
+        words += [f"the plot shows the first {MOST_GROUPS} languages"] if more > 0 else []
+        self.summary.setText(" · ".join([*words, f"counted in {number(found.seconds, 1)} s"]))
+        self._show_lengths(found)
+        self._show_measure(self.measure.checkedId())
+
+    def _show_lengths(self, found: DataComparison) -> None:
+        self.lengths.clear()
+        middles = [(begin + end) / 2 for begin, end in zip(found.bins, found.bins[1:], strict=False)]
+        for place, rows in enumerate(found.histograms):
+            self.lengths.append(str(place), middles, rows)
+
+    def _show_measure(self, place: int) -> None:
+        if self.rows is None:
+            return
+        if place == len(MEASURES):
+            self.plots.setCurrentWidget(self.lengths)
+            return
+        by = MEASURES[place][1]
+        self.card.set_title(UNITS[by])
+        groups, heights = bars(self.rows.found, by)
+        drawn = [
+            Bars(name, values, token)
+            for name, values, token in zip(self.rows.names, heights, COLOR_TOKENS, strict=False)
+        ]
+        self.bars.show_bars(groups, drawn, UNITS[by])
+        self.plots.setCurrentIndex(0)
+
+    def _color(self, row: int, column: str) -> str:
+        if column != "tokenizer" or self.rows is None:
+            return ""
+        return COLOR_TOKENS[self.rows.place(row)[1]]
+
+    def _on_sort_requested(self, column: str, descending: bool) -> None:
+        if self.rows is not None:
+            self.table.set_indices(self.rows.order(column, descending))
+            self.table.setColumnHidden(0, True)

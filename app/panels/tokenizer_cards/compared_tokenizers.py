@@ -1,0 +1,152 @@
+"""Owns the row of tokenizers that are compared: the page's own first, and one to three others beside it."""
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from app import theme
+from app.core.wording import short_path
+from app.panels.tokenizer_cards.choice import TokenizerChoice
+from app.services.context import AppContext
+from app.widgets.card import label
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.icon_label import IconToolButton
+from backend.contract.comparison import MOST
+from backend.contract.demo_models import DEMO_MODELS
+
+COLOR_TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
+"""Of the tokenizers, in the plots and beside their names."""
+HINT = "The tokenizer that is chosen at the top of the page"
+
+
+class ComparedTokenizers(QWidget):
+    """`tokenizers` and `names`, which are short; `changed` when one of them is another."""
+
+    changed = Signal()
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._first = ""
+        self.choices: list[TokenizerChoice] = []
+        self._heads: list[QWidget] = []
+        self.first = ElidedLabel("", "strong", Qt.TextElideMode.ElideLeft)
+        self.row = QHBoxLayout(self)
+        self.row.setContentsMargins(0, 0, 0, 0)
+        self.row.setSpacing(14)
+        self.row.addWidget(_head(0, self.first), 1)
+        self.add()
+
+    @property
+    def tokenizers(self) -> list[str]:
+        """Folders, files or hub ids, the page's own first."""
+        return [self._first, *(choice.tokenizer() for choice in self.choices)]
+
+    @property
+    def names(self) -> list[str]:
+        """What tells them apart: the last folder, or two where it alone would not."""
+        short = [short_path(each, 1).removeprefix("…/") for each in self.tokenizers]
+        longer = [short_path(each) for each in self.tokenizers]
+        return [one if short.count(one) == 1 else two for one, two in zip(short, longer, strict=True)]
+
+    @property
+    def ready(self) -> bool:
+        """Whether each of them is named."""
+        return all(self.tokenizers)
+
+    def set_first(self, tokenizer: str) -> None:
+        """The page's own is another one now; emits nothing."""
+        self._first = tokenizer
+        if len(self.choices) == 1 and self.choices[0].tokenizer() == tokenizer:
+            self._choose_another(self.choices[0])
+        self.first.setText(self.names[0])
+        self.first.setToolTip(f"{tokenizer}\n{HINT}")
+
+    def add(self) -> None:
+        """One more, up to four."""
+        if len(self.tokenizers) == MOST:
+            return
+        choice = TokenizerChoice(self._context)
+        choice.browse_button.setText("")
+        choice.browse_button.setFixedWidth(36)
+        choice.browse_button.setToolTip("Choose the folder of a model or tokenizer")
+        choice.browse_button.setAccessibleName("Browse")
+        self._choose_another(choice)
+        choice.chosen.connect(self._on_chosen)
+        remove = IconToolButton("close", "Compare without this one")
+        head = _head(len(self.tokenizers), choice, remove)
+        remove.clicked.connect(lambda: self.remove(self._heads.index(head)))
+        self.choices.append(choice)
+        self._heads.append(head)
+        self.row.addWidget(head, 1)
+        self._show_removable()
+
+    def remove(self, place: int) -> None:
+        """Compare without one of the others; the last of them stays."""
+        if len(self.choices) == 1:
+            return
+        self.choices.pop(place)
+        head = self._heads.pop(place)
+        self.row.removeWidget(head)
+        head.hide()
+        head.deleteLater()
+        for number, each in enumerate(self._heads, start=1):
+            each.findChild(Dot).set_number(number)  # type: ignore[union-attr]
+        self._show_removable()
+        self.changed.emit()
+
+    def refresh(self) -> None:
+        """New runs bring tokenizers."""
+        for choice in self.choices:
+            choice.refresh()
+
+    def _on_chosen(self, _: str) -> None:
+        self.first.setText(self.names[0])
+        self.changed.emit()
+
+    def _show_removable(self) -> None:
+        for head in self._heads:
+            head.findChildren(IconToolButton)[-1].setVisible(len(self._heads) > 1)
+
+    def _choose_another(self, choice: TokenizerChoice) -> None:
+        """One that is not compared yet, as far as one is known."""
+        known = [str(model.folder) for model in DEMO_MODELS]
+        other = next((each for each in known if each not in self.tokenizers), known[-1])
+        with QSignalBlocker(choice):
+            choice.choose(other)
+        line = choice.box.lineEdit()
+        assert line is not None
+        line.setCursorPosition(0)  # else the end of a name that is too long is shown
+
+
+class Dot(QWidget):
+    """The colour of a tokenizer, with its number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._label = label("●")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._label)
+        self.set_number(number)
+
+    def set_number(self, number: int) -> None:
+        """Another place in the row."""
+        self._number = number
+        self.apply_theme()
+
+    def apply_theme(self) -> None:
+        """In the present colours."""
+        self._label.setStyleSheet(f"color: {theme.hex_color(COLOR_TOKENS[self._number])};")
+
+
+def _head(number: int, name: QWidget, *buttons: QWidget) -> QWidget:
+    made = QWidget()
+    made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # as wide as its column below
+    row = QHBoxLayout(made)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(6)
+    row.addWidget(Dot(number))
+    row.addWidget(name, 1)
+    for button in buttons:
+        row.addWidget(button)
+    return made

@@ -1,0 +1,141 @@
+"""Owns the choice of texts to count on: a data file, its column with the texts, and one with their languages if wanted."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+
+from app.core.text_columns import language_column, text_column
+from app.services.backend_client import Ticket
+from app.services.context import AppContext
+from app.widgets.icon_label import IconToolButton
+from app.widgets.path_line import PathLine
+from app.widgets.quiet_combo_box import QuietComboBox
+from backend.contract.queries import DataPreview, Mistake
+from backend.contract.resources import resource
+
+NO_LANGUAGE = "No language column"
+
+
+class DataChoice(QWidget):
+    """`ready` says whether there is something to count on; the file's first rows are asked for to know its columns."""
+
+    changed = Signal()
+    failed = Signal(str)
+    """Why the file cannot be read; empty when it can."""
+
+    def __init__(self, context: AppContext, with_language: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._with_language = with_language
+        self._ticket: Ticket | None = None
+        self._read = ""
+        self.line = PathLine(placeholderText="A data file: CSV, JSON lines, Parquet, text …")
+        self.line.setAccessibleName("Data file")
+        self.line.editingFinished.connect(lambda: self.choose(self.line.text()))
+        self.browse = IconToolButton("folder", "Choose a data file")
+        self.browse.clicked.connect(self._on_browse)
+        self.demo = IconToolButton("table", "Use the demo data: sentences of three kinds of reviews")
+        self.demo.clicked.connect(self.choose_demo)
+        self.column, self.language = QuietComboBox(), QuietComboBox()
+        self.column.setAccessibleName("Column with the texts")
+        self.column.setToolTip("The column with the texts")
+        self.language.setAccessibleName("Column with the languages")
+        self.language.setToolTip("A column that says each row's language, for counts by language")
+        self.language.setVisible(with_language)
+        self.column.setPlaceholderText("Column")
+        self.language.setPlaceholderText("Language")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self.line, 3)
+        row.addWidget(self.browse)
+        row.addWidget(self.demo)
+        row.addSpacing(4)
+        row.addWidget(self.column, 1)
+        row.addWidget(self.language, 1)
+        for box in (self.column, self.language):
+            box.setEnabled(False)
+            box.activated.connect(lambda _: self.changed.emit())
+        self.setAcceptDrops(True)
+
+    @property
+    def path(self) -> str:
+        """The file whose columns are offered; empty where none was read."""
+        return self._read
+
+    @property
+    def ready(self) -> bool:
+        """Whether a file and a column of it are chosen."""
+        return bool(self._read and self.column.currentText())
+
+    def language_column(self) -> str | None:
+        """The chosen one, or None."""
+        return self.language.currentData() if self._with_language else None
+
+    def choose(self, path: str) -> None:
+        """Read the first rows of a file to learn its columns."""
+        path = path.strip()
+        if path == self._read or (self._ticket is not None and self._ticket.open and self.line.text() == path):
+            return
+        self.line.setText(path)
+        self.line.setToolTip(path)
+        self._forget()
+        self._offer([], [])
+        if not path:
+            self.failed.emit("")
+            return
+        question = {"data": {"source": "files", "train": str(Path(path).expanduser())}}
+        self._ticket = self._context.client.ask(
+            "preview_data", question, lambda answer: self._on_preview(path, answer), self._on_mistake
+        )
+
+    def choose_demo(self) -> None:
+        """The reviews that Burnish brings along."""
+        self.choose(str(resource("demo", "sentiment", "train.csv")))
+
+    def _forget(self) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+        self._ticket, self._read = None, ""
+
+    def _on_preview(self, path: str, preview: DataPreview) -> None:
+        self._read = path
+        self._offer(preview.columns, preview.rows)
+        self.failed.emit("")
+        self.changed.emit()
+
+    def _offer(self, columns: list[str], rows: list[list[str]]) -> None:
+        for box in (self.column, self.language):
+            box.clear()
+            box.setEnabled(bool(columns))
+        self.column.addItems(columns)
+        self.column.setCurrentText(text_column(columns, rows))
+        if not columns:
+            self.changed.emit()
+            return
+        self.language.addItem(NO_LANGUAGE, None)
+        for name in columns:
+            self.language.addItem(name, name)
+        self.language.setCurrentIndex(max(0, self.language.findData(language_column(columns))))
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self.failed.emit(mistake.message)
+
+    def _on_browse(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Choose a data file", self._read)
+        if path:
+            self.choose(path)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A file is welcome."""
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take the first file that was dropped."""
+        path = next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")
+        if path:
+            event.acceptProposedAction()
+            self.choose(path)

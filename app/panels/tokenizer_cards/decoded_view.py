@@ -1,0 +1,73 @@
+"""Owns what ids or pieces mean as text: with and without special tokens, spaces cleaned up, and what does not exist."""
+
+import re
+from collections.abc import Iterator
+
+from PySide6.QtWidgets import QWidget
+
+from app.core.invisible import visible
+from app.core.wording import count
+from app.widgets.marked_text import MarkedText, Piece
+from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText
+
+_MISSING = re.compile(r"(⟨no (?:token|piece) [^⟩]*⟩)")
+_VARIANTS = (
+    ("With special tokens", "with_special"),
+    ("Without them", "without_special"),
+    ("Spaces cleaned up", "cleaned"),
+)
+MOST_ROWS = 200
+
+
+class DecodedView(MarkedText):
+    """Selectable text; ids and pieces that do not exist are outlined."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Decoded text", fills=True, parent=parent)
+
+    def show_decoded(self, answer: Decoded) -> None:
+        """One list of ids or several."""
+        several = len(answer.rows) > 1
+        pieces = [piece for number, row in enumerate(answer.rows[:MOST_ROWS]) for piece in _row(row, number, several)]
+        left = len(answer.rows) - MOST_ROWS
+        self.show_pieces([*pieces, Piece(f"and {left:,} more lists", ink="muted")] if left > 0 else pieces)
+
+    def show_pieces_as_text(self, answer: PiecesAsText) -> None:
+        """A list of pieces."""
+        known = count(len(answer.ids), "piece")
+        wrong = f" · {len(answer.unknown)} not in the vocabulary" if answer.unknown else ""
+        ids = ", ".join("–" if one < 0 else str(one) for one in answer.ids)
+        self.show_pieces([*_head(f"{known}{wrong}"), *_marked(answer.text), *_head("\n\nTheir ids"), Piece(ids)])
+
+    def say(self, sentence: str) -> None:
+        """A sentence in place of text."""
+        self.show_text(sentence, "muted")
+
+
+def _row(row: DecodedRow, number: int, several: bool) -> Iterator[Piece]:
+    title = f"{number + 1}. " if several else ""
+    wrong = f" · {len(row.missing):,} not in the vocabulary" if row.missing else ""
+    yield from _head(f"{title}{count(len(row.pieces), 'id')}{wrong}")
+    if several:
+        yield from _marked(row.text)
+    else:
+        for words, name in _VARIANTS:
+            yield from _head(f"\n{words}")
+            yield from _marked(getattr(row, name))
+            yield Piece("\n")
+        yield from _head("\nPieces")
+        for place, piece in enumerate(row.pieces):
+            is_missing = place in row.missing
+            yield Piece(visible(piece) if piece else "?", f"token_{place % 6}", outline="danger" if is_missing else "", ink="token_text")  # fmt: skip
+            yield Piece(" ")
+    yield Piece("\n\n" if several else "")
+
+
+def _head(words: str) -> list[Piece]:
+    return [Piece(f"{words}\n", ink="muted")]
+
+
+def _marked(text: str) -> Iterator[Piece]:
+    for part in _MISSING.split(text):
+        if part:
+            yield Piece(part, outline="danger", ink="danger") if _MISSING.fullmatch(part) else Piece(part)

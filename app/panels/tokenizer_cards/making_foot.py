@@ -1,0 +1,116 @@
+"""Owns the foot under what makes a tokenizer: where it is saved, the button that begins, progress and Stop."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QWidget
+
+from app.core.free_folder import free_folder
+from app.core.wording import grouped
+from app.widgets.card import Card, label
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.icon_label import IconButton, IconToolButton
+from app.widgets.path_line import PathLine
+from app.widgets.progress_bar import ThinProgressBar
+from backend.contract.queries import Progress
+
+BUTTON_WIDTH = 150
+
+
+class MakingFoot(Card):
+    """`verb` is what its button says."""
+
+    asked = Signal()
+    stopped = Signal()
+    copy_asked = Signal()
+
+    def __init__(self, verb: str, icon: str, above: Path, parent: QWidget | None = None) -> None:
+        """New folders are proposed below `above`."""
+        super().__init__("", parent, spacing=6)
+        self._above, self._proposed = above, ""
+        self.line = PathLine(placeholderText="A new folder")
+        self.line.setAccessibleName("Folder of the new tokenizer")
+        self.line.setToolTip("The new tokenizer is written into this folder; nothing there is written over")
+        self.browse = IconToolButton("folder", "Choose where the new folder is made")
+        self.browse.clicked.connect(self._on_browse)
+        self.begin = IconButton(verb, icon, "primary")
+        self.begin.clicked.connect(self.asked)
+        self.copy = IconButton("Copy command", "copy", "quiet")
+        self.copy.clicked.connect(self.copy_asked)
+        self.words, self.bar = ElidedLabel("", "muted"), ThinProgressBar()
+        self.stop = IconButton("Stop", "stop")
+        self.stop.clicked.connect(self.stopped)
+        for button in (self.begin, self.stop):
+            button.setMinimumWidth(BUTTON_WIDTH)
+        self.reason = label("", "muted", wrap=True)
+        self.pages = QStackedWidget()
+        caption = label("Save as", "muted")
+        caption.setBuddy(self.line)
+        self.pages.addWidget(_row((caption, 0), (self.line, 1), (self.browse, 0), (self.copy, 0), (self.begin, 0)))
+        self.pages.addWidget(_row((self.words, 2), (self.bar, 3), (self.stop, 0)))
+        self.add(self.pages)
+        self.add(self.reason)
+        self.show_reason("")
+
+    def propose(self, name: str) -> None:
+        """A folder of that name that is not there yet, unless a person has written another one."""
+        if self.line.text() in ("", self._proposed):
+            self._proposed = str(free_folder(self._above, name))
+            self.line.setText(self._proposed)
+
+    def forget(self) -> None:
+        """The folder that is shown has been written; the next proposal takes its place."""
+        self._proposed = self.line.text()
+
+    def output(self) -> str:
+        """The folder."""
+        return self.line.text().strip()
+
+    @property
+    def works(self) -> bool:
+        """Whether something is being made."""
+        return self.pages.currentIndex() == 1
+
+    def show_reason(self, reason: str) -> None:
+        """Why nothing can be made yet; empty where it can."""
+        self.begin.setEnabled(not reason)
+        self.begin.setToolTip(reason)
+        self.copy.setEnabled(not reason)
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason) and not self.works)
+
+    def show_working(self, words: str) -> None:
+        """Work has begun."""
+        self.words.setText(f"{words}…")
+        self.bar.set_fraction(None)
+        self.pages.setCurrentIndex(1)
+        self.reason.hide()
+        self.stop.setFocus()
+
+    def show_progress(self, progress: Progress) -> None:
+        """How far it is."""
+        self.bar.set_fraction(progress.done / progress.total if progress.total else None)
+        of = f" of {grouped(int(progress.total))}" if progress.total else ""
+        amount = f" {grouped(int(progress.done))}{of} {progress.unit}" if progress.done else ""
+        self.words.setText(f"{progress.text or 'Reading the data'}…{amount}")
+
+    def show_idle(self) -> None:
+        """Nothing is being made any more."""
+        self.pages.setCurrentIndex(0)
+        self.reason.setVisible(bool(self.reason.text()))
+
+    def _on_browse(self) -> None:
+        start = Path(self.output()).parent if self.output() else self._above
+        above = QFileDialog.getExistingDirectory(self, "Choose where the new folder is made", str(start))
+        if above:
+            self.line.setText(str(Path(above) / (Path(self.output()).name or "tokenizer")))
+
+
+def _row(*parts: tuple[QWidget, int]) -> QWidget:
+    made = QWidget()
+    row = QHBoxLayout(made)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(10)
+    for widget, stretch in parts:
+        row.addWidget(widget, stretch)
+    return made

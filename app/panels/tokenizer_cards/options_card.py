@@ -1,0 +1,227 @@
+"""Owns the options of a tokenizer call: what is added, where texts are cut, how they are filled."""
+
+from typing import Any, cast
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QFrame,
+    QLabel,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.core.text_options import TextOptions, stored_limits
+from app.core.wording import grouped
+from app.widgets.card import Card, label
+from app.widgets.icon_label import IconButton
+from app.widgets.quiet_combo_box import QuietComboBox
+from backend.contract.tokens import Padding, Side, TokenizerDescription, Truncation
+
+SIDES = (("By default", None), ("Left", "left"), ("Right", "right"))
+BEYOND = (("Is cut off", False), ("Into windows", True))
+FILLS = (("None", ""), ("To the longest", "longest"), ("To the limit", "max_length"))
+CUTS = (("The longer one", "longest_first"), ("The first only", "only_first"), ("The second only", "only_second"))
+SWITCHES = {
+    "add_prefix_space": ("Space before the text", "add_prefix_space: the first word is treated like one within a text"),
+    "do_lower_case": ("Lower-case", "do_lower_case: letters are made small before the text is cut"),
+}
+MOST = 1_000_000
+ROW = 32
+
+
+class OptionsCard(Card):
+    """`options()` are those chosen; a switch is offered where the tokenizer takes it."""
+
+    changed = Signal()
+    run_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Options", parent, spacing=8)
+        self._stored = ""
+        self._own: dict[str, Any] = {}
+        self.facts = label("", "faint", wrap=True)
+        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.special = QCheckBox("Special tokens")
+        self.special.setToolTip("Add those that the model expects around a text, for example [CLS] and [SEP]")
+        self.special.setChecked(True)
+        self.switches = {name: QCheckBox(words) for name, (words, _) in SWITCHES.items()}
+        self.max_length = _number("no limit", "Longest text in tokens, special ones counted")
+        self.cut_side = _choice(SIDES, "Which side of a text is cut")
+        self.beyond = _choice(BEYOND, "What happens to the rest of a long text")
+        self.stride = _number("", "Tokens that a window shares with the one before")
+        self.pair_cut = _choice(CUTS, "Which of two texts is cut")
+        self.padding = _choice(FILLS, "Filling with padding tokens")
+        self.padding_side = _choice(SIDES, "Which side is filled")
+        self.multiple = _number("any", "The padded length is a multiple of this number")
+        self.cost_limit = _number("the model's", "Tokens that the cost is compared with")
+        self.stored_note = label("", "faint", wrap=True)
+        self.stored_button = IconButton("Use them", "check", "quiet")
+        self.use_button = IconButton("Use in my run", "bolt")
+        self.use_button.setToolTip("Put the options that a run has into the New run page")
+        self._place()
+        self._connect()
+        self._show_what_applies()
+
+    def _place(self) -> None:
+        holder = QWidget()
+        holder.setObjectName("scrolled")
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 6, 0)
+        column.setSpacing(6)
+        column.addWidget(self.facts)
+        column.addWidget(self.special)
+        for name, box in self.switches.items():
+            box.setToolTip(SWITCHES[name][1])
+            box.hide()
+            column.addWidget(box)
+        self.form = QFormLayout()
+        self.form.setVerticalSpacing(6)
+        self.form.setHorizontalSpacing(10)
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for words, widget in (
+            ("Limit", self.max_length), ("The rest", self.beyond), ("Overlap", self.stride),
+            ("Cut at", self.cut_side), ("Of a pair", self.pair_cut), ("Padding", self.padding),
+            ("Pad at", self.padding_side), ("Multiple of", self.multiple), ("Cost limit", self.cost_limit),
+        ):  # fmt: skip
+            title = QLabel(words)
+            title.setBuddy(widget)
+            title.setToolTip(widget.toolTip())
+            title.setMinimumHeight(ROW)
+            title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            self.form.addRow(title, widget)
+        column.addLayout(self.form)
+        column.addWidget(self.stored_note)
+        column.addWidget(self.stored_button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addStretch(1)
+        area = QScrollArea(widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(holder)
+        self.add(area, 1)
+        self.add(self.use_button)
+        self.stored_button.hide()
+
+    def _connect(self) -> None:
+        for box in (self.special, *self.switches.values()):
+            box.toggled.connect(self._on_changed)
+        for number in (self.max_length, self.stride, self.multiple, self.cost_limit):
+            number.valueChanged.connect(self._on_changed)
+        for choice in (self.cut_side, self.beyond, self.pair_cut, self.padding, self.padding_side):
+            choice.currentIndexChanged.connect(self._on_changed)
+        self.use_button.clicked.connect(self.run_asked)
+        self.stored_button.clicked.connect(self.use_stored)
+
+    # What is chosen
+
+    def options(self) -> TextOptions:
+        """As the fields say; what does not apply keeps its default."""
+        limit = self.max_length.value() or None
+        return TextOptions(
+            special_tokens=self.special.isChecked(),
+            construction=self._construction(),
+            max_length=limit,
+            truncation=cast("Truncation", self.pair_cut.currentData()),
+            truncation_side=cast("Side | None", self.cut_side.currentData()) if limit else None,
+            windows=bool(self.beyond.currentData()) and limit is not None,
+            stride=self.stride.value(),
+            padding=cast("Padding", self.padding.currentData()),
+            padding_side=cast("Side | None", self.padding_side.currentData()) if self.padding.currentData() else None,
+            pad_to_multiple_of=(self.multiple.value() or None) if self.padding.currentData() else None,
+        )
+
+    def cost(self) -> int | None:
+        """The limit that the cost is compared with, None for the model's."""
+        return self.cost_limit.value() or None
+
+    def _construction(self) -> dict[str, Any]:
+        chosen = {name: box.isChecked() for name, box in self.switches.items() if name in self._own}
+        return {name: on for name, on in chosen.items() if on != bool(self._own[name])}
+
+    # What is offered
+
+    def show_tokenizer(self, description: TokenizerDescription) -> None:
+        """Offer what this tokenizer takes; what was chosen by hand stays where it can."""
+        known = {option.name: option.value for option in description.options if option.kind == "switch"}
+        chosen = self._construction()
+        self._own = {name: known[name] for name in self.switches if name in known}
+        for name, box in self.switches.items():
+            with QSignalBlocker(box):
+                box.setVisible(name in self._own)
+                box.setChecked(bool(chosen.get(name, self._own.get(name))))
+        self.facts.setText(facts_line(description))
+        self._stored = description.stored_truncation
+        self.stored_note.setText(self._stored)
+        self.stored_note.setVisible(bool(self._stored))
+        self.stored_button.setVisible(bool(self._stored) and any(stored_limits(self._stored)))
+
+    def show_nothing(self) -> None:
+        """No tokenizer is open."""
+        self._own, self._stored = {}, ""
+        for widget in (self.stored_note, self.stored_button, *self.switches.values()):
+            widget.hide()
+        self.facts.setText("")
+
+    def set_pair(self, is_pair: bool) -> None:
+        """Whether there are two texts, of which one may be spared."""
+        self._is_pair = is_pair
+        self._show_what_applies()
+
+    def use_stored(self) -> None:
+        """Switch on what the tokenizer's file has stored."""
+        length, padding = stored_limits(self._stored)
+        with QSignalBlocker(self):
+            self.max_length.setValue(length or 0)
+            self.padding.setCurrentIndex(self.padding.findData(padding))
+        self._on_changed()
+
+    _is_pair = False
+
+    def _on_changed(self) -> None:
+        self._show_what_applies()
+        self.changed.emit()
+
+    def _show_what_applies(self) -> None:
+        limit, filled = self.max_length.value() > 0, bool(self.padding.currentData())
+        windows = limit and bool(self.beyond.currentData())
+        for widget, applies in (
+            (self.beyond, limit), (self.stride, windows), (self.cut_side, limit and not windows),
+            (self.pair_cut, limit and self._is_pair), (self.padding_side, filled), (self.multiple, filled),
+        ):  # fmt: skip
+            self.form.setRowVisible(widget, applies)
+        self.stride.setMaximum(max(0, self.max_length.value() - 1))
+        can_be_used = bool(self.options().run_settings())
+        self.use_button.setEnabled(can_be_used)
+
+
+def facts_line(description: TokenizerDescription) -> str:
+    """`WordPiece · 30 522 pieces · reads 512 tokens · fast`."""
+    model = description.model or description.tokenizer_class
+    words = [f"{model}{' on bytes' if description.byte_level else ''}", f"{grouped(description.vocabulary)} pieces"]
+    if description.byte_fallback:
+        words.append("falls back to bytes")
+    words.append(f"reads {grouped(description.limit)} tokens" if description.limit else "no limit of its own")
+    return " · ".join([*words, *description.notes]) if description.fast else " · ".join([*words, "slow"])
+
+
+def _number(nothing: str, hint: str) -> QSpinBox:
+    box = QSpinBox(minimum=0, maximum=MOST, value=0)
+    if nothing:
+        box.setSpecialValueText(nothing)
+    box.setToolTip(hint)
+    box.setAccessibleDescription(hint)
+    box.setKeyboardTracking(True)
+    box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return box
+
+
+def _choice(offered: tuple[tuple[str, Any], ...], hint: str) -> QuietComboBox:
+    box = QuietComboBox()
+    for words, value in offered:
+        box.addItem(words, value)
+    box.setToolTip(hint)
+    box.setAccessibleDescription(hint)
+    return box

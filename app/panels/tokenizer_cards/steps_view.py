@@ -1,0 +1,187 @@
+"""Owns the pipeline of a tokenizer as a page to read: each step with what it made of the text, the model word by word."""
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QScrollArea,
+    QStackedWidget,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import theme
+from app.core import step_text
+from app.core.invisible import visible
+from app.widgets.card import label
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.empty_state import EmptyState
+from app.widgets.marked_text import MarkedText, Piece
+from app.widgets.pill import Pill
+from backend.contract.tokenizer_steps import Step, TokenizerSteps, WordTrace
+
+COLORS = 6
+MOST_WORDS = 200
+TREE_HEIGHT = 260
+
+
+class StepsView(QStackedWidget):
+    """Steps from top to bottom, or a sentence where there are none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.empty = EmptyState("text", "No steps to show", "Type a text to see how it becomes tokens.")
+        self._holder = QWidget()
+        self._holder.setObjectName("scrolled")
+        self._column = QVBoxLayout(self._holder)
+        self._column.setContentsMargins(0, 0, 6, 0)
+        self._column.setSpacing(10)
+        self._column.addStretch(1)
+        self.area = QScrollArea(widgetResizable=True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidget(self._holder)
+        self.area.setAccessibleName("Steps")
+        self.addWidget(self.empty)
+        self.addWidget(self.area)
+        self.frames: list[QWidget] = []
+        self._coming: list[tuple[int, str]] = []
+        self._old: list[QWidget] = []
+        self._answer = TokenizerSteps(text="")
+        # One step at a time, so that typing is never kept waiting.
+        self._next = QTimer(self, interval=0, singleShot=True)
+        self._next.timeout.connect(self._add_one)
+
+    def show_steps(self, answer: TokenizerSteps) -> None:
+        """Show other steps; the place that was looked at stays."""
+        if answer == self._answer and self.frames:
+            return
+        self._answer = answer
+        if answer.problem or not answer.steps:
+            self.say(answer.problem or "Type a text to see how it becomes tokens.")
+            return
+        before = answer.text
+        self._coming = []
+        for number, step in enumerate(answer.steps):
+            self._coming.append((number, before))
+            before = step_text.text_after(step.parts) or before
+        self._old, self.frames = [*self.frames, *self._old[len(self.frames) :]], []
+        self.setCurrentWidget(self.area)
+        self._next.start()
+
+    def say(self, sentence: str) -> None:
+        """A sentence in place of steps."""
+        self._coming = []
+        self._clear([*self.frames, *self._old[len(self.frames) :]])
+        self.frames, self._old = [], []
+        self.empty.set_words("No steps to show", sentence)
+        self.setCurrentWidget(self.empty)
+
+    def _add_one(self) -> None:
+        if not self._coming:
+            return
+        number, before = self._coming.pop(0)
+        frame = _StepFrame(number + 1, self._answer.steps[number], before, self._answer)
+        if number < len(self._old):
+            self._column.replaceWidget(self._old[number], frame)
+            self._clear([self._old[number]])
+        else:
+            self._column.insertWidget(number, frame)
+        self.frames.append(frame)
+        if self._coming:
+            self._next.start()
+        else:
+            self._clear(self._old[len(self.frames) :])
+            self._old = []
+
+    def _clear(self, frames: list[QWidget]) -> None:
+        for frame in frames:
+            self._column.removeWidget(frame)
+            frame.hide()
+            frame.deleteLater()
+
+
+class _StepFrame(QFrame):
+    """One step: its name, what it does, the text after it."""
+
+    def __init__(self, number: int, step: Step, before: str, answer: TokenizerSteps) -> None:
+        super().__init__()
+        theme.role(self, "inset")
+        self.step = step
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 9, 12, 10)
+        column.setSpacing(4)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(label(f"{number}. {step.name}", "strong"))
+        top.addWidget(label(step_text.STAGES[step.stage], "faint"), 1)
+        top.addWidget(Pill(step_text.outcome(step), "accent" if step.changed else "neutral"))
+        column.addLayout(top)
+        if step.sentence:
+            column.addWidget(label(step.sentence, "muted", wrap=True))
+        if step.settings:
+            column.addWidget(ElidedLabel(step_text.settings_line(step), "faint"))
+        if step.changed or step.stage == "model":
+            self.text = MarkedText(f"Text after step {number}")
+            self.text.show_pieces(_pieces(step, before))
+            column.addWidget(self.text)
+        if step.stage == "model" and answer.words:
+            self.tree = _WordTree(answer.words)
+            column.addWidget(self.tree)
+
+
+def _pieces(step: Step, before: str) -> list[Piece]:
+    if step.stage == "normalizer":
+        runs = step_text.changes(before, step_text.text_after(step.parts))
+        return [_run(run) for run in runs]
+    shown = step.parts[: step_text.MOST_PARTS]
+    pieces: list[Piece] = []
+    for number, part in enumerate(shown):
+        ground = "token_special" if part.fixed else f"token_{number % COLORS}"
+        tag = "" if part.id is None else str(part.id)
+        pieces += [Piece(visible(part.text), ground, ink="token_text", tag=tag), Piece("  ")]
+    left = len(step.parts) - len(shown)
+    return [*pieces, Piece(f" and {left:,} more", ink="muted")] if left else pieces
+
+
+def _run(run: step_text.Run) -> Piece:
+    if not run.changed:
+        return Piece(visible(run.text) if run.text else "")
+    return Piece(visible(run.text) if run.text else "⌫", "token_1", ink="token_text")
+
+
+class _WordTree(QTreeWidget):
+    """Words of the model; opened, one tells how its pieces came about."""
+
+    def __init__(self, words: list[WordTrace]) -> None:
+        super().__init__()
+        self.setAccessibleName("Words of the model")
+        self.setHeaderLabels(["Word", "Pieces", "Ids or score"])
+        self.setFont(theme.mono_font(12))
+        self.setFixedHeight(TREE_HEIGHT)
+        self.setAlternatingRowColors(False)
+        self.setUniformRowHeights(True)
+        header = self.header()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(False)
+        for trace in words[:MOST_WORDS]:
+            item = QTreeWidgetItem(list(step_text.word_row(trace)))
+            item.addChildren([self._child(row) for row in step_text.trace_rows(trace)])
+            self.addTopLevelItem(item)
+        if len(words) > MOST_WORDS:
+            self.addTopLevelItem(QTreeWidgetItem(["", f"and {len(words) - MOST_WORDS:,} more words", ""]))
+        longest = max(range(min(len(words), MOST_WORDS)), key=lambda place: len(words[place].pieces), default=-1)
+        if longest >= 0:
+            self.topLevelItem(longest).setExpanded(True)  # type: ignore[union-attr]
+
+    def _child(self, row: step_text.Row) -> QTreeWidgetItem:
+        item = QTreeWidgetItem(list(row))
+        for column, token in enumerate(("faint", "text", "muted")):
+            item.setForeground(column, theme.color(token))
+            item.setToolTip(column, row[column])
+        return item

@@ -1,0 +1,196 @@
+"""Owns what is turned into tokens: a text, a pair, words, a conversation, several texts, or ids on their way back."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app import theme
+from app.core.utf16 import Places
+from app.core.wording import megabytes
+from app.services import text_file
+from app.widgets.card import Card, label
+from app.widgets.chat_editor import ChatEditor
+from app.widgets.chips import chips
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.icon_label import IconButton, IconToolButton
+
+TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
+MODES = (
+    ("Text", "One text as it stands"),
+    ("Pair", "Two texts that the model gets as one, for example a question and its context"),
+    ("Words", "Words parted by white space, as for tagging (is_split_into_words)"),
+    ("Chat", "A conversation, written out by the chat template"),
+    ("Batch", "Several texts, one a line, as the padded batch that the model gets"),
+    ("Ids", "Ids or pieces back to text, one list a line"),
+)
+EXAMPLE = (
+    "Fine-tuning transformers shouldn't require a terminal.\nUnbelievably long words get split into sub-word pieces."
+)
+SECOND = "The second text of a pair."
+SEVERAL = "A short one.\nA somewhat longer text, which decides how wide the batch is.\nUnbelievable!"
+SOME_IDS = "101, 7592, 2088, 102"
+
+
+class TextInput(Card):
+    """`mode` is one of the constants above; FILE is a text file that is too large for an editor."""
+
+    changed = Signal()
+    mode_changed = Signal()
+    selected = Signal(int, int, int)
+    """Which text, first and last + 1 of the selected characters."""
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent, spacing=8)
+        self.path: Path | None = None
+        self._places: dict[int, tuple[int, Places]] = {}
+        self.modes, row = chips([title for title, _ in MODES])
+        for place, (_, hint) in enumerate(MODES):
+            self.modes.button(place).setToolTip(hint)
+        self.open_button = IconToolButton("folder", "Open a text file (or drop one here)")
+        self.open_button.clicked.connect(self._browse)
+        row.setSpacing(3)
+        top = QHBoxLayout()
+        top.setSpacing(2)
+        top.addLayout(row)
+        top.addStretch(1)
+        top.addWidget(self.open_button)
+        self.body.addLayout(top)
+        self.text, self.second = _editor("Text", EXAMPLE), _editor("Second text", SECOND)
+        self.words, self.lines = _editor("Words", EXAMPLE), _editor("Texts, one a line", SEVERAL)
+        self.ids = _editor("Ids or pieces, one list a line", SOME_IDS)
+        theme.role(self.ids, "mono")
+        self.chat = ChatEditor()
+        self._texts = QHBoxLayout()
+        self._texts.setContentsMargins(0, 0, 0, 0)
+        self._texts.setSpacing(10)
+        self._texts.addWidget(self.text)
+        self._texts.addWidget(self.second)
+        both = QWidget()
+        both.setLayout(self._texts)
+        self.second.hide()
+        self.pages = QStackedWidget()
+        for page in (both, self.words, self.chat, self.lines, self.ids, self._file_page()):
+            self.pages.addWidget(page)
+        self.add(self.pages, 1)
+        self._connect()
+
+    def _file_page(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        self.file_name, self.file_size = ElidedLabel("", "strong"), label("", "faint")
+        self.close_file = IconButton("Close the file", "close", "quiet")
+        self.close_file.clicked.connect(lambda: self.set_mode(TEXT))
+        row = QHBoxLayout()
+        row.addWidget(self.file_name, 1)
+        row.addWidget(self.close_file)
+        column.addLayout(row)
+        column.addWidget(self.file_size)
+        column.addStretch(1)
+        return page
+
+    def _connect(self) -> None:
+        self.modes.idClicked.connect(self.set_mode)
+        for editor in (self.text, self.second, self.words, self.lines, self.ids):
+            editor.textChanged.connect(self._on_text)
+        self.chat.changed.connect(self.changed)
+        for sequence, editor in ((0, self.text), (1, self.second), (0, self.words)):
+            editor.selectionChanged.connect(lambda number=sequence, one=editor: self._tell_selection(number, one))
+
+    # What is written
+
+    def mode(self) -> int:
+        """Which of the constants above."""
+        return FILE if self.pages.currentIndex() == 5 else self.modes.checkedId()
+
+    def set_mode(self, mode: int) -> None:
+        """Show another way of input."""
+        if mode != FILE:
+            self.modes.button(mode).setChecked(True)
+        self.second.setVisible(mode == PAIR)
+        self.pages.setCurrentIndex({TEXT: 0, PAIR: 0, WORDS: 1, CHAT: 2, BATCH: 3, IDS: 4, FILE: 5}[mode])
+        self.mode_changed.emit()
+
+    def set_text(self, text: str) -> None:
+        """Write a text, as if a person had."""
+        self.text.setPlainText(text)
+        if self.mode() not in (TEXT, PAIR):
+            self.set_mode(TEXT)
+
+    def texts(self) -> list[str]:
+        """Several texts, one a line; empty lines at the end are none."""
+        return self.lines.toPlainText().rstrip("\n").split("\n")
+
+    def length(self) -> int:
+        """About how many characters are asked about."""
+        return sum(one.document().characterCount() for one in (self.text, self.second, self.words, self.lines))
+
+    def open_file(self, path: str) -> None:
+        """A small file is put into the editor, a large one stays a file."""
+        self.path = Path(path)
+        try:
+            if text_file.is_small(self.path):
+                self.set_text(text_file.read_text(self.path))
+                return
+            size = self.path.stat().st_size
+        except OSError as error:
+            self.refused.emit(f"{self.path.name} cannot be read ({error.strerror or error}); choose another file.")
+            return
+        self.file_name.setText(str(self.path))
+        self.file_size.setText(f"{megabytes(size / 1e6)}: too long for an editor, so its tokens alone are shown.")
+        self.set_mode(FILE)
+
+    def _browse(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Choose a text file", str(Path.home()))
+        if path:
+            self.open_file(path)
+
+    def _on_text(self) -> None:
+        self._places.clear()
+        self.changed.emit()
+
+    # Selection
+
+    def show_selection(self, sequence: int, begin: int, end: int) -> None:
+        """Select characters of a text in its editor; tells nobody."""
+        editor = self._editor_of(sequence)
+        if editor is None:
+            return
+        places = self._places_of(sequence, editor)
+        cursor = editor.textCursor()
+        cursor.setPosition(places.units(begin))
+        cursor.setPosition(places.units(end), QTextCursor.MoveMode.KeepAnchor)
+        with QSignalBlocker(editor):
+            editor.setTextCursor(cursor)
+            editor.ensureCursorVisible()
+
+    def _editor_of(self, sequence: int) -> QPlainTextEdit | None:
+        return {(TEXT, 0): self.text, (PAIR, 0): self.text, (PAIR, 1): self.second, (WORDS, 0): self.words}.get(
+            (self.mode(), sequence)
+        )
+
+    def _tell_selection(self, sequence: int, editor: QPlainTextEdit) -> None:
+        if editor is not self._editor_of(sequence):
+            return
+        cursor, places = editor.textCursor(), self._places_of(sequence, editor)
+        begin, end = places.characters(cursor.selectionStart()), places.characters(cursor.selectionEnd())
+        self.selected.emit(sequence, begin, end)
+
+    def _places_of(self, sequence: int, editor: QPlainTextEdit) -> Places:
+        revision = editor.document().revision()
+        known = self._places.get(sequence)
+        if known is None or known[0] != revision:
+            known = self._places[sequence] = revision, Places(editor.toPlainText())
+        return known[1]
+
+
+def _editor(name: str, text: str) -> QPlainTextEdit:
+    editor = QPlainTextEdit(text, placeholderText=name)
+    editor.setAccessibleName(name)
+    editor.setTabChangesFocus(True)
+    editor.setAcceptDrops(False)
+    editor.setMinimumHeight(48)
+    return editor

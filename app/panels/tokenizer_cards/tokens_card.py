@@ -1,0 +1,176 @@
+"""Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app import theme
+from app.core import token_facts
+from app.core.table_boxes import boxes_of
+from app.core.token_boxes import TokenBoxes
+from app.core.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
+from app.core.wording import count
+from app.panels.tokenizer_cards.steps_view import StepsView
+from app.widgets.card import Card, label
+from app.widgets.chips import chips
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.icon_label import IconToolButton
+from app.widgets.pill import Pill
+from app.widgets.token_view import TokenView
+from backend.contract.tokens import Tokens
+
+TOKENS, IDS, STEPS = range(3)
+AT_ONCE = 10_000
+SHOWN_IDS = 2_000
+"""Ids shown as text; all of them are copied."""
+
+
+class TokensCard(Card):
+    """Shows a table of tokens; `part_asked` wants another stretch of a long one."""
+
+    message = Signal(str, str)
+    view_changed = Signal()
+    part_asked = Signal(int)
+    """The first token that shall be shown."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent, spacing=8)
+        self.table = no_tokens()
+        self._answer = Tokens()
+        self._boxes: TokenBoxes | None = None
+        self._cost: int | None = None
+        self.chips, row = chips(["Tokens", "Ids", "Pipeline"])
+        self.chips.idClicked.connect(self.show_view)
+        self.whitespace = QCheckBox("Show spaces")
+        self.whitespace.setToolTip("Spaces as dots, line breaks as arrows, other unseen characters by name")
+        self.whitespace.setChecked(True)
+        self.copy_button = IconToolButton("copy", "Copy all ids")
+        self.copy_button.clicked.connect(self.copy_ids)
+        top = QHBoxLayout()
+        top.addLayout(row)
+        top.addStretch(1)
+        top.addWidget(self.whitespace)
+        top.addWidget(self.copy_button)
+        self.body.addLayout(top)
+        self.view = TokenView()
+        self.view.hint = self._hint
+        self.whitespace.toggled.connect(self.view.set_whitespace_visible)
+        self.ids = QPlainTextEdit(readOnly=True)
+        self.ids.setAccessibleName("Ids")
+        theme.role(self.ids, "mono")
+        self.steps = StepsView()
+        self.pages = QStackedWidget()
+        for page in (self.view, self.ids, self.steps):
+            self.pages.addWidget(page)
+        self.add(self.pages, 1)
+        self.body.addLayout(self._pager())
+        self.body.addLayout(self._numbers())
+        # What a long text takes is spread over turns of the event loop: columns, boxes, lines, paint.
+        self._draw = QTimer(self, interval=0, singleShot=True)
+        self._draw.timeout.connect(self._show_boxes)
+
+    def _pager(self) -> QHBoxLayout:
+        self.before = IconToolButton("chevron-up", "The tokens before")
+        self.after = IconToolButton("chevron-down", "The tokens after")
+        self.part = label("", "faint")
+        row = QHBoxLayout()
+        for widget in (self.before, self.after, self.part):
+            row.addWidget(widget)
+            widget.hide()
+        row.addStretch(1)
+        self.before.clicked.connect(lambda: self.part_asked.emit(max(0, self.table.first - SHOWN_AT_ONCE)))
+        self.after.clicked.connect(lambda: self.part_asked.emit(self.table.first + SHOWN_AT_ONCE))
+        return row
+
+    def _numbers(self) -> QVBoxLayout:
+        self.counts = label("", "muted", wrap=True)
+        self.back, self.limit = ElidedLabel("", "faint"), Pill()
+        self.limit.setToolTip("Tokens against the limit of the model, or the one under “Cost limit”")
+        row, column = QHBoxLayout(), QVBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self.back, 1)
+        row.addWidget(self.limit)
+        column.setSpacing(4)
+        column.addWidget(self.counts)
+        column.addLayout(row)
+        self.limit.hide()
+        return column
+
+    # What is shown
+
+    def show_view(self, place: int) -> None:
+        """TOKENS, IDS or STEPS."""
+        self.chips.button(place).setChecked(True)
+        self.pages.setCurrentIndex(place)
+        self.whitespace.setVisible(place == TOKENS)
+        self._write_ids()
+        self.view_changed.emit()
+
+    def view_shown(self) -> int:
+        """TOKENS, IDS or STEPS."""
+        return self.pages.currentIndex()
+
+    def show_table(self, table: TokenTable, whole: int) -> None:
+        """Show these tokens, which are all `whole` or a part of them."""
+        self.table, self._answer, self._boxes = table, table.answer, None
+        self._draw.start()
+        is_part = whole > len(table)
+        for widget in (self.before, self.after, self.part):
+            widget.setVisible(is_part)
+        if is_part:
+            last = table.first + len(table)
+            self.part.setText(f"Tokens {table.first + 1:,} to {last:,} of {whole:,}")
+            self.before.setEnabled(table.first > 0)
+            self.after.setEnabled(last < whole)
+        self._write_ids()
+        self._write_numbers()
+
+    def show_nothing(self, words: str = "") -> None:
+        """No tokens; `words` say why."""
+        self.show_table(no_tokens(), 0)
+        self._show_boxes()
+        self.counts.setText(words)
+
+    def set_cost(self, limit: int | None) -> None:
+        """Compare with this number of tokens, None for the model's own limit."""
+        self._cost = limit
+        self._write_limit()
+
+    def is_drawn(self) -> bool:
+        """Whether the view shows the present table."""
+        return not self._draw.isActive()
+
+    def _show_boxes(self) -> None:
+        if self._boxes is None:
+            self._boxes = boxes_of(self.table)
+            if len(self.table) > AT_ONCE:
+                self._draw.start()
+                return
+        self._draw.stop()
+        self.view.set_boxes(self._boxes)
+
+    def _write_ids(self) -> None:
+        if self.view_shown() == IDS:
+            self.ids.setPlainText(token_facts.ids_line(self.table.ids[: SHOWN_IDS + 1].tolist(), SHOWN_IDS))
+            if len(self.table) > SHOWN_IDS:
+                self.ids.setPlainText(token_facts.ids_line(self.table.ids.tolist(), SHOWN_IDS))
+
+    def _write_numbers(self) -> None:
+        self.counts.setText(token_facts.counts_line(self._answer))
+        words, role = token_facts.round_trip(self._answer)
+        self.back.setText(words)
+        theme.role(self.back, role)
+        self._write_limit()
+
+    def _write_limit(self) -> None:
+        words, kind = token_facts.against_limit(self._answer.tokens, self._cost or self._answer.limit)
+        self.limit.set(words, kind)
+        self.limit.setVisible(bool(words) and self._answer.tokens > 0)
+
+    def _hint(self, index: int) -> str:
+        return token_facts.hint_of(self.table, index) if index < len(self.table) else ""
+
+    def copy_ids(self) -> None:
+        """Put all ids on the clipboard."""
+        QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
+        self.message.emit("success", f"Copied {count(len(self.table), 'id')}.")

@@ -1,0 +1,368 @@
+"""Owns the side with the whole vocabulary: all pieces or merges in a table, searched and sorted by the helper."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core.wording import count, grouped, name_of_path, sentence
+from app.panels.tokenizer_cards.convert_card import ConvertCard
+from app.panels.tokenizer_cards.frequency_bar import FrequencyBar
+from app.panels.tokenizer_cards.piece_card import PieceCard
+from app.panels.tokenizer_cards.piece_search import PieceSearch
+from app.panels.tokenizer_cards.waiting_page import WaitingPage
+from app.services.backend_client import Ticket
+from app.services.context import AppContext
+from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
+from app.widgets.banner import Banner
+from app.widgets.card import Card
+from app.widgets.chips import chips
+from app.widgets.elided_label import ElidedLabel
+from app.widgets.row_table import RowTable
+from backend.contract.queries import Exported, Mistake
+from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
+
+HIDDEN = ("script",)
+"""Columns that the card at the side shows; the table has room for those that people sort by."""
+WIDTHS = {
+    "id": 66, "piece": 124, "text": 124, "bytes": 96, "length": 66, "type": 78, "frequency": 90, "rank": 70, "score": 78,
+    "left": 120, "right": 120, "result": 132,
+}  # fmt: skip
+STRETCHED = {"pieces": ("piece", "text"), "merges": ("left", "right", "result", "text")}
+SIDE_WIDTH = 296
+_COLORS = {"special": "accent_text", "added": "info", "byte": "warning", "unused": "faint"}
+
+
+class Side(QWidget):
+    """Opens the vocabulary when it is first looked at; the window never walks through it."""
+
+    message = Signal(str, str)
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.tokenizer = ""
+        self.vocabulary: Vocabulary | None = None
+        self._folder: VocabularyFolder | None = None
+        self._tables: dict[str, VocabularyRows] = {}
+        self._indices: np.ndarray | None = None
+        self._sort: tuple[str, bool] = ("", False)
+        self._tickets: dict[str, Ticket] = {}
+        self._asked: dict[str, int] = {}
+        self._search_again = False
+        self._counted = ""
+        self.banner = Banner()
+        self.search = PieceSearch()
+        self.search.changed.connect(self.find_rows)
+        self.search.table_chosen.connect(self._show_table)
+        self.search.export_requested.connect(self._choose_output)
+        self.frequency = FrequencyBar(context)
+        self.frequency.counted.connect(self._on_counts)
+        self.frequency.failed.connect(self._on_failed)
+        self.waiting = WaitingPage("The vocabulary cannot be shown")
+        self.waiting.stopped.connect(self._on_stopped)
+        self.waiting.again.connect(self._load)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.waiting)
+        self.pages.addWidget(self._content())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.banner)
+        column.addWidget(self.pages, 1)
+
+    def _content(self) -> QWidget:
+        self.table = RowTable()
+        self.table.setAccessibleName("Vocabulary")
+        self.table.set_color(self._color)
+        self.table.row_selected.connect(self._show_row)
+        self.table.sort_requested.connect(self._on_sort_requested)
+        self.counts = ElidedLabel("", "faint")
+        card = Card()
+        card.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
+        card.add(self.table, 1)
+        below = QHBoxLayout()
+        below.setContentsMargins(14, 0, 14, 0)
+        below.addWidget(self.counts)
+        card.body.addLayout(below)
+        self.piece, self.convert = PieceCard(), ConvertCard(self._ask_conversion)
+        row = QHBoxLayout()
+        row.setSpacing(14)
+        row.addWidget(card, 1)
+        row.addWidget(self._cards())
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.search)
+        column.addWidget(self.frequency)
+        column.addLayout(row, 1)
+        return content
+
+    def _cards(self) -> QWidget:
+        side = QWidget()
+        side.setFixedWidth(SIDE_WIDTH)
+        self.beside, titles = chips(("Piece", "Convert"))
+        titles.addStretch(1)
+        cards = QStackedWidget()
+        cards.addWidget(self.piece)
+        cards.addWidget(self.convert)
+        self.beside.idClicked.connect(cards.setCurrentIndex)
+        column = QVBoxLayout(side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(titles)
+        column.addWidget(cards, 1)
+        return side
+
+    # Opening
+
+    def use(self, tokenizer: str) -> None:
+        """Show the vocabulary of this one."""
+        if tokenizer != self.tokenizer:
+            self.tokenizer = tokenizer
+            self._load()
+
+    def shown(self) -> None:
+        """The vocabulary stands until another tokenizer is chosen."""
+
+    def _load(self) -> None:
+        for ticket in self._tickets.values():
+            ticket.cancel()
+        self._tickets.clear()
+        self.frequency.set_about({})
+        self.table.set_source(None)
+        self._tables, self._indices, self._sort, self._search_again = {}, None, ("", False), False
+        self.vocabulary, self._counted = None, ""
+        self.counts.setText("")
+        self.piece.show_piece(None)
+        self.banner.clear()
+        self.pages.setCurrentWidget(self.waiting)
+        folder = VocabularyFolder()
+        if not self.tokenizer:
+            self.waiting.fail("Choose a tokenizer above.")
+            return
+        self.waiting.wait("Opening the tokenizer…")
+        question = {"tokenizer": self.tokenizer, "folder": str(folder.path)}
+        self._tickets["vocabulary"] = self._context.client.ask(
+            "vocabulary",
+            question,
+            lambda answer: self._on_vocabulary(folder, answer),
+            lambda mistake: self.waiting.fail(sentence(mistake.message, mistake.field)),
+            self.waiting.advance,
+        )
+
+    def _on_stopped(self) -> None:
+        self._tickets.pop("vocabulary").cancel()
+        self.waiting.fail("Opening the vocabulary was stopped.")
+
+    def _on_vocabulary(self, folder: VocabularyFolder, vocabulary: Vocabulary) -> None:
+        self._folder, self.vocabulary = folder, vocabulary
+        self._tables = {"pieces": VocabularyRows(folder, "pieces", vocabulary.columns)}
+        if vocabulary.merges:
+            self._tables["merges"] = VocabularyRows(folder, "merges", vocabulary.merge_columns)
+        self.search.offer(vocabulary)
+        self.frequency.set_about({"tokenizer": self.tokenizer, "folder": str(folder.path)})
+        self.pages.setCurrentIndex(1)
+        self._show_table()
+        self.convert.convert()
+        if "find_pieces" not in self._tickets:
+            # The helper has then read the vocabulary, and loaded its libraries, when the first search comes.
+            self._ask("find_pieces", {"search": "a"}, self._on_ready)
+
+    # The table
+
+    def rows(self) -> VocabularyRows:
+        """Those of the table in view."""
+        return self._tables[self.search.table]
+
+    def _show_table(self) -> None:
+        if not self._tables:
+            return
+        rows = self.rows()
+        shown = _in_order(rows.columns)
+        self._sort = ("", False)
+        self.table.set_source(rows, shown)
+        self.table.setColumnHidden(0, True)  # the id counts the rows already
+        self.table.set_widths({name: WIDTHS[name] for name in shown}, STRETCHED[self.search.table])
+        self.piece.show_piece(None)
+        self.find_rows()
+
+    def _on_sort_requested(self, column: str, descending: bool) -> None:
+        self._sort = (column, descending)
+        self.find_rows()
+
+    def find_rows(self) -> None:
+        """Show the rows that are asked for; while an answer is under way, ask once more afterwards."""
+        if not self._tables:
+            return
+        open_ = self._tickets.get("find_pieces")
+        if open_ is not None and open_.open:
+            # Cancelling would end a worker that has the vocabulary in memory, for an answer of a few milliseconds.
+            self._search_again = True
+            return
+        self._search_again = False
+        if self.search.is_all and not self._sort[0]:
+            self._show_indices(None)
+            return
+        question = {
+            "table": self.search.table,
+            "search": self.search.search,
+            "by": self.search.by,
+            "types": self.search.types,
+            "sort_by": self._sort[0],
+            "descending": self._sort[1],
+        }
+        table = self.search.table
+        self._ask("find_pieces", question, lambda found: self._on_found(table, found), self._on_not_found)
+
+    def _on_ready(self, found: FoundRows) -> None:
+        read_numbers(found.path)
+        if self._search_again:
+            self.find_rows()
+
+    def _on_found(self, table: str, found: FoundRows) -> None:
+        numbers = read_numbers(found.path)
+        if self._search_again or table != self.search.table:
+            self.find_rows()
+        else:
+            self.banner.clear()
+            self._show_indices(numbers)
+
+    def _on_not_found(self, mistake: Mistake) -> None:
+        if self._search_again:
+            self.find_rows()
+            return
+        self.banner.show_message("warning", sentence(mistake.message.removeprefix("search: ")))
+
+    def _show_indices(self, indices: np.ndarray | None) -> None:
+        if indices is None:
+            self.banner.clear()
+        self._indices = indices
+        self.table.set_indices(indices)  # type: ignore[arg-type]
+        self.table.setColumnHidden(0, True)
+        total, shown = self.rows().row_count, self.table.shown_count()
+        self.search.offer_export(shown, total)
+        self.counts.setText(self._summary(shown, total))
+
+    def _summary(self, shown: int, total: int) -> str:
+        assert self.vocabulary is not None
+        vocabulary, noun = self.vocabulary, self.search.table
+        words = [f"{grouped(shown)} of {count(total, noun[:-1])}" if shown != total else count(total, noun[:-1])]
+        words.append(vocabulary.kind)
+        if noun == "pieces":
+            words += [f"{grouped(n)} {name}" for name, n in vocabulary.types.items() if n and name != "normal"]
+            words += [f"{count(vocabulary.missing, 'id')} without a piece"] if vocabulary.missing else []
+            words += [self._counted] if self._counted else []
+        return " · ".join(words)
+
+    def _color(self, row: int, column: str) -> str:
+        if self.search.table != "pieces":
+            return ""
+        if column == FREQUENCY:
+            return "faint" if self.rows().raw(row, FREQUENCY) == "0" else ""
+        if column in ("bytes", "length", "score", "rank"):
+            return "muted"
+        return _COLORS.get(self.rows().raw(row, "type"), "") if column in ("type", "piece", "text") else ""
+
+    # One piece
+
+    def _show_row(self, row: int) -> None:
+        if row < 0 or not self._tables:
+            self.piece.show_piece(None)
+            return
+        pieces = self._tables["pieces"]
+        if self.search.table == "merges":
+            number = self.rows().raw(row, "id")
+            row = pieces.row_of_id(int(number)) if number else -1
+            if row < 0:
+                self.piece.show_piece(None)
+                return
+        self.piece.show_piece({name: pieces.raw(row, name) for name in pieces.columns})
+        self._ask("piece_origin", {"row": row}, self._on_origin)
+
+    def _on_origin(self, origin: PieceOrigin) -> None:
+        self.piece.show_origin(origin)
+
+    def _ask_conversion(self, given: dict[str, Any], on_answer: Callable[[Conversion], None]) -> None:
+        if self._tables:
+            self._ask("convert_pieces", given, on_answer)
+
+    def _ask(
+        self,
+        query: str,
+        question: dict[str, Any],
+        on_answer: Callable[[Any], None],
+        on_mistake: Callable[[Mistake], None] | None = None,
+    ) -> None:
+        """Ask about the folder; of the answers to one kind of question only the newest counts."""
+        assert self._folder is not None
+        number = self._asked[query] = self._asked.get(query, 0) + 1
+
+        def newest(answer: Any) -> None:
+            if self._asked[query] == number:
+                on_answer(answer)
+
+        self._tickets[query] = self._context.client.ask(
+            query, {"folder": str(self._folder.path), **question}, newest, on_mistake or self._on_mistake
+        )
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self._on_failed(mistake.message)
+
+    def _on_failed(self, text: str) -> None:
+        self.banner.show_message("error", sentence(text))
+
+    # Frequency and export
+
+    def _on_counts(self, counts: PieceCounts) -> None:
+        self._tables["pieces"].set_counts(counts.path)
+        self._counted = f"{count(counts.used, 'piece')} occur in {name_of_path(self.frequency.data.path)}"
+        self.search.tables.button(0).setChecked(True)
+        self._show_table()
+        self.table.horizontalHeader().setSortIndicatorShown(True)
+        place = _in_order(self.rows().columns).index(FREQUENCY)
+        self.table.horizontalHeader().setSortIndicator(place + 1, Qt.SortOrder.DescendingOrder)
+        self._on_sort_requested(FREQUENCY, descending=True)
+
+    def _choose_output(self, whole: bool) -> None:
+        name = f"{name_of_path(self.tokenizer)}-{self.search.table}.csv"
+        path, _ = QFileDialog.getSaveFileName(self, "Export as CSV", str(Path.home() / name), "CSV (*.csv)")
+        if path:
+            self.export(path, whole)
+
+    def export(self, path: str, whole: bool) -> None:
+        """Write the rows that are shown, or all, to a CSV file."""
+        assert self._folder is not None
+        preferences = self._context.preferences
+        rows = None if whole or self._indices is None else write_numbers(self._folder, self._indices)
+        self.search.export.setEnabled(False)
+        self._ask(
+            "export_vocabulary",
+            {
+                "table": self.search.table,
+                "rows": rows,
+                "output": path,
+                "defuse": preferences.csv_defuse,
+                "bom": preferences.csv_bom,
+            },
+            self._on_exported,
+            self._on_not_exported,
+        )
+
+    def _on_exported(self, answer: Exported) -> None:
+        self.search.export.setEnabled(True)
+        self.message.emit("success", f"Wrote {count(answer.rows, 'row')} to {answer.path}.")
+
+    def _on_not_exported(self, mistake: Mistake) -> None:
+        self.search.export.setEnabled(True)
+        self.message.emit("error", mistake.message)
+
+
+def _in_order(columns: list[str]) -> list[str]:
+    """What a table shows: the frequency stands before what only experts sort by."""
+    last = [name for name in ("rank", "score") if name in columns and columns[0] != name]
+    return [name for name in columns if name not in (*HIDDEN, *last)] + last

@@ -1,0 +1,93 @@
+"""Owns the window's view of a vocabulary: cells that lie in numpy files and are mapped, so that 256,000 rows cost nothing.
+
+The folder is this process's own and goes with it; `backend.contract.vocabulary` says what the helper writes into it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QDir, QTemporaryDir
+
+FREQUENCY = "frequency"
+_VISIBLE = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
+_WRITTEN = ("text",)
+"""Columns with what stands in a text, whose spaces are made visible."""
+_NUMBERS = ("rank",)
+
+
+class VocabularyFolder:
+    """Where the helper puts a vocabulary; removed when nobody holds it any more."""
+
+    def __init__(self) -> None:
+        self._folder = QTemporaryDir(f"{QDir.tempPath()}/burnish-vocabulary-XXXXXX")
+        self.path = Path(self._folder.path())
+
+
+class VocabularyRows:
+    """One table of a vocabulary (`pieces` or `merges`) as a RowTable takes it; all cells are texts."""
+
+    def __init__(self, folder: VocabularyFolder, name: str, columns: Sequence[str]) -> None:
+        self._folder = folder
+        self._cells = np.load(folder.path / f"{name}.cells.npy", mmap_mode="r")
+        self._offsets = np.load(folder.path / f"{name}.offsets.npy", mmap_mode="r")  # (columns, rows + 1)
+        self._names = list(columns)
+        self._counts: np.ndarray | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names, in order; the frequency is the last one as soon as it is known."""
+        return [*self._names, *([FREQUENCY] if self._counts is not None else [])]
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return self._offsets.shape[1] - 1
+
+    def set_counts(self, path: str) -> None:
+        """Take how often each piece occurs from a numpy file; nothing forgets it."""
+        self._counts = np.load(path) if path else None
+
+    def raw(self, row: int, column: str) -> str:
+        """A cell as it is; empty where there is no value."""
+        if column == FREQUENCY:
+            return "" if self._counts is None else str(self._counts[row])
+        begin, end = self._offsets[self._names.index(column), row : row + 2]
+        return self._cells[begin:end].tobytes().decode("utf-8", "replace")
+
+    def cell(self, row: int, column: int) -> str | None:
+        """A cell as it is shown: large numbers in groups, the spaces of texts visible, None where there is no value."""
+        name = self.columns[column]
+        value = self.raw(row, name)
+        if name in _WRITTEN:
+            return value.translate(_VISIBLE)
+        if name == FREQUENCY or name in _NUMBERS:
+            return f"{int(value):,}" if value else None
+        if name == "score":
+            return f"{float(value):.4f}" if value else None
+        return value or None
+
+    def row_of_id(self, number: int) -> int:
+        """The row of an id, or −1; rows are in the order of their ids."""
+        low, high = 0, self.row_count
+        while low < high:
+            middle = (low + high) // 2
+            if int(self.raw(middle, "id")) < number:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < self.row_count and self.raw(low, "id") == str(number) else -1
+
+
+def read_numbers(path: str) -> np.ndarray:
+    """Row numbers from a file that the helper wrote for this one answer; it is deleted."""
+    numbers = np.load(path)
+    Path(path).unlink(missing_ok=True)
+    return numbers
+
+
+def write_numbers(folder: VocabularyFolder, numbers: np.ndarray) -> str:
+    """Row numbers for a question to the helper."""
+    path = folder.path / "shown.npy"
+    np.save(path, numbers)
+    return str(path)

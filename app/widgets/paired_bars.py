@@ -1,0 +1,80 @@
+"""Owns bars in groups of a few, such as two tokenizers under each measure: titles, bars on a common scale, numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app import theme
+
+TITLE, ROW, BAR, GAP = 22, 20, 8, 12
+NAME, VALUE = 96, 60
+TOKENS = ("accent", "plot_2", "plot_3", "plot_4")
+
+
+@dataclass(frozen=True)
+class Group:
+    """One measure: a number for each name, as it is drawn and as it is read."""
+
+    title: str
+    values: Sequence[float]
+    words: Sequence[str]
+
+
+class PairedBars(QWidget):
+    """Each group has a scale of its own, from zero to its largest number."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._names: Sequence[str] = ()
+        self._groups: Sequence[Group] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_groups(self, names: Sequence[str], groups: Sequence[Group]) -> None:
+        """Other bars; `names` say whose they are, in every group alike."""
+        self._names, self._groups = names, groups
+        lines = [
+            f"{group.title}: {', '.join(f'{name} {words}' for name, words in zip(names, group.words, strict=True))}"
+            for group in groups
+        ]
+        self.setAccessibleDescription("; ".join(lines))
+        self.setFixedHeight(self.sizeHint().height())
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """All groups below each other."""
+        each = TITLE + ROW * len(self._names) + GAP
+        return QSize(320, max(0, each * len(self._groups) - GAP))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Title, then a name, a bar and a number for each."""
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            top = 0.0
+            for group in self._groups:
+                painter.setFont(theme.font(12))
+                painter.setPen(theme.color("text"))
+                painter.drawText(QRectF(0, top, self.width(), TITLE), Qt.AlignmentFlag.AlignVCenter, group.title)
+                top += TITLE
+                for place in range(len(self._names)):
+                    self._paint_bar(painter, group, place, top)
+                    top += ROW
+                top += GAP
+
+    def _paint_bar(self, painter: QPainter, group: Group, place: int, top: float) -> None:
+        room = max(0.0, self.width() - NAME - VALUE)
+        largest = max(group.values, default=0) or 1.0
+        middle = top + (ROW - BAR) / 2
+        painter.setPen(theme.color("muted"))
+        name = painter.fontMetrics().elidedText(self._names[place], Qt.TextElideMode.ElideMiddle, NAME - 10)
+        painter.drawText(QRectF(0, top, NAME, ROW), Qt.AlignmentFlag.AlignVCenter, name)
+        right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        painter.drawText(QRectF(self.width() - VALUE, top, VALUE, ROW), right, group.words[place])
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("track"))
+        painter.drawRoundedRect(QRectF(NAME, middle, room, BAR), BAR / 2, BAR / 2)
+        painter.setBrush(theme.color(TOKENS[place % len(TOKENS)]))
+        width = max(BAR, room * group.values[place] / largest)
+        painter.drawRoundedRect(QRectF(NAME, middle, width, BAR), BAR / 2, BAR / 2)

@@ -1,0 +1,65 @@
+"""Owns what stands in a live plot beside its curves: dashed lines with words, and small triangles at the bottom."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+
+from app import theme
+
+Mark = tuple[float, str, str]
+"""Where it stands, what it is, and its colour token."""
+LINES = 5
+"""Heights at which the words of marks stand."""
+NEAR = 0.008
+"""A mark is met by a cross-hair within this share of the range."""
+
+
+class PlotMarks:
+    """`lines` are few and have words, for example the best step; `ticks` may be many, for example checkpoints."""
+
+    def __init__(self, plot: pg.PlotItem) -> None:
+        self._plot = plot
+        self.lines: list[Mark] = []
+        self.ticks: list[float] = []
+        self.tick_word = ""
+        self.items: list[pg.InfiniteLine] = []
+        self._triangles = pg.ScatterPlotItem(size=8, symbol="t1", pxMode=True)
+        self._triangles.setZValue(5)
+        plot.addItem(self._triangles, ignoreBounds=True)
+
+    def set_lines(self, lines: Sequence[Mark]) -> None:
+        """Vertical lines with words."""
+        self.lines = list(lines)
+        for item in self.items:
+            self._plot.removeItem(item)
+        self.items = [self._line(place, *mark) for place, mark in enumerate(self.lines)]
+
+    def _line(self, place: int, x: float, text: str, token: str) -> pg.InfiniteLine:
+        pen = pg.mkPen(theme.color(token), width=1, style=Qt.PenStyle.DashLine)
+        # One below the other: marks may be close together.
+        options = {"position": 0.96 - 0.08 * (place % LINES), "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
+        line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=text or None, labelOpts=options)
+        self._plot.addItem(line, ignoreBounds=True)
+        return line
+
+    def set_ticks(self, ticks: Sequence[float], word: str) -> None:
+        """Triangles at these x, which are called by `word`."""
+        self.ticks, self.tick_word = list(ticks), word
+
+    def place(self, bottom: float) -> None:
+        """Let the triangles stand on this y."""
+        self._triangles.setData(np.asarray(self.ticks, np.float64), np.full(len(self.ticks), bottom))
+
+    def near(self, x: float, width: float) -> list[str]:
+        """What stands at x, in a view of this width."""
+        words = [text for place, text, _ in self.lines if text and abs(place - x) <= NEAR * width]
+        is_tick = any(abs(place - x) <= NEAR * width for place in self.ticks)
+        return [*dict.fromkeys(words), *([self.tick_word] if is_tick and self.tick_word else [])]
+
+    def apply_theme(self) -> None:
+        """Everything in the present colours."""
+        self._triangles.setPen(None)
+        self._triangles.setBrush(theme.color("muted"))
+        self.set_lines(self.lines)

@@ -1,0 +1,68 @@
+"""Owns the menu of a plot: the ways to take it along, and what the mouse does in it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+
+from app.widgets.icon_label import IconToolButton
+from app.widgets.plot_picture import PlotPicture, save_csv
+
+HINTS = ("Drag: zoom into a box", "Shift + drag: move", "Ctrl + wheel: zoom", "Double-click: show everything")
+
+
+class PlotMenu(QObject):
+    """`button` opens it; `picture` and `curves` give what is saved, `name` the file's usual name."""
+
+    message = Signal(str, str)
+
+    def __init__(
+        self,
+        parent: QWidget,
+        picture: Callable[[], PlotPicture],
+        curves: Callable[[], tuple[str, dict]],
+        show_all: Callable[[], None],
+    ) -> None:
+        super().__init__(parent)
+        self._owner, self._picture, self._curves = parent, picture, curves
+        self.name = "plot"
+        self.button = IconToolButton("download", "Save this plot")
+        self.button.setPopupMode(self.button.ToolButtonPopupMode.InstantPopup)
+        self.menu = QMenu(self.button)
+        for title, suffix in (("Save as PNG…", "png"), ("Save as SVG…", "svg"), ("Save values as CSV…", "csv")):
+            self.menu.addAction(title, lambda suffix=suffix: self._choose(suffix))
+        self.menu.addAction("Copy picture", self.copy)
+        self.menu.addSeparator()
+        self.menu.addAction("Show everything", show_all)
+        for hint in HINTS:
+            self.menu.addAction(hint).setEnabled(False)
+        self.button.setMenu(self.menu)
+
+    def _choose(self, suffix: str) -> None:
+        suggested = str(Path.home() / f"{self.name}.{suffix}")
+        path, _ = QFileDialog.getSaveFileName(
+            self._owner, "Save this plot", suggested, f"{suffix.upper()} (*.{suffix})"
+        )
+        if path:
+            self.save(Path(path) if Path(path).suffix else Path(f"{path}.{suffix}"))
+
+    def save(self, path: Path) -> None:
+        """Write the plot in the form that the file's ending asks for."""
+        try:
+            if path.suffix.lower() == ".csv":
+                save_csv(path, *self._curves())
+            elif path.suffix.lower() == ".svg":
+                self._picture().save_svg(path)
+            else:
+                self._picture().save_png(path)
+        except OSError as error:
+            self.message.emit("error", f"{path} cannot be written: {error.strerror or error}. Choose another place.")
+        else:
+            self.message.emit("success", f"Saved {path}.")
+
+    def copy(self) -> None:
+        """Put the picture on the clipboard."""
+        QGuiApplication.clipboard().setImage(self._picture().image())
+        self.message.emit("success", "The picture is on the clipboard.")

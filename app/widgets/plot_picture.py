@@ -1,0 +1,104 @@
+"""Owns a plot as a file for other programs: a picture of it as PNG or SVG, and its values as CSV."""
+
+import csv
+import os
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QImage, QPainter, QTextDocument
+from PySide6.QtSvg import QSvgGenerator
+
+from app import theme
+from app.widgets.min_max_pyramid import Floats
+
+HEAD = 34
+"""Room for the title and the legend above the curves."""
+MARGIN = 12
+SHARP = 2
+"""Pixels of a PNG per pixel on the screen."""
+
+
+class PlotPicture:
+    """The plot as it is shown now, with title and legend."""
+
+    def __init__(self, widget: pg.PlotWidget, title: str, legend: str) -> None:
+        self._widget, self._title, self._legend = widget, title, legend
+
+    def size(self) -> QSize:
+        """Of the picture, in pixels of the screen."""
+        return self._widget.size() + QSize(2 * MARGIN, HEAD + MARGIN)
+
+    def image(self) -> QImage:
+        """As pixels."""
+        made = QImage(self.size() * SHARP, QImage.Format.Format_ARGB32_Premultiplied)
+        made.setDevicePixelRatio(SHARP)
+        with QPainter(made) as painter:
+            self._paint(painter)
+        return made
+
+    def save_png(self, path: Path) -> None:
+        """Raises OSError where it cannot be written."""
+        if not self.image().save(str(path), "PNG"):  # type: ignore[call-overload]
+            raise OSError("it cannot be written")
+
+    def save_svg(self, path: Path) -> None:
+        """Raises OSError where it cannot be written."""
+        with path.open("wb"):  # Qt would only print why it cannot
+            pass
+        made = QSvgGenerator()
+        made.setFileName(str(path))
+        made.setSize(self.size())
+        made.setViewBox(QRect(0, 0, self.size().width(), self.size().height()))
+        made.setTitle(self._title)
+        with QPainter(made) as painter:
+            self._paint(painter)
+
+    def _paint(self, painter: QPainter) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        whole = QRectF(0, 0, self.size().width(), self.size().height())
+        painter.fillRect(whole, theme.color("card"))
+        painter.setFont(theme.font(13))
+        painter.setPen(theme.color("text"))
+        painter.drawText(QRectF(MARGIN, 0, whole.width(), HEAD), Qt.AlignmentFlag.AlignVCenter, self._title)
+        words = QTextDocument()
+        words.setDefaultFont(theme.font(12))
+        words.setHtml(self._legend)
+        words.setDocumentMargin(0)
+        painter.save()
+        painter.translate(whole.width() - MARGIN - words.idealWidth(), (HEAD - words.size().height()) / 2)
+        words.drawContents(painter)
+        painter.restore()
+        target = QRectF(MARGIN, HEAD, self._widget.width(), self._widget.height())
+        self._widget.render(painter, target, self._widget.viewport().rect())
+
+
+def save_csv(path: Path, x_label: str, curves: Mapping[str, tuple[Floats, Floats]]) -> None:
+    """Every point of every curve, one line an x, empty where a curve has none. Raises OSError."""
+    places = np.unique(np.concatenate([xs for xs, _ in curves.values()])) if curves else np.zeros(0)
+    columns = [_column(places, xs, ys) for xs, ys in curves.values()]
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([x_label, *curves])
+            writer.writerows(zip(map(_cell, places.tolist()), *columns, strict=True))
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _column(places: Floats, xs: Floats, ys: Floats) -> list[str]:
+    cells = [""] * len(places)
+    for place, value in zip(np.searchsorted(places, xs).tolist(), ys.tolist(), strict=True):
+        cells[place] = _cell(value)
+    return cells
+
+
+def _cell(value: float) -> str:
+    if not isfinite(value):
+        return ""
+    return str(int(value)) if value == round(value) and abs(value) < 1e15 else repr(value)

@@ -1,0 +1,195 @@
+"""Owns what `burnish tokenize` prints: tables for people, one JSON object for scripts."""
+
+import json
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from backend.commands.screen import Screen
+from backend.contract.token_batches import BatchQuestion
+from backend.contract.tokens import TokenizeQuestion, Tokens
+from backend.tokenizers import answers, batch, bulk_file, decoding, inspect
+from backend.tokenizers.encoding import options_of
+from backend.tokenizers.steps import pipeline
+from backend.tokenizers.streaming import Stream
+from backend.tokenizers.text_reading import File
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+WIDEST = 60
+_COUNTS = ("tokens", "padding", "text_tokens", "left_out", "windows", "characters", "bytes", "words", "unknown", "partial", "byte_fallback", "limit", "stored_truncation", "notes")  # fmt: skip
+
+
+def tokens(
+    tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, notes: tuple[str, ...], arguments: Namespace
+) -> int:
+    """Every token with its place, or counts alone."""
+    if question.file is not None:
+        rest = _streamed(tokenizer, question)
+        _counts(_with(rest, notes), arguments.json)
+        return 0
+    table = answers.short(tokenizer, question) or inspect.tokenize(tokenizer, question.text or "", options_of(question))
+    rest = _with(table.rest, notes)
+    if arguments.counts:
+        _counts(rest, arguments.json)
+    elif arguments.json:
+        _say(inspect.as_json(inspect.Table(table.columns, rest)))
+    else:
+        _table(table.columns, rest)
+        _sentences(rest)
+    return 0
+
+
+def decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[int]], arguments: Namespace) -> int:
+    """Ids as text."""
+    found = decoding.decoded(tokenizer, rows, arguments.skip_special, True if arguments.clean_up else None)
+    if arguments.json:
+        told = msgspec.to_builtins(found)["rows"]
+        for row, ids in zip(told, rows, strict=True):
+            row["missing"] = {"places": row["missing"], "ids": [ids[place] for place in row["missing"]]}
+        _say({"texts": [row["text"] for row in told], "rows": told})
+        return 0
+    for row in found.rows:
+        print(row.text)
+    missing = [ids[place] for row, ids in zip(found.rows, rows, strict=True) for place in row.missing]
+    if missing:
+        names = ", ".join(str(one) for one in dict.fromkeys(missing))
+        Screen().line(f"the tokenizer has no token {names}")
+    return 0
+
+
+def pieces(tokenizer: "PreTrainedTokenizerBase", given: Sequence[str], as_json: bool) -> int:
+    """Pieces as ids and text."""
+    found = decoding.pieces_to_text(tokenizer, given)
+    if as_json:
+        _say(msgspec.to_builtins(found))
+        return 0
+    for piece, number in zip(given, found.ids, strict=True):
+        print(f"{number if number >= 0 else 'none':>8}  {piece}")
+    print(found.text)
+    return 0
+
+
+def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, as_json: bool) -> int:
+    """The lines of the text as the padded batch that a model gets."""
+    names = set(BatchQuestion.__struct_fields__) & set(TokenizeQuestion.__struct_fields__) - {"padding"}
+    given: dict[str, Any] = {name: getattr(question, name) for name in names}
+    lines = (question.text or "").splitlines()
+    found = batch.grid(tokenizer, BatchQuestion(texts=lines, padding=question.padding or "longest", **given))
+    grids = {name: np.array(getattr(found, name)).reshape(found.rows, found.width) for name in ("ids", "mask", "types")}
+    if as_json:
+        told = msgspec.to_builtins(found)
+        keys = {"ids": "ids", "mask": "attention_mask", "types": "type_ids"}
+        lists = {keys[name]: values.tolist() for name, values in grids.items()}
+        _say({**{name: value for name, value in told.items() if name not in grids}, **lists})
+        return 0
+    for row, mask in zip(grids["ids"].tolist(), grids["mask"].tolist(), strict=True):
+        print(" ".join(f"{number}" if known else f"({number})" if number >= 0 else "" for number, known in zip(row, mask, strict=True)))  # fmt: skip
+    print(f"{found.rows} rows of {found.width} tokens, {int((grids['mask'] == 0).sum())} of them padding (in brackets)")
+    return 0
+
+
+def written_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, arguments: Namespace) -> int:
+    """The lines of a file into an Arrow file."""
+    screen = Screen()
+    screen.begin("tokenising", announce=False)
+    rows, count = bulk_file.write(tokenizer, arguments.file, arguments.output, options_of(question), _advancing(screen))
+    screen.close()
+    screen.line(f"{rows:,} rows, {count:,} tokens")
+    if arguments.json:
+        _say({"rows": rows, "tokens": count, "path": str(arguments.output.absolute())})
+    else:
+        print(arguments.output.absolute())
+    return 0
+
+
+def steps(
+    tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, special_tokens: bool, as_json: bool
+) -> int:
+    """What each step made of the text."""
+    found = pipeline.steps(tokenizer, text, pair, special_tokens)
+    if as_json:
+        _say(msgspec.to_builtins(found))
+        return 0
+    if found.problem:
+        print(found.problem)
+    for step in found.steps:
+        print(f"{step.stage:15}{step.name}: {step.sentence}")
+        print("   " + (" | ".join(part.text for part in step.parts) if step.changed else "nothing changed"))
+    for word in found.words:
+        print(f"{word.word} → {' '.join(word.pieces)}{'  ' + word.sentence if word.sentence else ''}")
+        for merge in word.merges:
+            print(f"   merge {merge.rank}: {merge.left} + {merge.right}")
+        if word.score is not None:
+            second = f"; next {' '.join(word.runner_up)} ({word.runner_up_score:.3f})" if word.runner_up else ""
+            print(f"   log-probability {word.score:.3f}{second}")
+    return 0
+
+
+def _streamed(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Tokens:
+    stream = Stream(tokenizer, File(question.file or ""), question.special_tokens)
+    screen = Screen()
+    screen.begin("tokenising", announce=False)
+    for _ in stream.arrays(_advancing(screen)):
+        pass
+    screen.close()
+    return stream.rest()
+
+
+def _advancing(screen: Screen) -> Callable[[int, int, str], None]:
+    return lambda done, total, unit: screen.advance(done, total, unit)
+
+
+def _table(columns: dict[str, np.ndarray], rest: Tokens) -> None:
+    rows = zip(*(columns[name].tolist() for name in ("piece", "start", "end", "word", "mask", "window")), strict=True)
+    shown = -1
+    for place, start, end, word, mask, window in rows:
+        if rest.windows > 1 and window != shown:
+            print(f"window {window + 1}")
+            shown = window
+        piece = rest.pieces[place]
+        number = word if word >= 0 else ""
+        print(f"{piece.id:>8}  {start:>6}-{end:<6}  {number:>5}  {mask}  {_shown(piece.piece)}")
+
+
+def _sentences(rest: Tokens) -> None:
+    cut = f", {rest.left_out} cut off" if rest.left_out else ""
+    print(
+        f"{rest.tokens} tokens, {rest.characters} characters, {rest.words} words, {rest.unknown} unknown{cut}"
+        + (f", the model reads {rest.limit} at most" if rest.limit is not None and rest.tokens > rest.limit else "")
+    )
+    screen = Screen()
+    trip = rest.round_trip
+    if not trip.same:
+        screen.line(f"decoded it differs from character {trip.place}: {trip.decoded_part!r} for {trip.text_part!r}")
+    for note in (*rest.notes, rest.stored_truncation, "Offsets are guessed: this tokenizer tells none." if rest.offsets_guessed else ""):  # fmt: skip
+        if note:
+            screen.line(note)
+
+
+def _counts(rest: Tokens, as_json: bool) -> None:
+    told = {name: value for name, value in msgspec.to_builtins(rest).items() if name in _COUNTS}
+    if as_json:
+        _say(told)
+        return
+    for name, value in told.items():
+        if value or name in ("tokens", "unknown"):
+            print(f"{name.replace('_', ' '):18}{value if not isinstance(value, int) else format(value, ',')}")
+
+
+def _with(rest: Tokens, notes: tuple[str, ...]) -> Tokens:
+    return msgspec.structs.replace(rest, notes=[*notes, *rest.notes])
+
+
+def _say(values: dict[str, Any]) -> None:
+    print(json.dumps(values, ensure_ascii=False))
+
+
+def _shown(piece: str) -> str:
+    """A piece on one line of a terminal."""
+    plain = "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in piece)
+    return plain if len(plain) <= WIDEST else plain[:WIDEST] + "…"

@@ -1,0 +1,202 @@
+"""Owns `burnish tokenize`: what a tokenizer makes of a text, of several, of ids and of pieces."""
+
+import json
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.commands.command import Command, add_consents, add_json
+from backend.contract.errors import InputError
+from backend.contract.places import is_offline
+from backend.contract.tokens import LONG_TEXT, Message, TokenizeQuestion
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_SWITCHES = ("pre_split", "windows", "generation_prompt")
+_VALUES = ("pair", "max_length", "truncation", "truncation_side", "stride", "padding", "padding_side", "pad_to_multiple_of")  # fmt: skip
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "tokenizer",
+        metavar="TOKENIZER",
+        help="folder, run, hub id, or file: tokenizer.json, .model, vocab.txt, vocab.json (with merges.txt), tiktoken",
+    )
+    _add_sources(parser)
+    parser.add_argument("--revision", default="main", help="branch, tag or commit of a hub id")
+    parser.add_argument(
+        "--option", dest="options", metavar="NAME=VALUE", action="append", default=[],
+        help="model.tokenizer_options, for example add_prefix_space=true (may be repeated)",
+    )  # fmt: skip
+    _add_encoding(parser)
+    _add_output(parser)
+    add_consents(parser)
+    add_json(parser)
+
+
+def _add_sources(parser: ArgumentParser) -> None:
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--text", metavar="TEXT", help="the text; without any source it is read from stdin")
+    one.add_argument(
+        "--file", metavar="FILE", type=Path, help="a UTF-8 text file, of any size with --counts or --lines"
+    )
+    one.add_argument("--stdin", action="store_true", help="read the text from stdin")
+    one.add_argument("--messages", metavar="JSON", help="a chat: a file, or JSON of a list of {role, content}")
+    one.add_argument(
+        "--ids", metavar="ID", nargs="+", action="append", help="ids to be decoded (repeated: several lists of them)"
+    )
+    one.add_argument("--pieces", metavar="PIECE", nargs="+", help="pieces to be turned into ids and text")
+    parser.add_argument("--pair", metavar="TEXT", help="the second text")
+
+
+def _add_encoding(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-special-tokens", action="store_true", help="leave out what the model expects around a text"
+    )
+    parser.add_argument("--pre-split", action="store_true", help="words are what white space parts")
+    parser.add_argument("--max-length", metavar="N", type=int, help="cut to that many tokens")
+    parser.add_argument("--truncation", metavar="HOW", choices=("longest_first", "only_first", "only_second"), help="which of two texts is cut: longest_first, only_first or only_second")  # fmt: skip
+    parser.add_argument("--truncation-side", metavar="SIDE", choices=("left", "right"), help="left or right")
+    parser.add_argument("--windows", action="store_true", help="what does not fit goes into further windows")
+    parser.add_argument("--stride", metavar="N", type=int, help="tokens that windows share")
+    parser.add_argument("--padding", metavar="HOW", choices=("longest", "max_length"), help="longest or max_length")
+    parser.add_argument("--padding-side", metavar="SIDE", choices=("left", "right"), help="left or right")
+    parser.add_argument("--pad-to-multiple-of", metavar="N", type=int, help="pad to a multiple of N")
+    parser.add_argument(
+        "--chat-template", metavar="FILE", type=Path, help="a Jinja template in place of the tokenizer's"
+    )
+    parser.add_argument("--generation-prompt", action="store_true", help="write out what comes before the next answer")
+    parser.add_argument("--skip-special", action="store_true", help="with --ids: leave special tokens out of the text")
+    parser.add_argument("--clean-up", action="store_true", help="with --ids: no spaces before punctuation")
+
+
+def _add_output(parser: ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--counts", action="store_true", help="print counts alone; a file of any size in constant memory")
+    what.add_argument("--steps", action="store_true", help="print the way through normaliser, pre-tokenizer and model")
+    what.add_argument("--lines", action="store_true", help="each line is a text: print the padded batch")
+    parser.add_argument(
+        "--output", metavar="FILE", type=Path,
+        help="with --lines and --file: write ids, masks and offsets of every line into an Arrow file",
+    )  # fmt: skip
+
+
+def _execute(arguments: Namespace) -> int:
+    from backend.commands import token_printing
+
+    if arguments.output and not (arguments.lines and arguments.file):
+        raise InputError("--output: it takes the lines of a file; give --lines and --file too")
+    reads = not (arguments.messages or arguments.ids or arguments.pieces)
+    streams = arguments.file is not None and (arguments.output or arguments.counts)
+    text = _text(arguments) if reads and not streams else ""
+    tokenizer, notes = _opened(arguments)
+    if arguments.ids:
+        return token_printing.decoded(tokenizer, [_ids(one) for one in arguments.ids], arguments)
+    if arguments.pieces:
+        return token_printing.pieces(tokenizer, arguments.pieces, arguments.json)
+    if arguments.output:
+        return token_printing.written_lines(tokenizer, _question(arguments, text), arguments)
+    if arguments.lines:
+        return token_printing.batch_of_lines(tokenizer, _question(arguments, text), arguments.json)
+    if arguments.steps:
+        return token_printing.steps(tokenizer, text, arguments.pair, not arguments.no_special_tokens, arguments.json)
+    return token_printing.tokens(tokenizer, _question(arguments, text), notes, arguments)
+
+
+def _opened(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str, ...]]:
+    from backend.tokenizers import loading, naming  # loads transformers
+
+    found = naming.named(arguments.tokenizer, arguments.revision, _options(arguments.options))
+    tokenizer = loading.open_tokenizer(
+        found.name_or_path, found.revision, found.options, is_offline(), arguments.trust_remote_code
+    )
+    return tokenizer, (found.note,) if found.note else ()
+
+
+def _question(arguments: Namespace, text: str) -> TokenizeQuestion:
+    """The same question that the window asks."""
+    given = {name: value for name in _VALUES if (value := getattr(arguments, name)) is not None}
+    given |= {name: True for name in _SWITCHES if getattr(arguments, name)}
+    template = arguments.chat_template
+    source: dict[str, Any] = {"text": text}
+    if arguments.messages:
+        source = {"messages": _messages(arguments.messages)}
+    elif arguments.counts and arguments.file is not None and not (given.keys() & {"pair", "max_length", "padding", "pre_split"}):  # fmt: skip
+        source = {"file": str(arguments.file)}
+    return TokenizeQuestion(
+        tokenizer=arguments.tokenizer,
+        special_tokens=not arguments.no_special_tokens,
+        chat_template=_read(template, "--chat-template") if template else None,
+        **given,
+        **source,
+    )
+
+
+def _messages(given: str) -> list[Message]:
+    path = Path(given)
+    text = given if given.lstrip().startswith("[") else _read(path, "--messages")
+    try:
+        values = json.loads(text)
+        return [Message(role=str(one["role"]), content=str(one["content"])) for one in values]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            '--messages: this is no chat; give JSON such as [{"role": "user", "content": "Hello"}]'
+        ) from None
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    from backend.contract.spec import file
+
+    options: dict[str, Any] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise InputError(f"--option {one}: give NAME=VALUE, for example add_prefix_space=true")
+        options[name] = file.parse(value, f"--option {name}")
+    return options
+
+
+def _ids(given: list[str]) -> list[int]:
+    words = [word for word in re.split(r"[\s,;\[\]]+", " ".join(given)) if word]
+    try:
+        return [int(word) for word in words]
+    except ValueError:
+        wrong = next(word for word in words if not re.fullmatch(r"[+-]?\d+", word))
+        raise InputError(f"--ids: {wrong!r} is no id; give whole numbers, for example 101 7592 102") from None
+
+
+def _text(arguments: Namespace) -> str:
+    if arguments.text is not None:
+        return arguments.text
+    if arguments.file is None:
+        return _piped()
+    text = _read(arguments.file, "--file")
+    if len(text) > LONG_TEXT and not arguments.lines and not arguments.steps:
+        sys.stderr.write(f"{arguments.file} is long; --counts tells its counts in constant memory\n")
+    return text
+
+
+def _read(path: Path, option: str) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
+        raise InputError(f"{option} {path}: {reason}") from None
+
+
+def _piped() -> str:
+    if sys.stdin.isatty():
+        sys.stderr.write("Type the text; Ctrl-D ends it.\n")
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("--stdin: what is piped in is not UTF-8 text; convert it first") from None
+    if text:
+        return text
+    raise InputError("--text: there is no text; give --text or --file, or pipe one in")
+
+
+COMMANDS = (Command("tokenize", "show what a tokenizer makes of a text, or of ids", _arguments, _execute),)

@@ -1,0 +1,77 @@
+"""Owns the answers to questions about a tokenizer's vocabulary.
+
+The window owns a folder for as long as it shows a vocabulary. `vocabulary` fills it; the other questions read it, so
+that any worker can answer them without opening the tokenizer again. What the window itself reads are numpy files, which
+it maps without loading anything: for `pieces` and `merges` the cells as UTF-8 (`NAME.cells.npy`) and where each begins
+(`NAME.offsets.npy`, columns × (rows + 1)).
+"""
+
+from typing import Literal
+
+import msgspec
+
+TYPES = ("normal", "special", "added", "byte", "unused")
+SearchBy = Literal["text", "regex", "id", "script"]
+SEARCH_BY: tuple[SearchBy, ...] = ("text", "regex", "id", "script")
+
+
+class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `vocabulary {tokenizer, folder}`."""
+
+    kind: str
+    """`BPE`, `byte-level BPE`, `WordPiece`, `Unigram`, `WordLevel`, or the class of a tokenizer that tells no more."""
+    size: int
+    """How many pieces there are."""
+    columns: list[str]
+    types: dict[str, int]
+    """How many pieces of each type."""
+    scripts: dict[str, int]
+    """How many pieces hold letters of each script, the most frequent first."""
+    missing: int = 0
+    """Ids below the highest one that no piece has."""
+    merges: int = 0
+    merge_columns: list[str] = []
+
+
+class FoundRows(msgspec.Struct, frozen=True):
+    """Answer of `find_pieces {folder, table, search, by, types, sort_by, descending}`: a numpy file of row numbers, which
+    the reader deletes. `by` is text, regex, id or script; `types` names those that are wanted, none means all."""
+
+    path: str
+    count: int
+
+
+class OriginPart(msgspec.Struct, frozen=True, array_like=True):
+    """One piece in the tree of merges that make another, the whole first; what it is made of follows, one deeper."""
+
+    depth: int
+    piece: str
+    text: str
+    rank: int | None = None
+    """Of the merge that makes it; a single sign has none."""
+
+
+class PieceOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `piece_origin {folder, row}`: what a piece is made of."""
+
+    parts: list[OriginPart] = []
+    sentence: str = ""
+
+
+class Conversion(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `convert_pieces {folder, ids}` or `{folder, pieces}`: the same length and order, None where there is none."""
+
+    ids: list[int | None]
+    pieces: list[str | None]
+
+
+class PieceCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `count_pieces {tokenizer, folder, data, column}`: a numpy file with how often the piece of each row
+    occurs, special tokens not added. `find_pieces` sorts by it as `frequency`."""
+
+    path: str
+    rows: int
+    tokens: int
+    used: int
+    """How many different pieces occur."""
+    seconds: float = 0

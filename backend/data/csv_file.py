@@ -1,0 +1,61 @@
+"""Owns a table as a CSV file for other programs: written beside and renamed, and harmless to spreadsheets where asked."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+EXPORT_ROWS = 20_000
+"""Rows that are written between two looks at the progress."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet runs a cell that begins so (https://owasp.org/www-community/attacks/CSV_Injection)."""
+BOM = b"\xef\xbb\xbf"
+
+
+def write_csv(
+    table: pa.Table,
+    path: Path,
+    defuse: bool = False,
+    bom: bool = False,
+    report: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Write all columns; `defuse` puts an apostrophe before texts that a spreadsheet would run. Raises OSError."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            for done, content in _csv(table, defuse, bom):
+                file.write(content)
+                report(done)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _csv(table: pa.Table, defuse: bool, bom: bool) -> Iterator[tuple[int, bytes]]:
+    cell = _defused if defuse else _plain
+    yield 0, (BOM if bom else b"") + _lines([[cell(name) for name in table.column_names]])
+    for start in range(0, table.num_rows, EXPORT_ROWS):
+        part = table.slice(start, EXPORT_ROWS)
+        columns = [[cell(value) for value in column.to_pylist()] for column in part.columns]
+        yield start + part.num_rows, _lines(zip(*columns, strict=True))
+
+
+def _lines(rows: Any) -> bytes:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\r\n").writerows(rows)
+    return stream.getvalue().encode("utf-8", errors="replace")
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _defused(value: Any) -> Any:
+    # Numbers stay numbers: -0.5 begins with a minus, but is no formula.
+    value = _plain(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

@@ -1,0 +1,83 @@
+"""Owns counts of lengths and what follows from them: quantiles, rows beyond a limit, padding of batches made by a rule."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from backend.data.batches import padded_length
+from backend.data.order import Order
+
+USUAL = (
+    16, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 16384,
+    32768, 65536, 131072,
+)  # fmt: skip
+"""Limits that people choose."""
+MOST_LENGTHS = 4000
+"""Different lengths that are told apart; of more, the longer ones are counted together with the next one up."""
+_QUANTILES = (50, 90, 95, 99, 100)
+MOST_STEPS = 5000
+"""Steps of an epoch whose padding is computed; they are drawn by chance, so more would say the same."""
+
+
+def counted(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every different length, ascending, and how often it is there; few enough to be drawn and sent."""
+    values, counts = np.unique(lengths, return_counts=True)
+    if len(values) <= MOST_LENGTHS:
+        return values, counts
+    kept = values[np.unique(np.linspace(0, len(values) - 1, MOST_LENGTHS).astype(np.int64))]
+    places = np.searchsorted(kept, values)
+    return kept, np.bincount(places, weights=counts, minlength=len(kept)).astype(np.int64)
+
+
+def quantiles(lengths: np.ndarray) -> dict[str, int]:
+    """`50 %` … `100 %` → the length that so many rows do not exceed."""
+    found = np.percentile(lengths, _QUANTILES, method="inverted_cdf") if len(lengths) else np.zeros(len(_QUANTILES))
+    return {f"{share} %": int(value) for share, value in zip(_QUANTILES, found, strict=True)}
+
+
+def usual_limits(longest: int, own: int, most: int) -> list[int]:
+    """The limits worth looking at: the usual ones up to the first that nothing exceeds, at most the model's, and one's own."""
+    enough = next((limit for limit in USUAL if limit >= longest), USUAL[-1])
+    return sorted(
+        {limit for limit in USUAL if limit <= min(enough, most)} | {own} | ({most} if most < enough else set())
+    )
+
+
+class Widths:
+    """What the batches of some features are padded to: `lengths` (features,) tokens of the longest of `each` sequences."""
+
+    def __init__(self, lengths: np.ndarray, used: np.ndarray, each: int, multiple: int, limit: int | None) -> None:
+        self._lengths, self._used, self._each = lengths, used, each
+        self._multiple, self._limit = multiple, limit
+
+    def computed(self, batch: np.ndarray) -> tuple[int, int]:
+        """Tokens of a batch of these features that carry data, and all that are computed."""
+        width = padded_length(int(self._lengths[batch].max(initial=0)), self._multiple, self._limit)
+        return int(self._used[batch].sum()), width * len(batch) * self._each
+
+    def fixed(self, length: int) -> tuple[int, int]:
+        """The same of all features, each padded to `length`."""
+        return int(self._used.sum()), max(length, int(self._lengths.max(initial=0))) * len(self._used) * self._each
+
+
+def of_order(widths: Sequence[Widths], order: Order) -> tuple[int, int]:
+    """Tokens with data, and computed ones, of the first epoch's steps (of MOST_STEPS of them where there are more)."""
+    steps = range(1, min(order.steps_per_epoch, MOST_STEPS) + 1)
+    return _summed(widths, (order.indices(step) for step in steps))
+
+
+def in_order(widths: Sequence[Widths], features: int, batch_size: int) -> tuple[int, int]:
+    """The same of batches cut from the features as they stand."""
+    starts = np.arange(0, features, batch_size)
+    if len(starts) > MOST_STEPS:
+        starts = starts[np.linspace(0, len(starts) - 1, MOST_STEPS).astype(np.int64)]
+    return _summed(widths, (np.arange(start, min(start + batch_size, features)) for start in starts))
+
+
+def _summed(widths: Sequence[Widths], batches: Iterable[np.ndarray]) -> tuple[int, int]:
+    used = computed = 0
+    for batch in batches:
+        for one in widths:
+            of_batch = one.computed(batch)
+            used, computed = used + of_batch[0], computed + of_batch[1]
+    return used, computed

@@ -1,0 +1,91 @@
+"""Owns `training_lengths`, `training_rows` and `training_feature`: data as the training of a spec or a run sees it."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.queries import Progress
+from backend.contract.run_folder import find_run
+from backend.contract.training_data import TrainingFeature, TrainingLengths, TrainingRows
+from backend.queries.query import Arguments, Query, Tell, needed, reporting
+
+if TYPE_CHECKING:
+    from backend.data.sources.source import Report
+    from backend.run.look import Look
+
+PAGE = 100
+
+
+def _lengths(arguments: Arguments, tell: Tell) -> TrainingLengths:
+    from backend.run.shown_lengths import training_lengths  # loads the data room
+
+    return training_lengths(_look(arguments, tell), _stages(tell))
+
+
+def _rows(arguments: Arguments, tell: Tell) -> TrainingRows:
+    from backend.run import shown_features
+
+    look = _look(arguments, tell)
+    start, count = int(arguments.get("start") or 0), int(arguments.get("count") or PAGE)
+    if arguments.get("step") is not None:
+        return shown_features.rows_of_step(look, int(arguments["step"]), start, count)
+    if arguments.get("row") is not None:
+        start = int(look.features_of(int(arguments["row"]))[0])
+    return shown_features.rows_in_order(look, start, count)
+
+
+def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
+    from backend.run import shown_features
+
+    step = arguments.get("step")
+    feature = int(needed(arguments, "feature", int))
+    return shown_features.shown_feature(_look(arguments, tell), feature, None if step is None else int(step))
+
+
+def _look(arguments: Arguments, tell: Tell) -> "Look":
+    """Of a run (`run`) or of a spec (`spec`, `folder`); `asked` changes when files are to be looked at anew."""
+    _present["tell"] = tell
+    subject = {name: arguments.get(name) for name in ("run", "spec", "folder", "asked")}
+    return _opened(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"), _grown(arguments))
+
+
+def _grown(arguments: Arguments) -> int:
+    """A run that goes on has said more."""
+    run = find_run(str(arguments["run"]), runs_folder()) if arguments.get("run") else None
+    return run.events.stat().st_size if run is not None and run.events.exists() else 0
+
+
+_present: dict[str, Tell] = {}
+"""Whom to tell; no part of the key by which a look is found again."""
+
+
+@lru_cache(maxsize=2)
+def _opened(subject: str, split: str, grown: int) -> "Look":
+    from backend.run import look, resolving
+
+    asked: dict[str, Any] = json.loads(subject)
+    if asked["run"]:
+        run = find_run(asked["run"], runs_folder())
+        if run is None:
+            raise InputError(f"{asked['run']}: there is no such run any more", "run")
+        return look.look_at_run(run.whole(), _stages(_present["tell"]), split)
+    spec = resolving.resolve(needed(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
+    return look.look(spec, _stages(_present["tell"]), split)
+
+
+def _stages(tell: Tell) -> "Any":
+    def stage(name: str) -> "Report":
+        tell(Progress(text=name))
+        return reporting(tell)
+
+    return stage
+
+
+QUERIES = (
+    Query("training_lengths", _lengths, warm_by="subject"),
+    Query("training_rows", _rows, warm_by="subject"),
+    Query("training_feature", _feature, warm_by="subject"),
+)

@@ -1,0 +1,91 @@
+"""Owns the answer to a question about one text: in one value while it is short, as an Arrow file where it is long."""
+
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.contract.tokens import LONG_TEXT, MOST_IN_JSON, TokenizeQuestion, Tokens
+from backend.data.sources.source import Report
+from backend.tokenizers import chat, inspect, unfinished
+from backend.tokenizers.encoding import options_of
+from backend.tokenizers.streaming import Stream
+from backend.tokenizers.tables import Arrays, Table
+from backend.tokenizers.text_reading import File, Text
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+REST = b"answer"
+"""Metadata: the answer without its columns, as JSON."""
+_KINDS = dict.fromkeys(("piece", "start", "end", "byte_start", "byte_end", "word", "type", "window"), np.int32) | {
+    "sequence": np.int8, "partial": np.uint8, "mask": np.int8,
+}  # fmt: skip
+_LARGE = 2**31 - 1
+_MOST_BYTES = 300_000
+"""A long text goes into a file too, however few its tokens are."""
+
+
+def tokenized(
+    tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report
+) -> Tokens | dict[str, str]:
+    """The answer, or `{"arrow": PATH}`. Raises InputError."""
+    table = short(tokenizer, question)
+    if table is None:
+        return {"arrow": _written_in_blocks(tokenizer, question, report)}
+    if len(table.columns["piece"]) <= MOST_IN_JSON and table.rest.bytes <= _MOST_BYTES:
+        return table.answer()
+    return {"arrow": _written(table)}
+
+
+def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Table | None:
+    """The tokens of a text that is not long; None of a long one. Raises InputError."""
+    options = options_of(question)
+    if question.messages is not None:
+        said = chat.written(tokenizer, question.messages, question.chat_template, question.generation_prompt)
+        plain = msgspec.structs.replace(question, special_tokens=False)
+        return inspect.tokenize(tokenizer, said.text, options_of(plain), None, said.turns, said.notes)
+    simple = options.plain and question.pair is None
+    if question.file is not None:
+        if not simple:
+            raise InputError("a file is tokenised as it is; take its text for pairs, windows, padding and words")
+        return None
+    text = question.text or ""
+    if simple and len(text) > LONG_TEXT and tokenizer.is_fast:
+        return None
+    return inspect.tokenize(tokenizer, text, options, question.pair)
+
+
+def _written(table: Table) -> str:
+    import pyarrow as pa
+
+    made = pa.table({name: pa.array(values) for name, values in table.columns.items()})
+    made = made.replace_schema_metadata({REST: msgspec.json.encode(table.rest)})
+    with unfinished.file() as (file, path), pa.ipc.new_file(file, made.schema) as writer:
+        writer.write_table(made)
+    return str(path)
+
+
+def _written_in_blocks(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report) -> str:
+    source = File(question.file) if question.file is not None else Text(question.text or "")
+    stream = Stream(tokenizer, source, question.special_tokens)
+    with unfinished.file() as (file, path):
+        _write(stream, report, file, source.size > _LARGE)
+    return str(path)
+
+
+def _write(stream: Stream, report: Report, file: IO[bytes], large: bool) -> None:
+    import pyarrow as pa
+
+    kinds = {name: np.int64 if large and kind is np.int32 else kind for name, kind in _KINDS.items()}
+    schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in kinds.items()])
+
+    def batch(arrays: Arrays) -> "pa.RecordBatch":
+        return pa.record_batch([pa.array(arrays[name].astype(kind)) for name, kind in kinds.items()], schema=schema)
+
+    with pa.ipc.new_file(file, schema) as writer:
+        for arrays in stream.arrays(report):
+            writer.write_batch(batch(arrays))
+        empty = batch({name: np.zeros(0) for name in kinds})
+        writer.write_batch(empty, custom_metadata={REST: msgspec.json.encode(stream.rest())})

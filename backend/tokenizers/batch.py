@@ -1,0 +1,96 @@
+"""Owns several texts as the padded batch that a model gets."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.contract.token_batches import MOST_CELLS, BatchQuestion, TokenGrid
+from backend.tokenizers.columns import Columns
+from backend.tokenizers.encoding import Options, encode_rows, limit_of, options_of
+from backend.tokenizers.inspect import surrogate_notes
+from backend.tokenizers.loading import ensure_pad_token, stored_truncation
+from backend.tokenizers.sources import cleaned
+from backend.tokenizers.vocabulary import vocabulary_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+EMPTY = -1
+"""In place of an id where a row is shorter and nothing pads it."""
+
+
+def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> TokenGrid:
+    """Ids, mask and type ids. Raises InputError."""
+    pairs = question.pairs
+    if pairs is not None and len(pairs) != len(question.texts):
+        raise InputError(f"{len(question.texts)} texts have {len(pairs)} pairs; give as many")
+    texts, replaced = zip(*map(cleaned, question.texts), strict=True) if question.texts else ((), ())
+    second = None if pairs is None else [cleaned(one)[0] for one in pairs]
+    options = options_of(question)
+    by_hand = bool(options.padding) and tokenizer.pad_token_id is None
+    asked = replace(options, padding="") if by_hand else options
+    rows = encode_rows(tokenizer, list(texts), second, asked)
+    width = _width(tokenizer, options, rows) if by_hand else max((len(row) for row in rows), default=0)
+    if width * len(rows) > MOST_CELLS:
+        raise InputError(
+            f"{len(rows):,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length"
+        )
+    pad = ensure_pad_token(tokenizer)
+    ids, mask, types = (
+        np.full((len(rows), width), value, np.int64) for value in (pad if by_hand else EMPTY, 0, 0)
+    )  # fmt: skip
+    ahead = by_hand and (options.padding_side or tokenizer.padding_side) == "left"
+    for number, row in enumerate(rows):
+        place = slice(width - len(row), width) if ahead else slice(0, len(row))
+        ids[number, place], mask[number, place], types[number, place] = row.ids, row.mask, row.type
+    there = np.unique(ids[ids >= 0]).tolist()
+    known = vocabulary_of(tokenizer)
+    lengths = mask.sum(1).tolist()
+    whole = _uncut(tokenizer, list(texts), second, options, rows)
+    notes = surrogate_notes(sum(replaced))
+    if by_hand:
+        notes = (*notes, f"This tokenizer has no padding token: rows are filled with id {pad}, as in training.")
+    return TokenGrid(
+        rows=len(rows),
+        width=width,
+        ids=ids.ravel().tolist(),
+        mask=mask.ravel().tolist(),
+        types=types.ravel().tolist(),
+        lengths=lengths,
+        left_out=[all_of - kept for all_of, kept in zip(whole, lengths, strict=True)],
+        piece_ids=there,
+        pieces=[str(one) for one in tokenizer.convert_ids_to_tokens(there)],
+        special_ids=[one for one in there if one in known.special],
+        pad_id=pad if options.padding else None,
+        limit=limit_of(tokenizer),
+        stored_truncation=stored_truncation(tokenizer),
+        notes=list(notes),
+    )
+
+
+def _width(tokenizer: "PreTrainedTokenizerBase", options: Options, rows: list[Columns]) -> int:
+    """How long rows are filled to, where the library does not do it."""
+    longest = max((len(row) for row in rows), default=0)
+    if options.padding == "max_length":
+        limit = options.max_length or limit_of(tokenizer)
+        if limit is None:
+            raise InputError("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length")  # fmt: skip
+        longest = max(longest, limit)
+    multiple = options.pad_to_multiple_of or 1
+    return -(-longest // multiple) * multiple
+
+
+def _uncut(
+    tokenizer: "PreTrainedTokenizerBase",
+    texts: list[str],
+    pairs: list[str] | None,
+    options: Options,
+    rows: list[Columns],
+) -> list[int]:
+    """How long each row is when nothing is cut off."""
+    if options.max_length is None:
+        return [int(row.mask.sum()) for row in rows]
+    free = replace(options, max_length=None, padding="")
+    return [len(row) for row in encode_rows(tokenizer, texts, pairs, free)]

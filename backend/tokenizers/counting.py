@@ -1,0 +1,79 @@
+"""Owns counting the tokens of many texts: how many each has, and how often each piece occurs."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+BATCH = 512
+"""Texts that are cut at once, between two looks at the progress."""
+BATCH_CHARACTERS = 1_000_000
+"""Characters after which a batch is full however few texts it has: long ones would pile up in memory."""
+Report = Callable[[int], None]
+"""Told how many texts are done."""
+
+
+class TokenCounter:
+    """One tokenizer, asked for nothing but ids; special tokens are not added."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        self._tokenizer = tokenizer
+        self._backend = getattr(tokenizer, "backend_tokenizer", None)
+        unknown = tokenizer.unk_token_id
+        self._unknown = unknown if isinstance(unknown, int) else None
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        if self._backend is not None:
+            return [one.ids for one in self._backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+        cut = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)
+        return [list(ids) for ids in cut["input_ids"]]
+
+    def counts(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """How many tokens each text has, and how many of them are unknown."""
+        found = self.ids(texts)
+        lengths = np.fromiter((len(ids) for ids in found), np.int64, len(found))
+        unknown = self._unknown
+        if unknown is None:
+            return lengths, np.zeros(len(found), np.int64)
+        return lengths, np.fromiter((ids.count(unknown) for ids in found), np.int64, len(found))
+
+
+def batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in lists of a size that is cut within a moment."""
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        batch.append(text)
+        characters += len(text)
+        if len(batch) == BATCH or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def count_pieces(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], report: Report) -> np.ndarray:
+    """How often each id occurs in the texts, shape (highest id + 1,)."""
+    counter = TokenCounter(tokenizer)
+    totals = np.zeros(0, np.int64)
+    done = 0
+    for batch in batches(texts):
+        ids = counter.ids(batch)
+        found = np.bincount(np.fromiter((token for one in ids for token in one), np.int64), minlength=len(totals))
+        found[: len(totals)] += totals
+        totals = found
+        done += len(batch)
+        report(done)
+    return totals
+
+
+def in_order_of(ids: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The counts by id as counts of these ids; 0 for those that never occurred."""
+    found = np.zeros(len(ids), np.int64)
+    known = ids < len(counts)
+    found[known] = counts[ids[known]]
+    return found

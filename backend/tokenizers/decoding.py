@@ -1,0 +1,77 @@
+"""Owns the way back: ids to text and pieces to ids, where those that do not exist are marked and never an error."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+def decode(
+    tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], skip_special: bool = False, clean_up: bool | None = None
+) -> str:
+    """The text of `ids`; an id that the tokenizer does not have appears as `⟨no token 99999⟩`."""
+    parts = []
+    asked: dict[str, Any] = {} if clean_up is None else {"clean_up_tokenization_spaces": clean_up}
+    for known, run in groupby(ids, lambda token: exists(tokenizer, token)):
+        if known:
+            parts.append(str(tokenizer.decode(list(run), skip_special_tokens=skip_special, **asked)))
+        else:
+            parts.extend(f"⟨no token {token}⟩" for token in run)
+    return "".join(parts)
+
+
+def decoded(
+    tokenizer: "PreTrainedTokenizerBase",
+    rows: Sequence[Sequence[int]],
+    skip_special: bool = False,
+    clean_up: bool | None = None,
+) -> Decoded:
+    """Several lists of ids as text."""
+    return Decoded([_row(tokenizer, list(ids), skip_special, clean_up) for ids in rows])
+
+
+def pieces_to_text(tokenizer: "PreTrainedTokenizerBase", pieces: Sequence[str]) -> PiecesAsText:
+    """The ids of pieces and the text that they make; a piece that does not exist appears as `⟨no piece abc⟩`."""
+    vocabulary = tokenizer.get_vocab() if getattr(tokenizer, "backend_tokenizer", None) is None else None
+    ids = [_id(tokenizer, piece, vocabulary) for piece in pieces]
+    parts = []
+    for known, run in groupby(zip(ids, pieces, strict=True), lambda pair: pair[0] >= 0):
+        if known:
+            parts.append(str(tokenizer.decode([number for number, _ in run], skip_special_tokens=False)))
+        else:
+            parts.extend(f"⟨no piece {piece}⟩" for _, piece in run)
+    return PiecesAsText(text="".join(parts), ids=ids, unknown=[place for place, number in enumerate(ids) if number < 0])
+
+
+def exists(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:
+    """Whether the tokenizer has this id; vocabularies may have holes."""
+    if not 0 <= token < 2**31:  # the backend raises OverflowError outside of its number type
+        return False
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return token < len(tokenizer) if backend is None else backend.id_to_token(token) is not None
+
+
+def _row(tokenizer: "PreTrainedTokenizerBase", ids: list[int], skip_special: bool, clean_up: bool | None) -> DecodedRow:
+    there = [exists(tokenizer, token) for token in ids]
+    names = iter(tokenizer.convert_ids_to_tokens([token for token, known in zip(ids, there, strict=True) if known]))
+    return DecodedRow(
+        text=decode(tokenizer, ids, skip_special, clean_up),
+        with_special=decode(tokenizer, ids, False, False),
+        without_special=decode(tokenizer, ids, True, False),
+        cleaned=decode(tokenizer, ids, False, True),
+        pieces=[str(next(names)) if known else "" for known in there],
+        missing=[place for place, known in enumerate(there) if not known],
+    )
+
+
+def _id(tokenizer: "PreTrainedTokenizerBase", piece: str, vocabulary: dict[str, int] | None) -> int:
+    try:
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        found = backend.token_to_id(piece) if backend is not None else (vocabulary or {}).get(piece)
+    except (TypeError, UnicodeEncodeError):  # a lone surrogate is no piece
+        return -1
+    return -1 if found is None else int(found)

@@ -1,0 +1,196 @@
+"""Owns the call of a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
+
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.contract.tokens import Padding, Side, Truncation
+from backend.tokenizers import slow_encoding
+from backend.tokenizers.columns import NOWHERE, Columns, joined
+from backend.tokenizers.sources import words_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+VAST = 10**9
+"""transformers says 1e30 where a tokenizer has no limit."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How texts become tokens; see `TokenizeQuestion`."""
+
+    special_tokens: bool = True
+    pre_split: bool = False
+    max_length: int | None = None
+    truncation: Truncation = "longest_first"
+    truncation_side: Side | None = None
+    windows: bool = False
+    stride: int = 0
+    padding: Padding = ""
+    padding_side: Side | None = None
+    pad_to_multiple_of: int | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is cut, filled or split before."""
+        return self.max_length is None and not self.padding and not self.pre_split and not self.windows
+
+
+def options_of(question: Any) -> Options:
+    """The options among a question's fields."""
+    return Options(**{one.name: getattr(question, one.name) for one in fields(Options) if hasattr(question, one.name)})
+
+
+def limit_of(tokenizer: "PreTrainedTokenizerBase") -> int | None:
+    """What the model reads at most, as far as the tokenizer says."""
+    limit = tokenizer.model_max_length
+    return int(limit) if isinstance(limit, (int, float)) and 0 < limit < VAST else None
+
+
+def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Options) -> Columns:
+    """The tokens of a text or a pair. Raises InputError for options that cannot be."""
+    check(tokenizer, options, pair is not None)
+    if not tokenizer.is_fast:
+        return slow_encoding.encode(tokenizer, text, pair, options)
+    if options.windows and pair is not None:
+        _check_room(tokenizer, text, pair, options)
+    return joined([columns_of(one, number, text, pair, options) for number, one in enumerate(raw(tokenizer, [text], None if pair is None else [pair], options))])  # fmt: skip
+
+
+def encode_rows(
+    tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: Options
+) -> list[Columns]:
+    """The tokens of several texts or pairs, padded together. Raises InputError."""
+    check(tokenizer, options, pairs is not None)
+    both: list[tuple[str, str | None]] = [(text, pairs[number] if pairs else None) for number, text in enumerate(texts)]
+    if not tokenizer.is_fast:
+        return slow_encoding.encode_rows(tokenizer, both, options)
+    found = raw(tokenizer, texts, pairs, options) if texts else []
+    return [columns_of(one, 0, *row, options) for one, row in zip(found, both, strict=True)]
+
+
+def raw(tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: Options) -> list[Any]:
+    """The library's own encodings, as transformers asks for them; windows of a text follow each other."""
+    given: list[Any] = [words_of(one)[0] for one in texts] if options.pre_split else texts
+    second: Any = pairs if pairs is None or not options.pre_split else [words_of(one)[0] for one in pairs]
+    side = tokenizer.truncation_side
+    try:
+        tokenizer.truncation_side = options.truncation_side or side
+        return tokenizer(given, second, **call_arguments(options)).encodings or []
+    except Exception as error:  # that is what the Rust tokenizers raise
+        if "too short" in str(error):
+            raise InputError(slow_encoding.TOO_SHORT.format(options.truncation)) from None
+        raise InputError(f"the tokenizer refuses these options: {_first_line(error)}") from None
+    finally:
+        tokenizer.truncation_side = side
+        _reset(tokenizer)
+
+
+def call_arguments(options: Options) -> dict[str, Any]:
+    """What transformers is called with."""
+    return {
+        "add_special_tokens": options.special_tokens,
+        "is_split_into_words": options.pre_split,
+        "truncation": options.truncation if options.max_length is not None else False,
+        "max_length": options.max_length,
+        "stride": options.stride if options.windows else 0,
+        "return_overflowing_tokens": options.windows,
+        "padding": options.padding or False,
+        "padding_side": options.padding_side,
+        "pad_to_multiple_of": options.pad_to_multiple_of if options.padding else None,
+        "return_attention_mask": False,
+        "return_token_type_ids": False,
+        "verbose": False,
+    }
+
+
+def columns_of(encoding: Any, window: int, text: str, pair: str | None, options: Options) -> Columns:
+    """One of the library's encodings as columns."""
+    ids = np.array(encoding.ids, np.int64)
+    count = len(ids)
+    added = np.array(encoding.special_tokens_mask, np.int64) == 1
+    # An added token may be counted to a text by a post-processor that knows no sequences.
+    sequence = np.where(added, NOWHERE, 0 if pair is None else _numbers(encoding.sequence_ids))
+    offsets = np.fromiter(chain.from_iterable(encoding.offsets), np.int64, 2 * count).reshape(-1, 2)
+    offsets[added] = 0
+    word = np.where(added, NOWHERE, _numbers(encoding.word_ids))
+    mask = np.array(encoding.attention_mask, np.int64) if options.padding else np.ones(count, np.int64)
+    if options.pre_split:
+        for number, source in enumerate((text, pair or "")):
+            begins = words_of(source)[1]
+            here = (sequence == number) & (word >= 0)
+            offsets[here] += begins[word[here]][:, None]
+    return Columns(
+        ids=ids,
+        sequence=sequence,
+        start=offsets[:, 0],
+        end=offsets[:, 1],
+        word=word,
+        type=np.array(encoding.type_ids, np.int64),
+        mask=mask,
+        window=np.full(count, window, np.int64),
+    )
+
+
+def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) -> None:
+    """Raises InputError where the libraries would stop with an error of their own, or end the process."""
+    added = tokenizer.num_special_tokens_to_add(pair=pair) if options.special_tokens else 0
+    if options.max_length is not None:
+        if options.max_length < 1:
+            raise InputError(f"max_length: {options.max_length} is too small; give 1 or more")
+        if options.max_length < added:
+            raise InputError(
+                f"max_length: {options.max_length} leaves no room, since {added} special tokens are added; "
+                f"give more than {added}, or leave special tokens out"
+            )
+        if options.truncation == "only_second" and not pair:
+            raise InputError("truncation: only_second cuts a second text, and there is none; choose only_first")
+    if options.windows:
+        if options.max_length is None:
+            raise InputError("windows need a max_length; give one")
+        if options.stride < 0:
+            raise InputError(f"stride: {options.stride} is too small; give 0 or more")
+        slow_encoding.check_stride(options.stride, options.max_length - added)
+        if pair and options.truncation == "longest_first":
+            raise InputError("windows of a pair go through one of its texts; set truncation to only_second or only_first")  # fmt: skip
+    if options.padding:
+        if tokenizer.pad_token_id is None:
+            raise InputError("this tokenizer has no padding token; give it one in the options (pad_token)")
+        if options.padding == "max_length" and options.max_length is None and limit_of(tokenizer) is None:
+            raise InputError("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length")  # fmt: skip
+        multiple, limit = options.pad_to_multiple_of, options.max_length
+        if multiple is not None and multiple > 0 and limit is not None and limit % multiple:
+            raise InputError(f"max_length: {limit} is no multiple of {multiple} (pad_to_multiple_of); make it one")
+        if options.pad_to_multiple_of is not None and options.pad_to_multiple_of < 1:
+            raise InputError(f"pad_to_multiple_of: {options.pad_to_multiple_of} is too small; give 1 or more")
+
+
+def _check_room(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str, options: Options) -> None:
+    """Windows go through one text of a pair: the library ends the process where the other leaves them too little room."""
+    assert options.max_length is not None
+    free = replace(options, max_length=None, windows=False, padding="")
+    whole = columns_of(raw(tokenizer, [text], [pair], free)[0], 0, text, pair, free)
+    which = 1 if options.truncation == "only_second" else 0
+    room = options.max_length - int((whole.sequence != which).sum())
+    if len(whole) > options.max_length:
+        slow_encoding.check_stride(options.stride, room)
+
+
+def _numbers(values: list[int | None]) -> np.ndarray:
+    found = np.array(values, np.float64)  # None becomes NaN, which costs a third of looking at each
+    return np.where(np.isnan(found), NOWHERE, found).astype(np.int64)
+
+
+def _reset(tokenizer: "PreTrainedTokenizerBase") -> None:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        backend.no_truncation()
+        backend.no_padding()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

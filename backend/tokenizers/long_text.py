@@ -1,0 +1,114 @@
+"""Owns the tokenising of a text of any length in constant memory: block by block, equal to tokenising it whole.
+
+A block is tokenised with some text before and after it, and its tokens are cut off where the text was: so a block knows
+the beginnings and ends around it that a tokenizer may look at. A place is taken for a cut only after a short stretch of
+text around it, tokenised by itself, gave the same tokens as the block did; where no place near by does, the block grows.
+Tokenizers part words at white space by rules that look no further than this, so that the cut is exact; where words are
+not parted at all (long runs without a space), it is exact as far as both sides agree over hundreds of characters.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from backend.tokenizers.columns import NOWHERE, Columns
+from backend.tokenizers.encoding import Options, encode
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+BLOCK = 200_000
+"""Characters tokenised at once; about 50 MB of encodings."""
+AROUND = 600
+"""Characters before and after a cut that are tokenised with it."""
+AGREED = 300
+"""Of them, those over which both sides must agree."""
+NEAR, TRIES = 20_000, 24
+"""Places are looked for in so many characters before a block's end, and so many are tried."""
+PLAIN = Options(special_tokens=False)
+_GAP = re.compile(r"(?<=\S)\s(?=\S)")
+
+Read = Callable[[int], str]
+"""The next characters of the text, at most so many; an empty text at its end."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Tokens of a stretch of the text; their offsets point into `text`, which is the whole text's from `start` on."""
+
+    columns: Columns
+    text: str
+    start: int
+    byte_start: int
+    done: int
+    """Characters of the whole text that are done with this block."""
+
+
+def blocks(tokenizer: "PreTrainedTokenizerBase", read: Read, size: int) -> Iterator[Block]:
+    """The tokens of the whole text, without those that are added; words are counted on from block to block."""
+    text, begin, start, byte_start = "", 0, 0, 0
+    width, words, over = size, 0, False
+    while True:
+        while not over and len(text) < begin + width + AROUND:
+            more = read(width + AROUND)
+            text, over = text + more, not more
+        found = encode(tokenizer, text if over else text[: begin + width + AROUND], None, PLAIN)
+        cut = len(text) if over else _cut(tokenizer, found, text, begin, begin + width)
+        if cut is None:
+            width *= 2
+            continue
+        first = int(np.searchsorted(found.start, begin))
+        last = len(found) if over else int(np.searchsorted(found.start, cut))
+        if start and first < len(found):
+            words -= int(found.word[first])
+        yield Block(_part(found, first, last, words), text, start, byte_start, start + cut)
+        if over:
+            return
+        words += int(found.word[last]) if last < len(found) else int(found.word[-1:].sum()) + 1
+        keep = max(0, cut - AROUND)
+        byte_start += len(text[:keep].encode())
+        text, begin, start, width = text[keep:], cut - keep, start + keep, size
+
+
+def _part(found: Columns, first: int, last: int, words: int) -> Columns:
+    part = Columns(**{one.name: getattr(found, one.name)[first:last] for one in fields(Columns)})
+    return replace(part, word=np.where(part.word == NOWHERE, NOWHERE, part.word + words))
+
+
+def _cut(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, begin: int, near: int) -> int | None:
+    """A place not far before `near` at which the text may be cut; None where no place is good."""
+    return next((place for place in _places(text, begin, near) if _agrees(tokenizer, found, text, place)), None)
+
+
+def _places(text: str, begin: int, near: int) -> list[int]:
+    """Ends of lines first, then of words, then anywhere between two characters that a reader tells apart."""
+    low = max(begin + AROUND, near - NEAR)
+    gaps = [match.start() for match in _GAP.finditer(text, low, near)][::-1]
+    lines = [place for place in gaps if text[place] == "\n"]
+    found = [*lines[: TRIES // 3], *gaps[: TRIES // 3]]
+    return found or [place for place in range(near - 1, low, -97) if _is_border(text, place)][:TRIES]
+
+
+def _is_border(text: str, place: int) -> bool:
+    return not any(unicodedata.category(one)[0] in "MC" for one in text[place - 1 : place + 1])
+
+
+def _agrees(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, place: int) -> bool:
+    """Whether a token begins here, and the text around it alone gives the same tokens."""
+    low = place - AROUND
+    alone = encode(tokenizer, text[low : place + AROUND], None, PLAIN)
+    one, other = _around(found, place), _around(replace(alone, start=alone.start + low, end=alone.end + low), place)
+    within = (one.start < place) & (one.end > place)
+    same = len(one) == len(other) and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("ids", "start", "end")
+    )
+    return bool(len(one) and same and not within.any())
+
+
+def _around(columns: Columns, place: int) -> Columns:
+    first, last = np.searchsorted(columns.start, [place - AGREED, place + AGREED])
+    return _part(columns, int(first), int(last), 0)

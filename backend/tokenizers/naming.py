@@ -1,0 +1,64 @@
+"""Owns what a person may call a tokenizer: besides a folder, file or hub id also a run, which has its model's."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.run_folder import RunFolder, find_run
+from backend.contract.spec import file
+
+FIELD = "model.tokenizer"
+
+
+@dataclass(frozen=True)
+class Named:
+    """Where a tokenizer is, and with which options it is to be opened."""
+
+    name_or_path: str
+    revision: str = "main"
+    options: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
+    """A sentence where something else is opened than was named."""
+
+
+def named(name: str, revision: str = "main", options: dict[str, Any] | None = None) -> Named:
+    """What `name` means. A run has the tokenizer of its model, or while it has none that of the model it began from."""
+    if not name.strip():
+        raise InputError("no tokenizer is named; give a folder, a file, a hub id or a run", FIELD)
+    if "\0" in name:
+        raise InputError("a name cannot hold the character NUL; give a folder, a file, a hub id or a run", FIELD)
+    run = _run(name)
+    if run is None:
+        return Named(name, revision, options or {})
+    if run.model.is_dir() and any(run.model.glob("*token*")):
+        return Named(str(run.model), "main", options or {})
+    return _of_spec(run, options or {})
+
+
+def _run(name: str) -> RunFolder | None:
+    try:
+        return find_run(name, runs_folder())
+    except OSError:  # too long for a path: no run, nor a folder
+        return None
+
+
+def _of_spec(run: RunFolder, options: dict[str, Any]) -> Named:
+    model = file.read(run.spec).get("model") or {}
+    base = model.get("tokenizer") or model.get("name_or_path")
+    if not base:
+        raise InputError(
+            f"{run.name}: this run has no model yet, and its spec names none; name a folder instead", FIELD
+        )
+    return Named(
+        _absolute(str(base), run.path),
+        str(model.get("revision") or "main"),
+        {**(model.get("tokenizer_options") or {}), **options},
+        f"The run {run.name} has no model of its own yet: this is the tokenizer that it begins with.",
+    )
+
+
+def _absolute(name: str, folder: Path) -> str:
+    beside = folder / name
+    return str(beside) if not Path(name).is_absolute() and beside.is_dir() else name

@@ -1,0 +1,80 @@
+"""Owns the writing of a tokenizer as transformers loads it: beside and renamed, never over another one."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backend.contract.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_OF_A_TOKENIZER = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
+    "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja",
+)  # fmt: skip
+_LAST = "tokenizer.json"
+"""What makes a folder one with a tokenizer."""
+
+
+def check_free(folder: Path, field: str) -> None:
+    """Raises InputError where `folder` cannot take a new tokenizer; `field` is what the person named it by."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{field}: {folder} is a file; name a new folder", field)
+    if any((folder / name).exists() for name in _OF_A_TOKENIZER):
+        raise InputError(f"{field}: {folder} holds a tokenizer already; name a new folder", field)
+    above = next((path for path in (folder, *folder.absolute().parents) if path.exists()), None)
+    if above is None or not above.is_dir() or not os.access(above, os.W_OK):
+        raise InputError(f"{field}: {above or folder} cannot be written to; name another folder", field)
+
+
+def save(tokenizer: "PreTrainedTokenizerBase", folder: Path, field: str) -> None:
+    """Write into a new folder, or into one that has no tokenizer. Raises InputError where it has one by now."""
+    folder = folder.absolute()
+    check_free(folder, field)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _beside(folder) as made:
+            tokenizer.save_pretrained(made)
+            _flush(made)
+            check_free(folder, field)
+            _put_in_place(made, folder)
+    except OSError as error:
+        raise InputError(
+            f"{field}: {folder} could not be written ({error.strerror or error}); name another one", field
+        ) from None
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    made.chmod(0o777 & ~_mask())
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _flush(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+
+
+def _put_in_place(made: Path, folder: Path) -> None:
+    if not folder.exists():
+        made.rename(folder)
+        return
+    for path in sorted(made.iterdir(), key=lambda path: path.name == _LAST):
+        path.rename(folder / path.name)

@@ -1,0 +1,163 @@
+"""Owns the call of a tokenizer written in Python, which tells neither offsets nor windows: those are worked out here."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.tokenizers.columns import NOWHERE, Columns, joined
+from backend.tokenizers.guessed_offsets import spans
+from backend.tokenizers.sources import words_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Span = tuple[int, int]
+TOO_SHORT = (
+    "truncation: {} cannot cut off enough, since the other text alone is too long; choose longest_first or a larger "
+    "max_length"
+)
+
+
+def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any) -> Columns:
+    """As `encoding.encode`; word ids are told only for words that were split before."""
+    parts = list(_parts(tokenizer, text, pair, options))
+    width = max(len(one) for one in parts)
+    return joined([_padded(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
+
+
+def encode_rows(
+    tokenizer: "PreTrainedTokenizerBase", rows: Sequence[tuple[str, str | None]], options: Any
+) -> list[Columns]:
+    """As `encoding.encode_rows`."""
+    parts = [next(_parts(tokenizer, *row, options)) for row in rows]
+    width = max((len(one) for one in parts), default=0)
+    return [_padded(tokenizer, one, 0, width, options) for one in parts]
+
+
+def _parts(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any) -> Iterator[Columns]:
+    sources = [text] if pair is None else [text, pair]
+    told = [_text(tokenizer, one, options.pre_split) for one in sources]
+    lengths = [len(ids) for ids, _, _ in told]
+    added = tokenizer.num_special_tokens_to_add(pair=pair is not None) if options.special_tokens else 0
+    side = options.truncation_side or tokenizer.truncation_side
+    room = None if options.max_length is None else options.max_length - added
+    for kept in _windows(lengths, room, options, side):
+        yield _prepared(tokenizer, told, kept, options)
+
+
+def check_stride(stride: int, room: int) -> None:
+    """Raises InputError where windows with `room` tokens of the text that they go through would not come forward."""
+    if stride >= room:
+        raise InputError(
+            f"stride: {stride} must be less than the {max(0, room)} tokens of the text that a window has room for; make "
+            "it smaller or max_length larger"
+        )
+
+
+def _text(tokenizer: "PreTrainedTokenizerBase", text: str, pre_split: bool) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Ids, character spans (tokens, 2) and word numbers (tokens,)."""
+    if not pre_split:
+        ids = list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]) if text else []
+        return ids, spans(tokenizer, ids, text), np.full(len(ids), NOWHERE)
+    found: list[int] = []
+    places, numbers = [np.zeros((0, 2), np.int64)], []
+    for number, (word, begin) in enumerate(zip(*words_of(text), strict=True)):
+        ids = list(tokenizer([word], is_split_into_words=True, add_special_tokens=False, verbose=False)["input_ids"])
+        found += ids
+        places.append(spans(tokenizer, ids, word) + begin)
+        numbers += [number] * len(ids)
+    return found, np.concatenate(places), np.array(numbers, np.int64)
+
+
+def _windows(lengths: Sequence[int], room: int | None, options: Any, side: str) -> Iterator[list[Span]]:
+    """Which tokens of each text every window has."""
+    whole = [(0, length) for length in lengths]
+    excess = 0 if room is None else sum(lengths) - room
+    if excess <= 0:
+        yield whole
+    elif not options.windows:
+        yield _cut(lengths, excess, options.truncation, side)
+    else:
+        which = 1 if options.truncation == "only_second" else 0
+        width = lengths[which] - excess
+        check_stride(options.stride, width)
+        for span in _steps(lengths[which], width, options.stride, side):
+            yield [span if number == which else one for number, one in enumerate(whole)]
+
+
+def _cut(lengths: Sequence[int], excess: int, strategy: str, side: str) -> list[Span]:
+    left = list(lengths)
+    if strategy != "longest_first" or len(left) == 1:
+        which = 1 if strategy == "only_second" else 0
+        if left[which] <= excess and len(left) == 2:
+            raise InputError(TOO_SHORT.format(strategy))
+        left[which] = max(0, left[which] - excess)
+    else:  # one token after the other from the longer text, the second one where both are as long
+        for _ in range(min(excess, sum(left))):
+            left[0 if left[0] > left[1] else 1] -= 1
+    return [(0, n) if side == "right" else (whole - n, whole) for n, whole in zip(left, lengths, strict=True)]
+
+
+def _steps(length: int, width: int, stride: int, side: str) -> Iterator[Span]:
+    begin = 0
+    while True:
+        stop = min(begin + width, length)
+        yield (begin, stop) if side == "right" else (length - stop, length - begin)
+        if stop == length:
+            return
+        begin += width - stride
+
+
+def _prepared(tokenizer: "PreTrainedTokenizerBase", told: Any, kept: list[Span], options: Any) -> Columns:
+    ids = [one[0][low:high] for one, (low, high) in zip(told, kept, strict=True)]
+    second = ids[1] if len(ids) == 2 else None
+    made = tokenizer.prepare_for_model(  # type: ignore[attr-defined]
+        ids[0], second, add_special_tokens=options.special_tokens, return_token_type_ids=True,
+        return_attention_mask=False, verbose=False,
+    )  # fmt: skip
+    whole = list(made["input_ids"])
+    own = _own_places(whole, ids)
+    sequence, word = np.full(len(whole), NOWHERE), np.full(len(whole), NOWHERE)
+    places = np.zeros((len(whole), 2), np.int64)
+    for number, (here, one, (low, high)) in enumerate(zip(own, told, kept, strict=True)):
+        sequence[here], word[here], places[here] = number, one[2][low:high], one[1][low:high]
+    types = np.array(made.get("token_type_ids", [0] * len(whole)), np.int64)
+    zeros = np.zeros(len(whole), np.int64)
+    return Columns(
+        np.array(whole, np.int64), sequence, places[:, 0], places[:, 1], word, types, zeros + 1, zeros
+    )  # fmt: skip
+
+
+def _own_places(whole: list[int], texts: list[list[int]]) -> list[slice]:
+    """Where each text's ids lie among those with special tokens; a text is never broken up."""
+    found, begin = [], 0
+    for number, ids in enumerate(texts):
+        later = sum(len(one) for one in texts[number + 1 :])
+        last = len(whole) - later - len(ids)
+        begin = next((place for place in range(begin, last + 1) if whole[place : place + len(ids)] == ids), begin)
+        found.append(slice(begin, begin + len(ids)))
+        begin += len(ids)
+    return found
+
+
+def _padded(tokenizer: "PreTrainedTokenizerBase", one: Columns, window: int, width: int, options: Any) -> Columns:
+    size = width if options.padding == "longest" else len(one)
+    if options.padding == "max_length":
+        size = max(len(one), options.max_length or int(tokenizer.model_max_length))
+    multiple = options.pad_to_multiple_of
+    if options.padding and multiple:
+        size = -(-size // multiple) * multiple
+    missing = size - len(one)
+    ahead = (options.padding_side or tokenizer.padding_side) == "left"
+    pad: Any = tokenizer.pad_token_id or 0
+
+    def filled(values: np.ndarray, value: int) -> np.ndarray:
+        return np.pad(values, (missing, 0) if ahead else (0, missing), constant_values=value)
+
+    return Columns(
+        filled(one.ids, pad), filled(one.sequence, NOWHERE), filled(one.start, 0), filled(one.end, 0),
+        filled(one.word, NOWHERE), filled(one.type, tokenizer.pad_token_type_id), filled(one.mask, 0),
+        np.full(size, window),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The way of a text through a tokenizer, step by step."""

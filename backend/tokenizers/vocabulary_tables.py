@@ -1,0 +1,188 @@
+"""Owns a tokenizer's vocabulary as tables: every piece with what it stands for, and the merges of a BPE."""
+
+import gc
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from backend.contract.vocabulary import TYPES
+from backend.tokenizers.piece_text import Writing, writing_by_pieces, writing_of
+from backend.tokenizers.scripts import scripts_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+UNUSED = re.compile(r"[\[<]unused[_ ]?\d+[\]>]", re.IGNORECASE)
+_OWN_CODE = ("PreTokenizer", "Decoder")
+"""Steps that somebody wrote in Python, which have no state to look at."""
+
+
+@dataclass(frozen=True)
+class VocabularyTables:
+    """`pieces` by id: id, piece, text, bytes (hexadecimal), length (characters of the text), type, script, and for a
+    Unigram its score (log-probability), for a BPE the rank of the first merge that makes it. `merges` by rank."""
+
+    kind: str
+    pieces: pa.Table
+    merges: pa.Table | None
+    missing: int
+    """Ids below the highest one that no piece has."""
+
+    def types(self) -> dict[str, int]:
+        """How many pieces of each type."""
+        found = Counter(self.pieces["type"].to_pylist())
+        return {name: found[name] for name in TYPES}
+
+
+def read_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
+    """Every piece of a tokenizer, added ones included. 256,000 pieces take a second or two."""
+    with _no_collections():
+        return _read(tokenizer)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """A million small objects that all stay would be walked through again and again, for a fifth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
+    values = _values(tokenizer)
+    model = values.get("model") or {}
+    by_id = _pieces_by_id(tokenizer, values)
+    ids = sorted(by_id)
+    pieces = [by_id[number] for number in ids]
+    writing = writing_of(values) if values else writing_by_pieces(tokenizer, pieces)
+    merges = _merges(model)
+    added, special = _added(tokenizer)
+    contents = [piece.encode("utf-8", "surrogatepass") if number in added else writing.content(piece)
+                for number, piece in zip(ids, pieces, strict=True)]  # fmt: skip
+    texts = [content.decode("utf-8", "replace") for content in contents]
+    columns: dict[str, Any] = {
+        "id": pa.array(ids, pa.int32()),
+        "piece": _strings(pieces),
+        "text": _strings(texts),
+        "bytes": _strings([content.hex(" ").upper() for content in contents]),
+        "length": pa.array([len(text) for text in texts], pa.int32()),
+        "type": _types(ids, pieces, writing, added, special),
+        "script": _strings(scripts_of(texts)),
+    }
+    if model.get("type") == "Unigram":
+        columns["score"] = _scores(model, ids)
+    if merges is not None:
+        columns["rank"] = _ranks(merges, pieces)
+    table = pa.table(columns)
+    missing = ids[-1] + 1 - len(ids) if ids else 0
+    return VocabularyTables(_kind(tokenizer, model, writing), table, _merge_table(merges, table), missing)
+
+
+def _values(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
+    """Of what would stand in its `tokenizer.json`: model, pre-tokenizer and decoder; empty for one in Python code."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return {}
+    steps = {"model": backend.model, "pre_tokenizer": backend.pre_tokenizer, "decoder": backend.decoder}
+    return {
+        name: msgspec.json.decode(step.__getstate__())
+        for name, step in steps.items()
+        if step is not None and type(step).__name__ not in _OWN_CODE
+    }
+
+
+def _pieces_by_id(tokenizer: "PreTrainedTokenizerBase", values: dict[str, Any]) -> dict[int, str]:
+    vocabulary = (values.get("model") or {}).get("vocab")
+    if isinstance(vocabulary, list):  # Unigram: pairs of piece and score
+        by_id = {number: pair[0] for number, pair in enumerate(vocabulary)}
+    elif isinstance(vocabulary, dict):
+        by_id = {number: piece for piece, number in vocabulary.items()}
+    else:
+        by_id = {number: piece for piece, number in tokenizer.get_vocab().items()}
+    return by_id | {number: str(token) for number, token in tokenizer.added_tokens_decoder.items()}
+
+
+def _added(tokenizer: "PreTrainedTokenizerBase") -> tuple[set[int], set[int]]:
+    """Ids of all added tokens, and of the special ones."""
+    tokens = tokenizer.added_tokens_decoder
+    special = {number for number, token in tokens.items() if token.special}
+    return set(tokens), special | set(tokenizer.all_special_ids)
+
+
+def _types(ids: list[int], pieces: list[str], writing: Writing, added: set[int], special: set[int]) -> pa.Array:
+    def is_odd(number: int, piece: str) -> bool:
+        return len(piece) < 2 or number in added or number in special or piece[0] in "[<"
+
+    def kind(number: int, piece: str) -> str:
+        if number in special:
+            return "special"
+        if UNUSED.fullmatch(piece):
+            return "unused"
+        if number in added:
+            return "added"
+        return "byte" if writing.is_byte(piece) else "normal"
+
+    places = [
+        TYPES.index(kind(number, piece)) if is_odd(number, piece) else 0
+        for number, piece in zip(ids, pieces, strict=True)
+    ]
+    return pa.array(TYPES, pa.string()).take(pa.array(places, pa.int8()))
+
+
+def _kind(tokenizer: "PreTrainedTokenizerBase", model: dict[str, Any], writing: Writing) -> str:
+    kind = model.get("type") or type(tokenizer).__name__
+    return "byte-level BPE" if kind == "BPE" and writing.byte_level else kind
+
+
+def _scores(model: dict[str, Any], ids: list[int]) -> pa.Array:
+    scores = [pair[1] for pair in model["vocab"]]
+    return pa.array([scores[number] if number < len(scores) else None for number in ids], pa.float64())
+
+
+def _merges(model: dict[str, Any]) -> list[tuple[str, str]] | None:
+    """Left and right of each, by rank; before tokenizers 0.20 files have them as one text with a space."""
+    if model.get("type") != "BPE":
+        return None
+    pairs = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model.get("merges") or [])
+    return [(left, right) for left, right in pairs]
+
+
+def _ranks(merges: list[tuple[str, str]], pieces: list[str]) -> pa.Array:
+    made = [left + right for left, right in merges]
+    first = dict(zip(reversed(made), range(len(made) - 1, -1, -1), strict=True))  # of several the lowest stays
+    return pa.array(list(map(first.get, pieces)), pa.int32())
+
+
+def _merge_table(merges: list[tuple[str, str]] | None, pieces: pa.Table) -> pa.Table | None:
+    if merges is None:
+        return None
+    names = pieces["piece"].to_pylist()
+    rows = dict(zip(names, range(len(names)), strict=True))
+    made = [left + right for left, right in merges]
+    places = pa.array(list(map(rows.get, made)), pa.int32())
+    columns = {
+        "rank": pa.array(range(len(merges)), pa.int32()),
+        "left": _strings([left for left, _ in merges]),
+        "right": _strings([right for _, right in merges]),
+        "result": _strings(made),
+        "text": pieces["text"].take(places).fill_null(""),
+        "id": pieces["id"].take(places),
+    }
+    return pa.table(columns)
+
+
+def _strings(values: list[str]) -> pa.Array:
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:  # a lone surrogate, which Arrow's UTF-8 cannot hold
+        return pa.array([value.encode("utf-8", "replace").decode() for value in values], pa.string())

@@ -1,0 +1,107 @@
+"""What a view draws of an answer's columns, and what is told of each token."""
+
+from app.core import token_facts
+from app.core.table_boxes import boxes_of
+from app.core.token_boxes import SPECIAL
+from app.services.token_answer import token_table
+from backend.contract.tokens import RoundTrip, TokenPiece, Tokens
+from tests.app.example_tokens import CLS, HELLO, PAD, SEP, answer
+
+
+def test_special_tokens_show_their_piece_and_others_their_text():
+    boxes = boxes_of(token_table(HELLO))
+    assert [boxes.text(index) for index in range(4)] == ["[CLS]", "Hello", "world", "[SEP]"]
+    assert [kind == SPECIAL for kind in boxes.kind] == [True, False, False, True]
+    assert boxes.gap_text(2) == " "
+
+
+def test_a_space_that_belongs_to_a_piece_is_shown_with_it():
+    pieces = [TokenPiece(1, "Hello"), TokenPiece(2, "Ġworld")]
+    boxes = boxes_of(token_table(answer("Hello world", [(0, 0, 0, 5), (1, 0, 6, 11)], pieces)))
+    assert boxes.text(1) == " world"
+    assert boxes.gap_text(1) == ""
+
+
+def test_tokens_that_share_a_character_are_one_group():
+    pieces = [TokenPiece(number, one) for number, one in enumerate(("a", "Ã", "©"))]
+    boxes = boxes_of(token_table(answer("aé", [(0, 0, 0, 1), (1, 0, 1, 2), (2, 0, 1, 2)], pieces)))
+    assert boxes.linked.tolist() == [False, False, True]
+    assert boxes.spanned(*boxes.group(2)) == "é"
+
+
+def test_a_space_put_before_the_text_takes_nothing_from_the_first_word():
+    pieces = [TokenPiece(1, "▁"), TokenPiece(2, "Hi")]
+    boxes = boxes_of(token_table(answer("Hi", [(0, 0, 0, 1), (1, 0, 0, 2)], pieces)))
+    assert [boxes.text(0), boxes.text(1)] == ["▁", "Hi"]
+    assert not boxes.linked.any()
+
+
+def test_what_was_cut_off_stands_before_the_last_special_token():
+    cut = answer("one two three", [(0, -1, 0, 0), (2, 0, 0, 3), (1, -1, 0, 0)], [CLS, SEP, TokenPiece(1, "one")])
+    boxes = boxes_of(token_table(cut))
+    assert boxes.gap_text(2) == " two three"
+    assert boxes.tail == -1
+
+
+def test_what_was_cut_off_without_special_tokens_stands_at_the_end():
+    boxes = boxes_of(token_table(answer("one two", [(0, 0, 0, 3)], [TokenPiece(1, "one")])))
+    assert boxes.gap_text(1) == " two"
+
+
+def test_windows_bear_captions_and_what_they_share_is_faint():
+    rows = [(0, 0, 0, 1, 0), (1, 0, 1, 2, 0), (1, 0, 1, 2, 1), (2, 0, 2, 3, 1), (3, -1, 0, 0, 1, 0)]
+    pieces = [TokenPiece(number, one) for number, one in enumerate("abc")]
+    boxes = boxes_of(token_table(answer("abc", rows, [*pieces, PAD], windows=2, padding=1)))
+    assert boxes.faint.tolist() == [False, False, True, False, True]
+    assert list(boxes.captions) == [0, 2]
+    assert "Window 2 of 2 · 3 tokens · 1 padding · 1 dashed" in boxes.captions[2]
+
+
+def test_nothing_makes_no_boxes():
+    assert len(boxes_of(token_table(Tokens()))) == 0
+
+
+def test_a_part_of_a_long_table_counts_from_the_whole_text():
+    part = token_table(HELLO).part(2, 4)
+    assert (part.text(0), part.first, part.begin) == ("world", 2, 6)
+    facts = {fact.name: fact.value for fact in token_facts.facts_of(part, 0)}
+    assert facts["Characters"] == "6–11"
+    assert facts["Bytes"] == "6–11   77 6F 72 6C 64"
+
+
+def test_a_token_tells_all_that_is_known_of_it():
+    piece = TokenPiece(9, "Ġéa", rank=1234, log_probability=-2.5)
+    table = token_table(answer("éa", [(0, 0, 0, 2)], [piece]))
+    facts = {fact.name: fact.value for fact in token_facts.facts_of(table, 0)}
+    assert facts["Id"] == "9"
+    assert facts["Piece"] == "Ġéa"
+    assert facts["Bytes"] == "0–3   C3 A9 61"
+    assert facts["Merge rank"] == "1\u202f234"
+    assert facts["Log-probability"] == "-2.500"
+
+
+def test_an_unseen_character_is_named_in_the_hint():
+    table = token_table(answer("a\u200b", [(0, 0, 0, 2)], [TokenPiece(9, "a\u200b")]))
+    assert "U+200B ZERO WIDTH SPACE" in token_facts.hint_of(table, 0)
+
+
+def test_counts_of_nothing_divide_by_nothing():
+    assert token_facts.counts_line(Tokens()) == "0 tokens · 0 characters · 0 words · 0 unknown"
+
+
+def test_counts_say_what_people_compare():
+    line = token_facts.counts_line(HELLO)
+    assert line == "4 tokens · 11 characters · 2 words · 5.50 characters per token · 1.00 words per token · 0 unknown"
+
+
+def test_the_cost_is_compared_with_a_limit():
+    assert token_facts.against_limit(64, 512) == ("12% of 512", "success")
+    assert token_facts.against_limit(600, 512) == ("88 tokens over 512", "danger")
+    assert token_facts.against_limit(600, None)[0] == ""
+
+
+def test_the_first_difference_of_a_round_trip_is_shown_with_what_cannot_be_seen():
+    back = RoundTrip(same=False, place=5, text_part="a\u00a0b", decoded_part="a b")
+    words, role = token_facts.round_trip(Tokens(round_trip=back))
+    assert words == "Decodes differently from character 5 on: “a⟨NBSP⟩b” becomes “a·b”"
+    assert role == "warning"

@@ -1,0 +1,109 @@
+"""What is told of characters, directions, places and options, without a window."""
+
+from pathlib import Path
+
+import pytest
+
+from app.core import bidirectional, dropped_file, invisible, text_options, written_ids
+from app.core.text_options import TextOptions
+from app.core.utf16 import Places
+
+
+def test_what_cannot_be_seen_is_named():
+    assert invisible.visible("a b\t\n\u200b\u00a0\x00") == "a·b⇥⏎⟨ZWSP⟩⟨NBSP⟩⟨NUL⟩"
+    assert invisible.visible("") == "∅"
+    assert invisible.names_of("\u200b\x1b") == ["U+200B ZERO WIDTH SPACE", "U+001B ESCAPE"]
+
+
+def test_a_joiner_is_named_where_it_stands_alone_and_kept_within_a_character():
+    assert invisible.visible("\u200d") == "⟨ZWJ⟩"
+    assert invisible.visible("👩\u200d👧") == "👩\u200d👧"
+
+
+def test_hidden_white_space_breaks_no_line():
+    assert invisible.visible("a\n\u2028\r\tb", whitespace=False) == "a       b"
+
+
+@pytest.mark.parametrize(
+    ("words", "base", "order"),
+    [
+        (["R", "R"], True, [1, 0]),
+        (["R", "L", "L", "R"], True, [3, 1, 2, 0]),
+        (["L", "R", "R", "L"], False, [0, 2, 1, 3]),
+        (["R", "N", "R"], True, [2, 1, 0]),
+        (["R", "L", "N", "L"], True, [1, 2, 3, 0]),
+        (["L", "N", ""], False, [0, 1, 2]),
+        (["R", "", "R"], False, [2, 1, 0]),
+    ],
+)
+def test_tokens_of_both_directions_stand_as_they_are_read(words, base, order):
+    assert bidirectional.visual_order(words, base) == order
+
+
+def test_a_paragraph_runs_as_its_first_letter_does():
+    assert bidirectional.base_is_right("12 – שלום abc")
+    assert not bidirectional.base_is_right("abc שלום")
+
+
+def test_places_are_counted_as_qt_counts_and_back():
+    places = Places("a👩b👧c")
+    assert [places.units(n) for n in range(6)] == [0, 1, 3, 4, 6, 7]
+    assert [places.characters(n) for n in (0, 1, 3, 4, 6, 7)] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("101, 7592, 102", [[101, 7592, 102]]),
+        ("[101 7592]\n(102)", [[101, 7592], [102]]),
+        ("[[1, 2], [3]]", [[1, 2], [3]]),
+        ("[1,\n 2]", [[1, 2]]),
+        ("  \n", []),
+    ],
+)
+def test_ids_are_read_as_people_write_them(text, ids):
+    assert written_ids.read(text).ids == ids
+
+
+@pytest.mark.parametrize("text", ["un ##believ ##able", "['un', '##believ', '##able']", '["un", "##believ", "##able"]'])
+def test_words_are_pieces(text):
+    assert written_ids.read(text).pieces == [["un", "##believ", "##able"]]
+
+
+def test_a_negative_number_is_no_id():
+    assert written_ids.read("1, -5").problem.startswith("-5 is no id")
+
+
+def test_a_run_gets_the_options_that_it_has():
+    options = TextOptions(
+        max_length=64, construction={"add_prefix_space": True}, truncation_side="left", padding="longest"
+    )
+    assert options.run_settings() == {
+        "task.max_length": 64,
+        "model.tokenizer_options.add_prefix_space": True,
+        "model.tokenizer_options.truncation_side": "left",
+    }
+    assert text_options.taken_over(options.run_settings()) == "max_length 64, add_prefix_space on, truncation_side left"
+    assert options.left_behind() == ["padding"]
+
+
+def test_windows_are_asked_for_only_where_something_is_cut():
+    assert "windows" not in TextOptions(windows=True, stride=3).question("x", text="a")
+    asked = TextOptions(windows=True, stride=3, max_length=8).question("x", text="a")
+    assert (asked["windows"], asked["stride"]) == (True, 3)
+
+
+def test_what_a_file_has_stored_is_read_from_its_sentence():
+    said = "The tokenizer's file has stored truncation to 128 tokens and padding to 128 tokens; this is switched off."
+    assert text_options.stored_limits(said) == (128, "max_length")
+    assert text_options.stored_limits("padding to the longest row") == (None, "longest")
+    assert text_options.stored_limits("") == (None, "")
+
+
+def test_a_dropped_file_is_a_tokenizer_or_a_text(tmp_path: Path):
+    assert dropped_file.is_tokenizer(tmp_path)
+    assert dropped_file.is_tokenizer(tmp_path / "spiece.model")
+    assert not dropped_file.is_tokenizer(tmp_path / "notes.txt")
+    assert not dropped_file.is_tokenizer(tmp_path / "rows.json")
+    assert dropped_file.tokenizer_of(tmp_path / "merges.txt") == tmp_path
+    assert dropped_file.tokenizer_of(tmp_path / "vocab.txt") == tmp_path / "vocab.txt"

@@ -1,0 +1,118 @@
+"""What the Vocabulary and Compare sides show is worked out without Qt."""
+
+import pytest
+
+from app.core.aligned_lines import gaps, padded
+from app.core.merge_tree import tree_lines
+from app.core.piece_lists import read_ids, read_pieces, write_ids, write_pieces
+from app.core.text_columns import language_column, text_column
+from app.core.token_rates import RateRows, bars
+from backend.contract.comparison import DataComparison, LanguageCounts
+from backend.contract.queries import Spread
+from backend.contract.vocabulary import OriginPart
+
+SPREAD = Spread(count=3, mean=4, std=1, min=2, p50=3, p95=6, p99=6, p99_9=6, max=7)
+FOUND = DataComparison(
+    tokenizers=["/models/a", "/models/b"],
+    column="text",
+    language_column="lang",
+    total=LanguageCounts(language="", rows=3, words=6, characters=30, bytes=30, tokens=[12, 15], unknown=[0, 1]),
+    languages=[
+        LanguageCounts(language="en", rows=2, words=5, characters=20, bytes=20, tokens=[10, 10], unknown=[0, 0]),
+        LanguageCounts(language="", rows=1, words=0, characters=10, bytes=10, tokens=[2, 5], unknown=[0, 1]),
+    ],
+    spreads=[SPREAD, SPREAD],
+    bins=[0, 5, 10],
+    histograms=[[2, 1], [1, 2]],
+)
+
+
+def test_a_tree_draws_halves_below_the_whole():
+    parts = [
+        OriginPart(0, "Ġthe", " the", 9), OriginPart(1, "Ġt", " t", 1), OriginPart(2, "Ġ", " "), OriginPart(2, "t", "t"),
+        OriginPart(1, "he", "he", 0), OriginPart(2, "h", "h"), OriginPart(2, "e", "e"),
+    ]  # fmt: skip
+    assert tree_lines(parts) == [
+        "·the   merge 9",
+        "├ ·t   merge 1",
+        "│ ├ ·",
+        "│ └ t",
+        "└ he   merge 0",
+        "  ├ h",
+        "  └ e",
+    ]
+
+
+def test_a_part_of_a_character_is_drawn_as_its_piece():
+    assert tree_lines([OriginPart(0, "à", "\ufffd")]) == ["à"]
+
+
+@pytest.mark.parametrize("text", ["101, 7592 102", "[101, 7592, 102]", "101\n7592;102"])
+def test_ids_are_read_however_they_are_written(text: str):
+    assert read_ids(text) == [101, 7592, 102]
+
+
+@pytest.mark.parametrize("text", ["101, x", "-5", "1.5"])
+def test_what_is_no_id_is_named(text: str):
+    with pytest.raises(ValueError, match="is no id"):
+        read_ids(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("[CLS] hello [SEP]", ["[CLS]", "hello", "[SEP]"]),
+        ('["a b", "c"]', ["a b", "c"]),
+        ("a b\nc", ["a b", "c"]),
+        ("[1, 2]", ["[1,", "2]"]),
+        ("", []),
+    ],
+)
+def test_pieces_are_read_however_they_are_written(text: str, pieces: list[str]):
+    assert read_pieces(text) == pieces
+
+
+def test_pieces_that_hold_spaces_are_written_as_a_list_that_is_read_again():
+    pieces = ["<a b>", "c"]
+    assert read_pieces(write_pieces(pieces, [1, 2])) == pieces
+    assert write_pieces(["a", None], [1, 99]) == "a ⟨no piece 99⟩"
+
+
+def test_a_piece_without_an_id_is_a_dash():
+    assert write_ids([5, None]) == "5, –"
+
+
+def test_every_line_begins_on_the_same_row():
+    assert padded([[1, 3, 1], [2, 1, 1]]) == [[1, 0, 0], [0, 2, 0]]
+
+
+def test_gaps_skip_the_rows_that_other_columns_need():
+    assert gaps([0, 0, 1, 3], ["", " ", "\n", "\n\n"], [1, 0, 2, 0]) == ["", " ", "\n\n", "\n\n\n\n"]
+
+
+def test_a_column_with_long_texts_is_taken_for_the_texts():
+    assert text_column(["id", "review"], [["1", "quite long"], ["2", "another"]]) == "review"
+    assert text_column([], []) == ""
+    assert language_column(["text", "Lang"]) == "Lang"
+
+
+def test_rows_are_tokenizers_in_all_languages_and_in_each():
+    rows = RateRows(FOUND, ["a", "b"])
+    assert rows.row_count == 6
+    column = rows.columns.index
+    assert [rows.cell(row, column("language")) for row in (0, 2, 4)] == ["All", "en", "–"]
+    assert rows.cell(1, column("per_word")) == "2.500"
+    assert rows.cell(4, column("per_word")) is None
+    assert [rows.cell(row, column("longest")) for row in (0, 2, 4)] == ["7", None, None]
+
+
+def test_rows_without_a_value_are_sorted_to_the_end():
+    rows = RateRows(FOUND, ["a", "b"])
+    assert rows.order("per_word", descending=True) == [1, 0, 2, 3, 4, 5]
+    assert rows.order("", descending=False) == list(range(6))
+
+
+def test_bars_stand_by_language_for_each_tokenizer():
+    groups, heights = bars(FOUND, "rows")
+    assert groups[:2] == ["All", "en"]
+    assert heights == [[4.0, 5.0, 2.0], [5.0, 5.0, 5.0]]

@@ -1,0 +1,81 @@
+"""The widgets beside the coloured tokens: a batch as a grid, a conversation, and where a text may be cut."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
+
+from app.core.token_wrap import line_starts
+from app.widgets.chat_editor import ChatEditor
+from app.widgets.clusters import is_cut_within
+from app.widgets.id_grid import IdGrid
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "within"),
+    [
+        ("e\u0301", 1, True),
+        ("ab", 1, False),
+        ("👩\u200d👧", 1, True),
+        ("👩\u200d👧", 2, True),
+        ("🇱🇰🇯🇵", 1, True),
+        ("🇱🇰🇯🇵", 2, False),
+        ("සිං", 1, True),
+        ("සිං", 2, True),
+        ("\r\n", 1, True),
+        ("東京", 1, False),
+        ("👍🏽", 1, True),
+    ],
+)
+def test_a_cut_within_what_people_see_as_one_character_is_known(text, place, within):
+    assert is_cut_within(text, place) is within
+
+
+def test_lines_are_as_full_as_the_width_allows():
+    advance = np.array([0.0, 10, 20, 30, 40, 50])
+    assert line_starts(advance, np.array([], np.int64), 25).tolist() == [0, 2, 4, 5]
+    assert line_starts(advance, np.array([1, 3, 3]), 100).tolist() == [0, 1, 3, 3, 5]
+    assert line_starts(advance, np.array([0]), 100).tolist() == [0, 0, 5]
+
+
+@pytest.fixture
+def grid(qtbot, styled) -> IdGrid:
+    made = IdGrid()
+    qtbot.addWidget(made)
+    ids = np.array([[101, 5, 102], [101, 102, 0]])
+    mask = np.array([[1, 1, 1], [1, 1, 0]])
+    made.set_batch(ids, mask, {101: "[CLS]", 102: "[SEP]", 5: "Ġa", 0: "[PAD]"}, frozenset((101, 102, 0)))
+    return made
+
+
+def test_a_batch_shows_ids_pieces_or_the_mask(grid: IdGrid):
+    shown = []
+    for view in range(3):
+        grid.set_view(view)
+        shown.append(grid.cell(0, 1))
+    assert shown == ["5", "Ġa", "1"]
+    assert grid.cell(1, 2) == "0"
+
+
+def test_a_batch_is_copied_row_by_row(grid: IdGrid):
+    assert grid.copied() == "101, 5, 102\n101, 102, 0"
+    cells, choose = grid.model(), QItemSelectionModel.SelectionFlag.ClearAndSelect
+    grid.selectionModel().select(QItemSelection(cells.index(1, 0), cells.index(1, 2)), choose)
+    assert grid.copied() == "101, 102, 0"
+
+
+def test_a_shorter_row_without_padding_ends_early(grid: IdGrid):
+    grid.set_batch(np.array([[7, -1]]), np.array([[1, 0]]), {7: "x"})
+    assert [grid.cell(0, 0), grid.cell(0, 1)] == ["7", ""]
+
+
+def test_a_conversation_is_written_message_by_message(qtbot, styled):
+    editor = ChatEditor()
+    qtbot.addWidget(editor)
+    with qtbot.waitSignal(editor.changed):
+        qtbot.mouseClick(editor.add_button, Qt.MouseButton.LeftButton)
+    assert [role for role, _ in editor.messages()] == ["system", "user", "assistant"]
+    with qtbot.waitSignal(editor.changed):
+        editor.rows[2].content.setPlainText("A piece of text.")
+    with qtbot.waitSignal(editor.changed):
+        qtbot.mouseClick(editor.rows[0].remove, Qt.MouseButton.LeftButton)
+    assert editor.messages() == [("user", "What is a token?"), ("assistant", "A piece of text.")]

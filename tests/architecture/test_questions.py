@@ -1,0 +1,23 @@
+"""Every question that is written somewhere is answered by the helper."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from app.services.backend_client import ANSWERS
+from backend import queries
+from backend.queries.worker import QUERIES
+
+
+def test_what_the_window_shapes_is_answered():
+    assert set(ANSWERS) <= set(QUERIES)
+
+
+def test_every_file_of_questions_is_listed():
+    modules = [import_module(f"backend.queries.{one.name}") for one in iter_modules(queries.__path__)]
+    written = {
+        query.name
+        for module in modules
+        if module.__name__ != "backend.queries.worker"
+        for query in getattr(module, "QUERIES", ())
+    }
+    assert written == set(QUERIES)

@@ -1,0 +1,73 @@
+"""The window's questions about making tokenizers, answered on real data."""
+
+from pathlib import Path
+
+import pytest
+from transformers import AutoTokenizer
+
+from backend.contract.errors import InputError
+from backend.contract.queries import Progress
+from backend.contract.resources import resource
+from backend.queries.worker import QUERIES
+
+BERT_TINY = str(resource("demo", "bert-tiny"))
+REVIEWS = {"source": "files", "train": str(resource("demo", "sentiment", "train.csv"))}
+
+
+def ask(query, arguments):
+    """The answer, and what was told before."""
+    told: list[Progress] = []
+    return QUERIES[query].answer(arguments, told.append), told
+
+
+def test_a_tokenizer_is_trained_measured_and_written(tmp_path: Path):
+    settings = {"kind": "wordpiece", "use": "encoder", "vocabulary": 900}
+    question = {"data": REVIEWS, "columns": ["text"], "settings": settings, "output": str(tmp_path / "made")}
+    made, told = ask("train_tokenizer", {**question, "compare_with": BERT_TINY})
+    assert [one.tokenizer for one in made.compression] == [str(tmp_path / "made"), BERT_TINY]
+    assert made.held_out
+    assert (made.rows, made.compression[0].rows) == (2280, 120)
+    assert len(AutoTokenizer.from_pretrained(made.path)) == made.vocabulary == 900
+    stages = list(dict.fromkeys(one.text for one in told if one.text))
+    assert stages == ["Reading the data", "Reading the texts", "Learning the pieces", "Measuring"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "sentence"),
+    [
+        ({"settings": {"vocabulary": 0}}, "tokenizer.vocabulary", "greater than or equal to 2"),
+        ({"settings": {"vocabulary": 20}}, "vocabulary", "the 256 bytes"),
+        ({"columns": ["review"]}, "data.columns", "no column 'review'; there are text, label"),
+        ({"data": {"source": "files", "train": "/nowhere.csv"}}, "data.train", "no such file"),
+        ({"output": " "}, "output", "name the folder"),
+        ({"output": BERT_TINY}, "output", "holds a tokenizer already"),
+        ({"compare_with": "/nowhere"}, "model.tokenizer", "no such folder"),
+    ],
+)
+def test_each_mistake_names_its_field_and_nothing_is_written(changes, field, sentence, tmp_path: Path):
+    question = {"data": REVIEWS, "columns": ["text"], "settings": {}, "output": str(tmp_path / "made")}
+    with pytest.raises(InputError, match=sentence) as caught:
+        ask("train_tokenizer", {**question, **changes})
+    assert caught.value.field == field
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_proposed_tokens_are_answered_from_an_open_tokenizer():
+    found, _ = ask("propose_tokens", {"tokenizer": BERT_TINY, "add": ["zyzzyva"], "special": ["<review>"]})
+    assert [one.pieces for one in found.tokens] == [["z", "##y", "##zzy", "##va"], ["<", "review", ">"]]
+
+
+def test_proposed_tokens_are_counted_in_a_column():
+    about = {"tokenizer": BERT_TINY, "add": ["service was", "the"], "data": REVIEWS, "columns": ["text"]}
+    found, told = ask("count_proposed", about)
+    assert found.counts["service was"] == 23
+    assert found.tokens_before - found.tokens_after == 23
+    assert (told[-1].done, told[-1].total) == (2400, 2400)
+
+
+def test_the_open_tokenizer_stays_as_it_is(tmp_path: Path):
+    about = {"tokenizer": BERT_TINY, "add": ["zyzzyva"]}
+    made, _ = ask("extend_tokenizer", {**about, "output": str(tmp_path / "own")})
+    assert (made.added, made.vocabulary) == (1, 30523)
+    found, _ = ask("propose_tokens", about)
+    assert found.tokens[0].problem == ""

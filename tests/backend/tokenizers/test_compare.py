@@ -1,0 +1,106 @@
+"""Tokenizers are compared place by place on one text."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.contract.errors import InputError
+from backend.tokenizers.compare import _differences, check_number, compare_text
+from backend.tokenizers.loading import open_tokenizer
+
+SIGNS = "ab the.,\n\n\r\t \u2028\u00a0é\u0301東京සි😀👩\u200d👧\x00\ud800\ufeff"
+"""Breaks, spaces, marks, emoji, half a pair, and what nobody types."""
+
+
+@pytest.fixture(scope="module")
+def three(byte_level: Path, unigram: Path, word_piece: Path) -> list:
+    return [(path.name, open_tokenizer(str(path))) for path in (byte_level, unigram, word_piece)]
+
+
+def spans(*pairs: tuple[int, int]) -> np.ndarray:
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def test_what_all_cut_alike_does_not_differ():
+    differing, places = _differences([spans((0, 3), (3, 5)), spans((0, 3), (3, 4), (4, 5))])
+    assert [each.tolist() for each in differing] == [[False, True], [False, True, True]]
+    assert places == 1
+
+
+def test_neighbouring_differences_between_common_borders_are_one_place():
+    differing, places = _differences(
+        [spans((0, 4), (4, 6), (6, 8)), spans((0, 1), (1, 2), (2, 4), (4, 6), (6, 7), (7, 8))]
+    )
+    assert differing[0].tolist() == [True, False, True]
+    assert places == 2
+
+
+def test_tokens_without_text_never_differ():
+    differing, _ = _differences([spans((0, 0), (0, 2)), spans((0, 1), (1, 2))])
+    assert differing[0].tolist() == [False, True]
+
+
+def test_a_tokenizer_does_not_differ_from_itself(three: list):
+    found = compare_text([three[0], three[0]], "The quick brown fox\njumps")
+    assert found.places == 0
+    assert not any(token.differs for token in found.tokens)
+
+
+def test_the_space_before_a_word_is_no_difference(demo: list):
+    found = compare_text(demo, "she ran into the garden")
+    garden = [token for token in found.tokens if token.text.strip() == "garden"]
+    assert [token.text for token in garden] == ["garden", " garden"]
+    assert not any(token.differs for token in garden)
+
+
+def test_a_token_is_of_the_line_of_its_first_letter(three: list):
+    text = "The fox\n\nthe dog"
+    found = compare_text(three, text)
+    assert found.lines == 3
+    for token in found.tokens:
+        if token.text.strip():
+            letters = token.start + len(token.text) - len(token.text.lstrip())
+            assert token.line == text[:letters].count("\n")
+
+
+def test_special_tokens_at_the_end_stay_on_the_last_line(demo: list):
+    found = compare_text(demo, "one\ntwo")
+    assert [token.piece for token in found.tokens if token.tokenizer == 0 and token.line == 1][-1] == "[SEP]"
+
+
+def test_counts_are_those_of_the_tokenizer(three: list):
+    text = "The quick brown fox. 東京"
+    found = compare_text(three, text, special_tokens=False)
+    for (_, tokenizer), counts in zip(three, found.counts, strict=True):
+        assert counts.tokens == len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def test_an_empty_text_has_no_tokens(three: list):
+    found = compare_text(three, "", special_tokens=False)
+    assert (found.tokens, found.lines, found.places) == ([], 1, 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_text_is_compared(three: list, seed: int):
+    chance = random.Random(seed)
+    text = "".join(chance.choice(SIGNS) for _ in range(chance.randrange(60)))
+    found = compare_text(three, text)
+    lines = [token.line for token in found.tokens if token.tokenizer == 1]
+    assert lines == sorted(lines)
+    assert all(0 <= token.line < found.lines for token in found.tokens)
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_fewer_than_two_or_more_than_four_are_refused(number: int):
+    with pytest.raises(InputError, match=f"2 to 4 can be compared, not {number}"):
+        check_number(["one"] * number)
+
+
+@pytest.fixture(scope="module")
+def demo() -> list:
+    from backend.contract.resources import resource
+
+    names = ("bert-tiny", "austen-gpt2")
+    return [(name, open_tokenizer(str(resource("demo", name)))) for name in names]
