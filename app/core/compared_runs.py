@@ -1,5 +1,6 @@
 """Owns what runs that are compared have to draw: the curves that any of them has, by name, and names that tell them apart."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ _OF_STEPS = {
     "memory_mb": "Memory (MB)",
     "device_memory_mb": "Accelerator memory (MB)",
 }
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}-\d{4}-")
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,11 @@ def curves_of(states: Iterable[RunState]) -> list[Curve]:
 
 
 def names_of(runs: Sequence[RunSummary]) -> list[str]:
-    """Each run's title, or its folder where several have the same title."""
+    """Each run's title; its folder, if that helps without the date, where several have the same title."""
     titles = [run.title for run in runs]
-    return [run.title if titles.count(run.title) == 1 else run.name for run in runs]
+    short = [_DATE.sub("", run.name) for run in runs]
+    folders = [name if short.count(name) == 1 else run.name for run, name in zip(runs, short, strict=True)]
+    return [title if titles.count(title) == 1 else folder for title, folder in zip(titles, folders, strict=True)]
 
 
 def final_cells(run: RunSummary, name: str) -> list[tuple[str, str]]:

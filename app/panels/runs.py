@@ -39,7 +39,7 @@ BUTTONS = {
     "delete": ("Delete", "trash", "danger"),
 }
 """Key → words, icon, role."""
-WORDLESS = ("duplicate", "folder")
+WORDLESS = ("duplicate", "folder", "delete")
 """Buttons that show their icon alone where there is little room."""
 NARROW = 900
 MOST_COMPARED = 20
@@ -61,7 +61,7 @@ class Panel(QWidget):
         self._resuming: set[Path] = set()
         self.header = PageHeader("Runs")
         self.search = QLineEdit(placeholderText="Search name, model, data, note or #tag", clearButtonEnabled=True)
-        self.search.setMinimumWidth(180)
+        self.search.setMinimumWidth(270)
         self.search.setMaximumWidth(300)
         self.search.setAccessibleName("Search runs")
         self.search.textChanged.connect(self._show_runs)
@@ -141,7 +141,8 @@ class Panel(QWidget):
             words = BUTTONS[key][0]
             narrow = event.size().width() < NARROW
             self.buttons[key].setText("" if narrow else words)
-            self.buttons[key].setToolTip(words if narrow else "")
+            if key != "delete":  # whose tooltip says why it cannot be used
+                self.buttons[key].setToolTip(words if narrow else "")
             self.buttons[key].setAccessibleName(words)
         super().resizeEvent(event)
 
@@ -180,7 +181,7 @@ class Panel(QWidget):
         for key, button in self.buttons.items():
             button.setEnabled(usable[key])
         alive = any(each.alive for each in several)
-        self.buttons["delete"].setToolTip("Stop the run first" if alive else "")
+        self.buttons["delete"].setToolTip("Stop the run first" if alive else "Move to the trash")
         self.buttons["compare"].setToolTip(_why_not_compared(len(several)))
         chosen = f"{wording.count(len(several), 'run')} chosen" if len(several) > 1 else ""
         self.detail.setText(" · ".join(filter(None, [run.message, str(run.path)])) if run else chosen)

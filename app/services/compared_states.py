@@ -63,10 +63,15 @@ class ComparedStates(QObject):
         watcher = RunWatcher(self._waiting.pop(0), self)
         self._watchers.append(watcher)
         self.states[watcher.folder.path] = watcher.state
-        watcher.advanced.connect(self.advanced)
+        watcher.advanced.connect(lambda: self._on_advanced(watcher))
         watcher.restarted.connect(lambda: self._on_restarted(watcher))
         watcher.caught_up.connect(lambda: self._on_caught_up(watcher))
         watcher.vanished.connect(lambda _: self._on_caught_up(watcher))
+
+    def _on_advanced(self, watcher: RunWatcher) -> None:
+        # While a run is read, each look would draw all curves anew; they are drawn when it is whole.
+        if watcher.is_caught_up:
+            self.advanced.emit()
 
     def _on_restarted(self, watcher: RunWatcher) -> None:
         self.states[watcher.folder.path] = watcher.state

@@ -21,6 +21,8 @@ SMOOTHING = 0.03
 LEAST_SMOOTHING = 0.01
 """A curve that is only compared with is never raw: two noisy lines hide each other."""
 
+THIN = 400
+"""Lines of less detail are one among many and drawn thin, which takes a fifth of the time."""
 DASHES = (
     Qt.PenStyle.SolidLine,
     Qt.PenStyle.DashLine,
@@ -46,6 +48,8 @@ class SeriesStyle:
     """A place in DASHES: of many curves those that share a colour differ in their line."""
     raw: bool = True
     """Whether a smoothed curve shows its points too."""
+    detail: int = MOST_SMOOTH
+    """Most points of a line that are drawn: many wide lines at once cost more than anybody sees."""
 
 
 class PlotSeries:
@@ -79,7 +83,7 @@ class PlotSeries:
         pale = theme.color(f"{self.style.color_token}_raw")
         dash = Qt.PenStyle.DashLine if self.style.twin_of else DASHES[self.style.dash % len(DASHES)]
         self._line.setPen(_pen(pale if self._is_smooth else strong, 1, dash))
-        self._strong.setPen(_pen(strong, 2, dash))
+        self._strong.setPen(_pen(strong, 1 if self.style.detail < THIN else 2, dash))
         self._dots.setPen(None)
         self._dots.setBrush(strong)
         drawn = not self.is_hidden
@@ -164,14 +168,14 @@ class PlotSeries:
                 self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
             self._set(self._strong, *self._smoothed(first, last), logarithmic)
         elif self.style.kind == "markers":
-            xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
+            xs, ys = self.points.reduced(first, last, self.style.detail)
             self._set(self._strong, xs, ys, logarithmic)
             few = len(xs) <= MOST_DOTS and not self.style.twin_of
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
             self._dots.setVisible(bool(shown.any()) and not self.is_hidden)
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
-            self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
+            self._set(self._line, *self.points.reduced(first, last, min(MOST_RAW, 2 * self.style.detail)), logarithmic)
 
     def _smoothed(self, first: float, last: float) -> tuple[Floats, Floats]:
         xs = self.points.xs
@@ -179,7 +183,7 @@ class PlotSeries:
         end = min(len(xs), int(np.searchsorted(xs, last, side="right")) + 1)
         if end - begin < 2:
             return xs[begin:end].copy(), self.points.ys[begin:end].copy()
-        indices = np.unique(np.linspace(begin, end - 1, min(MOST_SMOOTH, end - begin)).astype(np.intp))
+        indices = np.unique(np.linspace(begin, end - 1, min(self.style.detail, end - begin)).astype(np.intp))
         share = max(self.smoothing, LEAST_SMOOTHING) if self.style.twin_of else self.smoothing
         self._window = max(5, round((end - begin) * share))
         return xs[indices].copy(), self._means.at(indices, self._window)

@@ -25,6 +25,8 @@ SMOOTHINGS = {"None": 0.0, "Light": 0.01, "Medium": 0.03, "Strong": 0.1}
 FEED_MS = 25
 FEED_SECONDS = 0.003
 PORTION = 2000
+DETAIL, LEAST_DETAIL = 5000, 200
+"""Points of all curves together that are drawn, and of one at least."""
 PATH = Qt.ItemDataRole.UserRole
 
 
@@ -92,7 +94,14 @@ class OverlayPlot(QWidget):
         self._curves, self._hidden = [], set()
         self.choice.clear()
         self._fill_legend()
-        self._rebuild()
+        self._drop_plot()
+        self.feed_soon()
+
+    def _drop_plot(self) -> None:
+        if self.plot is not None:
+            self.plot.hide()
+            self.plot.deleteLater()
+            self.plot = None
 
     def _fill_legend(self) -> None:
         self.legend.blockSignals(True)
@@ -138,24 +147,27 @@ class OverlayPlot(QWidget):
     def _rebuild(self) -> None:
         # A plot's curves are fixed: another metric or smoothing gets a plot of its own.
         curve, share = self.curve(), self.smoothing.currentData()
-        kind = "markers" if curve and curve.measured else "smoothed" if share else "line"
+        if curve is None:
+            return
+        kind = "markers" if curve.measured else "smoothed" if share else "line"
+        detail = max(LEAST_DETAIL, min(800, DETAIL // max(1, len(self._names))))
         styles = [
-            SeriesStyle(str(path), name, kind, COLORS[place % len(COLORS)], dash=place // len(COLORS), raw=False)
+            SeriesStyle(
+                str(path), name, kind, COLORS[place % len(COLORS)], dash=place // len(COLORS), raw=False, detail=detail
+            )
             for place, (path, name) in enumerate(self._names.items())
         ]
-        old, self.plot = self.plot, LivePlot(curve.title if curve else "", styles)
+        self._drop_plot()
+        self.plot = LivePlot(curve.title, styles)
         self.plot.hide_legend()
         self.plot.hovered.connect(self._show_values)
         if share:
             self.plot.set_smoothing(share)
         for path in self._hidden:
             self.plot.set_curve_hidden(str(path), True)
-        if old is not None:
-            old.hide()
-            old.deleteLater()
         self._split.insertWidget(0, self.plot)
         self._split.setStretchFactor(0, 1)
-        self._split.setSizes([self.width() - 230, 220])
+        self._split.setSizes([self.width() - 274, 260])
         self._feeds = [_Feed(path, str(path)) for path in self._names]
         self.feed_soon()
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from app.core.compared_runs import names_of
 from app.core.run_library import RunSummary
 from app.core.run_order import Arrangement, Heading, arranged, matching, sorted_runs
 
@@ -49,3 +50,12 @@ def test_groups_of_states_come_in_the_order_of_a_runs_life():
         Heading("Finished", 2),
         Heading("Failed", 1),
     ]
+
+
+def test_runs_of_one_title_are_named_by_their_folders_without_the_date_where_that_helps():
+    def titled(name: str) -> RunSummary:
+        return RunSummary(name=name, path=Path(name), state="finished", title="x")
+
+    first, second = "2026-11-21-1530-x", "2026-11-21-1530-x-2"
+    assert names_of([titled(first), titled(second)]) == ["x", "x-2"]
+    assert names_of([titled(first), titled("2026-11-22-1530-x")]) == [first, "2026-11-22-1530-x"]
