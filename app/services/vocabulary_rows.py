@@ -3,11 +3,13 @@
 The folder is this process's own and goes with it; `backend.contract.vocabulary` says what the helper writes into it.
 """
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QDir, QTemporaryDir
 
 FREQUENCY = "frequency"
 _VISIBLE = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
@@ -20,8 +22,9 @@ class VocabularyFolder:
     """Where the helper puts a vocabulary; removed when nobody holds it any more."""
 
     def __init__(self) -> None:
-        self._folder = QTemporaryDir(f"{QDir.tempPath()}/burnish-vocabulary-XXXXXX")
-        self.path = Path(self._folder.path())
+        self.path = Path(tempfile.mkdtemp(prefix="burnish-vocabulary-"))
+        # Also when the window ends: nothing else takes its widgets apart then.
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class VocabularyRows:

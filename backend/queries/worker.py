@@ -30,11 +30,6 @@ from backend.queries import (
 from backend.queries.channel import LARGEST_ANSWER, Channel
 from backend.queries.query import Query
 
-_MODULES = (
-    *(answer, catalog, comparison, cost, data, generation, models, predictions),
-    *(tokens, training_data, vocabulary),
-)
-QUERIES: dict[str, Query] = {query.name: query for module in _MODULES for query in module.QUERIES}
 QUERIES: dict[str, Query] = {
     query.name: query
     for module in (

@@ -16,8 +16,8 @@ CALM_MS = 120
 TABLES = (("Pieces", "pieces"), ("Merges", "merges"))
 WAYS: tuple[tuple[str, SearchBy, str], ...] = (
     ("Text", "text", "Find text in a piece"),
-    ("Regular expression", "regex", "For example ^.un.*able$"),
-    ("Id", "id", "For example 101, 7592-7600"),
+    ("Regex", "regex", "Regular expression, for example ^.un.*able$"),
+    ("Ids", "id", "For example 101, 7592-7600"),
     ("Script", "script", ""),
 )
 
@@ -37,7 +37,7 @@ class PieceSearch(QWidget):
         self.way = QuietComboBox()
         self.way.setAccessibleName("Search by")
         self.way.setToolTip("What the search is: text whatever its case, a regular expression (RE2), ids, or a script")
-        self.way.setMinimumContentsLength(16)
+        self.way.setMinimumContentsLength(7)
         for title, value, _ in WAYS:
             self.way.addItem(title, value)
         self.way.activated.connect(lambda _: self._on_way())

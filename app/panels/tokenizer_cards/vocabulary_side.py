@@ -363,6 +363,10 @@ class Side(QWidget):
 
 
 def _in_order(columns: list[str]) -> list[str]:
-    """What a table shows: the frequency stands before what only experts sort by."""
+    """What a table shows: the frequency, where it was counted, stands beside the text, what only experts sort by last."""
     last = [name for name in ("rank", "score") if name in columns and columns[0] != name]
-    return [name for name in columns if name not in (*HIDDEN, *last)] + last
+    shown = [name for name in columns if name not in (*HIDDEN, *last)] + last
+    if FREQUENCY in shown:
+        shown.remove(FREQUENCY)
+        shown.insert(shown.index("text") + 1, FREQUENCY)
+    return shown

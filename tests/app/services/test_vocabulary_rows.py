@@ -1,6 +1,8 @@
 """Cells of a vocabulary are read from numpy files that are mapped."""
 
 import gc
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,3 +62,9 @@ def test_the_folder_goes_when_nobody_holds_it():
     del folder
     gc.collect()
     assert not path.exists()
+
+
+def test_the_folder_goes_with_the_process():
+    code = "from app.services.vocabulary_rows import VocabularyFolder; kept = VocabularyFolder(); print(kept.path)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not Path(done.stdout.strip()).exists()
