@@ -9,7 +9,8 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
-from app.widgets.plot_view import PlotAxis, PlotView
+from app.widgets.plot_scale import PlotAxis
+from app.widgets.plot_view import PlotView
 
 GROUP = 0.8
 """Width of a group; the rest parts it from the next."""

@@ -63,7 +63,7 @@ def _number(value: float | None) -> float:
 def write(records: list[Record], folder: Path) -> Path:
     """Write one event file into a folder that has none; its path. Raises InputError, OSError."""
     # The package imports torch where that is installed, which takes seconds.
-    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.event_pb2 import Event  # type: ignore[attr-defined]
     from tensorboardX.record_writer import RecordWriter
 
     if any(MARK in path.name for path in (folder.iterdir() if folder.is_dir() else ())):
