@@ -1,17 +1,23 @@
-"""Owns the list of all runs, read cheaply: of each run only the head and the tail of its events."""
+"""Owns the list of all runs, read cheaply: of a long run at once the head and the tail of its events, then its landmarks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.core import wording
 from app.core.outcome import OVER, RESUMABLE, Outcome, look_at
 from app.core.run_state import RunState
 from backend.contract import events
+from backend.contract.landmarks import Landmarks
 from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run_notes import RunNotes, notes_file, read_notes, write_notes
 
 HEAD_BYTES = 24_000
 TAIL_BYTES = 48_000
+FIRST_BYTES = 256_000
+"""So much of a run's events is read before the list is first shown."""
+MOST_CHUNKS = 8
+"""Of a long run at one look; the rest waits for the next, so that no run holds up the others."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,10 @@ class RunSummary:
     total_steps: int = 0
     message: str = ""
     has_predictions: bool = False
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    """The final ones, of a run that is not over the latest."""
 
     @property
     def alive(self) -> bool:
@@ -52,17 +62,25 @@ class RunLibrary:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.runs: list[RunSummary] = []
-        self._read: dict[Path, tuple[tuple[int, int], RunState]] = {}
+        self._read: dict[Path, _Read] = {}
 
     def look(self) -> Iterator[None]:
         """Read what has changed; the list is replaced when the iterator ends."""
         found: list[RunSummary] = []
         for folder in run_folders(self.root):
-            found.append(self._summary(folder))
+            read = self._read.setdefault(folder.path, _Read(folder))
+            for _ in read.go_on():
+                yield
+            found.append(replace(summarise(folder, read.state, look_at(folder, read.state)), **read.noted()))
             yield
         self.runs = found
         here = {run.path for run in found}
         self._read = {path: read for path, read in self._read.items() if path in here}
+
+    def annotate(self, path: Path, notes: RunNotes) -> None:
+        """Write a note and tags to a run, and show them at once. Raises InputError where that is not possible."""
+        write_notes(RunFolder(path), notes)
+        self.runs = [replace(run, note=notes.note, tags=notes.tags) if run.path == path else run for run in self.runs]
 
     def refresh(self) -> list[RunSummary]:
         """Read everything at once."""
@@ -74,19 +92,56 @@ class RunLibrary:
         """The run in that folder, as of the last look."""
         return next((run for run in self.runs if run.path == Path(path)), None)
 
-    def _summary(self, folder: RunFolder) -> RunSummary:
-        state = self._state(folder)
-        return summarise(folder, state, look_at(folder, state))
 
-    def _state(self, folder: RunFolder) -> RunState:
-        stamp = _stamp(folder.events)
-        known = self._read.get(folder.path)
-        if known and known[0] == stamp:
-            return known[1]
-        state = RunState()
-        state.apply_all(_head_and_tail(folder.events))
-        self._read[folder.path] = (stamp, state)
-        return state
+class _Read:
+    """What was read of one run so far."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._landmarks = Landmarks(folder.events)
+        self._exact = RunState()
+        self._rough: RunState | None = None
+        self._stamp = self._notes_stamp = (-1, -1)
+        self._notes = RunNotes()
+        self._is_first = True
+
+    @property
+    def state(self) -> RunState:
+        """The run's state; of a long one that is still being read what its two ends tell."""
+        return self._exact if self._rough is None else self._rough
+
+    def noted(self) -> dict[str, object]:
+        """A person's words, read where their file has changed."""
+        stamp = _stamp(notes_file(self._folder))
+        if stamp != self._notes_stamp:
+            self._notes, self._notes_stamp = read_notes(self._folder), stamp
+        return {"note": self._notes.note, "tags": self._notes.tags}
+
+    def go_on(self) -> Iterator[None]:
+        """Read a portion of what is new."""
+        stamp = _stamp(self._folder.events)
+        if stamp == self._stamp and self._landmarks.is_complete:
+            return
+        self._stamp = stamp
+        if self._is_first and stamp[1] > FIRST_BYTES:
+            self._is_first = False
+        else:
+            yield from self._read_landmarks()
+        if self._landmarks.is_complete:
+            self._rough = None
+        else:
+            self._rough = RunState()
+            self._rough.apply_all(_head_and_tail(self._folder.events))
+
+    def _read_landmarks(self) -> Iterator[None]:
+        for _ in range(MOST_CHUNKS):
+            found = self._landmarks.read()
+            if self._landmarks.began_anew:
+                self._exact = RunState()
+            self._exact.apply_all(found)
+            if self._landmarks.is_complete:
+                return
+            yield
 
 
 def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:
@@ -110,7 +165,16 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
         total_steps=state.total_steps,
         message=outcome.message,
         has_predictions=bool(state.predictions),
+        metrics=_metrics(state),
     )
+
+
+def _metrics(state: RunState) -> dict[str, float | None]:
+    if state.finished is not None and state.finished.metrics:
+        return state.finished.metrics
+    measured = [one for one in state.evaluations if one.split == "validation"]
+    chosen = state.best or (measured[-1] if measured else None)
+    return chosen.metrics if chosen else {}
 
 
 def _best(state: RunState, metric: str) -> float | None:

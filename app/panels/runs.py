@@ -1,33 +1,48 @@
 """Owns the Runs page: every run of this user, found again after each start."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
+from app.core import wording
 from app.core.run_library import RunSummary
-from app.panels.runs_cards.run_table import RunTable, cell
+from app.core.run_order import GROUPS, Arrangement, arranged, matching
+from app.panels.runs_cards.deletion import Deletion
+from app.panels.runs_cards.notes_bar import NotesBar
+from app.panels.runs_cards.run_table import RunTable
 from app.services.context import AppContext
-from app.services.trash import move_to_trash
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.quiet_combo_box import QuietComboBox
+from backend.contract.errors import InputError
 from backend.contract.queries import Mistake
+from backend.contract.run_notes import RunNotes
+
+if TYPE_CHECKING:
+    from app.panels.runs_cards.compare_view import CompareView
 
 BUTTONS = {
     "open": ("Open", "chart", "primary"),
     "resume": ("Resume", "play", ""),
     "stop": ("Stop", "stop", "danger"),
     "predictions": ("Predictions", "target", ""),
+    "compare": ("Compare", "chart", ""),
     "duplicate": ("Duplicate", "copy", ""),
     "folder": ("Open folder", "folder", ""),
     "delete": ("Delete", "trash", "danger"),
 }
 """Key → words, icon, role."""
+WORDLESS = ("duplicate", "folder", "delete")
+"""Buttons that show their icon alone where there is little room."""
+NARROW = 900
+MOST_COMPARED = 20
 
 
 class Panel(QWidget):
@@ -42,17 +57,32 @@ class Panel(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._question: QMessageBox | None = None
+        self._wish = Arrangement()
         self._resuming: set[Path] = set()
         self.header = PageHeader("Runs")
-        self.search = QLineEdit(placeholderText="Search name, model, data or state", clearButtonEnabled=True)
-        self.search.setFixedWidth(300)
+        self.search = QLineEdit(placeholderText="Search name, model, data, note or #tag", clearButtonEnabled=True)
+        self.search.setMinimumWidth(270)
+        self.search.setMaximumWidth(300)
         self.search.setAccessibleName("Search runs")
         self.search.textChanged.connect(self._show_runs)
-        self.header.buttons.addWidget(self.search)
+        self.group = QuietComboBox()
+        self.group.setAccessibleName("Group runs by")
+        for key, words in GROUPS.items():
+            self.group.addItem(f"By {words.lower()}" if key else words, key)
+        self.group.currentIndexChanged.connect(self._show_runs)
+        self.header.buttons.addWidget(self.group)
+        self.header.buttons.addWidget(self.search, 1)
         self.table = RunTable()
         self.table.run_chosen.connect(self._on_chosen)
         self.table.run_opened.connect(self.run_selected)
+        self.table.sort_asked.connect(self._on_sort_asked)
+        self.notes = NotesBar()
+        self.notes.written.connect(self._on_notes_written)
+        self.notes.message.connect(self.message)
+        self.deletion = Deletion(self)
+        self.deletion.message.connect(self.message)
+        self.deletion.changed.connect(context.library_watcher.look_now)
+        self.compared: CompareView | None = None
         self.detail = label("", "muted", wrap=True, selectable=True)
         self.empty = EmptyState(
             "runs",
@@ -86,16 +116,35 @@ class Panel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
         column.addLayout(bar)
+        column.addWidget(self.deletion.banner)
         column.addWidget(card, 1)
         column.addWidget(self.detail)
+        column.addWidget(self.notes)
         self._pages = QStackedWidget()
         self.nothing = EmptyState("runs", "No run fits the search", "Search for other words.", "Clear the search")
         self.nothing.asked.connect(self.search.clear)
         for part in (self.empty, listed, self.nothing):
             self._pages.addWidget(part)
-        page = page_layout(self)
+        every = QWidget()
+        page = page_layout(every)
         page.addWidget(self.header)
         page.addWidget(self._pages, 1)
+        self._whole = QStackedWidget()
+        self._whole.addWidget(every)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._whole)
+
+    def resizeEvent(self, event) -> None:
+        """Some buttons lose their words where there is little room."""
+        for key in WORDLESS:
+            words = BUTTONS[key][0]
+            narrow = event.size().width() < NARROW
+            self.buttons[key].setText("" if narrow else words)
+            if key != "delete":  # whose tooltip says why it cannot be used
+                self.buttons[key].setToolTip(words if narrow else "")
+            self.buttons[key].setAccessibleName(words)
+        super().resizeEvent(event)
 
     def shown(self) -> None:
         """The page came to the front: look at once."""
@@ -105,27 +154,38 @@ class Panel(QWidget):
 
     def _show_runs(self) -> None:
         every = self._context.library.runs
-        wanted = self.search.text().casefold().split()
-        found = [run for run in every if all(word in _searched(run) for word in wanted)]
-        self.table.set_runs(found)
+        self._wish = replace(self._wish, words=self.search.text(), group=self.group.currentData())
+        found = matching(every, self._wish.words)
+        self.table.set_lines(arranged(every, self._wish))
         self._pages.setCurrentIndex(1 if found else 2 if every else 0)
         self.search.setVisible(bool(every))
+        self.group.setVisible(bool(every))
         self.header.set_subtitle(_counts(every, found) if every else str(self._context.library.root))
 
+    def _on_sort_asked(self, column: str, descending: bool) -> None:
+        self._wish = replace(self._wish, column=column, descending=descending)
+        self._show_runs()
+
     def _on_chosen(self, run: RunSummary | None) -> None:
+        several = self.table.chosen_runs()
         usable = {
             "open": run is not None,
             "resume": run is not None and run.resumable and run.path not in self._resuming,
             "stop": run is not None and run.alive,
             "predictions": run is not None and run.has_predictions,
+            "compare": 2 <= len(several) <= MOST_COMPARED,
             "duplicate": run is not None,
             "folder": run is not None,
-            "delete": run is not None and not run.alive,
+            "delete": bool(several) and not any(each.alive for each in several),
         }
         for key, button in self.buttons.items():
             button.setEnabled(usable[key])
-        self.buttons["delete"].setToolTip("Stop the run first" if run is not None and run.alive else "")
-        self.detail.setText(" · ".join(filter(None, [run.message, str(run.path)])) if run else "")
+        alive = any(each.alive for each in several)
+        self.buttons["delete"].setToolTip("Stop the run first" if alive else "Move to the trash")
+        self.buttons["compare"].setToolTip(_why_not_compared(len(several)))
+        chosen = f"{wording.count(len(several), 'run')} chosen" if len(several) > 1 else ""
+        self.detail.setText(" · ".join(filter(None, [run.message, str(run.path)])) if run else chosen)
+        self.notes.show_run(run)
 
     # What is done with one
 
@@ -177,24 +237,30 @@ class Panel(QWidget):
                 self.message.emit("info", f"No file manager could be opened. The folder is {run.path}")
 
     def _on_delete(self) -> None:
-        run = self.table.chosen()
-        if run is None:
-            return
-        question = self._question = QMessageBox(self)
-        question.setWindowTitle("Delete run")
-        question.setText(f"Move “{run.title}” to the trash?")
-        question.setInformativeText(f"Its checkpoints, model and predictions go with it.\n{run.path}")
-        delete = question.addButton("Move to trash", QMessageBox.ButtonRole.DestructiveRole)
-        question.setDefaultButton(question.addButton("Keep", QMessageBox.ButtonRole.RejectRole))
-        delete.clicked.connect(lambda: self.delete(run))
-        question.finished.connect(question.deleteLater)
-        question.open()
+        if runs := self.table.chosen_runs():
+            self.deletion.ask(runs)
 
-    def delete(self, run: RunSummary) -> None:
-        """Move a run to the trash; one that is alive is refused."""
-        problem = move_to_trash(run.path)
-        self._context.library_watcher.look_now()
-        self.message.emit("error" if problem else "success", problem or f"{run.title} was moved to the trash.")
+    def _on_compare(self) -> None:
+        from app.panels.runs_cards.compare_view import CompareView  # the list needs no plotting library
+
+        if self.compared is None:
+            self.compared = CompareView(self._context.library)
+            self.compared.message.connect(self.message)
+            self.compared.closed.connect(self._on_compare_closed)
+            self._whole.addWidget(self.compared)
+        self.compared.show_runs(self.table.chosen_runs())
+        self._whole.setCurrentWidget(self.compared)
+
+    def _on_compare_closed(self) -> None:
+        self._whole.setCurrentIndex(0)
+        self.table.setFocus()
+
+    def _on_notes_written(self, path: Path, notes: RunNotes) -> None:
+        try:
+            self._context.library.annotate(path, notes)
+        except InputError as error:
+            self.message.emit("error", str(error))
+        self._show_runs()
 
     # The demo
 
@@ -215,9 +281,10 @@ class Panel(QWidget):
         self.message.emit("error", mistake.message)
 
 
-def _searched(run: RunSummary) -> str:
-    columns = ("Run", "State", "Task", "Model", "Data")
-    return " ".join([*(cell(run, column) for column in columns), run.name]).casefold()
+def _why_not_compared(chosen: int) -> str:
+    if chosen < 2:
+        return "Choose two or more runs: hold Ctrl or Shift while you click"
+    return f"At most {MOST_COMPARED} runs are compared at once" if chosen > MOST_COMPARED else ""
 
 
 def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:

@@ -1,5 +1,6 @@
-"""Owns moving a run to the system's trash."""
+"""Owns moving a run to the system's trash, and taking it out again."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QFile
@@ -7,15 +8,44 @@ from PySide6.QtCore import QFile
 from backend.contract.run_folder import RunFolder
 
 
-def move_to_trash(run: Path) -> str:
-    """Why the run could not be moved there, or nothing. A run that a process carries is refused."""
+@dataclass(frozen=True)
+class Trashed:
+    """What became of a run that was to be deleted."""
+
+    run: Path
+    problem: str = ""
+    """Why it could not be moved; empty where it was."""
+    place: Path | None = None
+    """Where it lies now; None where the system does not tell, so that only its own trash can give it back."""
+
+
+def move_to_trash(run: Path) -> Trashed:
+    """Move a run there. One that a process carries is refused."""
     folder = RunFolder(run)
     if not folder.exists():
-        return f"{run} is no run folder, so nothing was deleted."
+        return Trashed(run, f"{run} is no run folder, so nothing was deleted.")
     if folder.life() == "alive":
-        return f"{folder.name} is still running; stop it first, then delete it."
-    # An object, as the static form has no way to say why.
+        return Trashed(run, f"{folder.name} is still running; stop it first, then delete it.")
+    # An object, as the static form has no way to say why. Afterwards its name is that of the file in the trash.
     file = QFile(str(folder.path))
     if not file.moveToTrash():
-        return f"{folder.name} could not be moved to the trash ({file.errorString()}); delete its folder: {folder.path}"
+        said = f"{folder.name} could not be moved to the trash ({file.errorString()}); delete its folder: {folder.path}"
+        return Trashed(run, said)
+    place = Path(file.fileName()) if file.fileName() else None
+    return Trashed(run, place=place if place != folder.path else None)
+
+
+def take_back(trashed: Trashed) -> str:
+    """Why a run could not be taken out of the trash again, or nothing."""
+    run, place = trashed.run, trashed.place
+    if place is None or not place.exists():
+        return f"{run.name} is not in the trash any more."
+    if run.exists():
+        return f"{run} exists again, so nothing was put there; the deleted run is {place}"
+    try:
+        place.rename(run)
+    except OSError as error:
+        return f"{run.name} could not be taken out of the trash ({error.strerror}); it is {place}"
+    # Trashes as freedesktop.org describes them remember beside the files where each came from.
+    (place.parent.parent / "info" / f"{place.name}.trashinfo").unlink(missing_ok=True)
     return ""

@@ -284,6 +284,15 @@ class LivePlot(Card):
 
     # Looking closer
 
+    def hide_legend(self) -> None:
+        """Whoever shows the plot names its curves."""
+        self._legend.hide()
+
+    def set_curve_hidden(self, key: str, hidden: bool) -> None:
+        """Hide one curve, or show it again."""
+        self.series[key].set_hidden(hidden)
+        self._ask()
+
     def set_pin(self, x: float | None) -> None:
         """A line at a place that was picked; None takes it away."""
         self._pin.setVisible(x is not None)

@@ -66,7 +66,8 @@ class PlotCrosshair(QObject):
             self.readout.hide()
             return
         self._line.setPos(x)
-        lines = [line for series in self._series.values() if (line := self._said(series, x))]
+        shown = [series for series in self._series.values() if not series.is_hidden]
+        lines = [line for series in shown if (line := self._said(series, x))]
         words = [in_words(x, self.x_label, self.x_kind), *self._marks.near(x, right - left)]
         at = round(self._view.mapViewToScene(QPointF(x, 0)).x())
         self.readout.show_at(self._widget.rect(), at, " · ".join(words), lines)

@@ -21,6 +21,15 @@ SMOOTHING = 0.03
 LEAST_SMOOTHING = 0.01
 """A curve that is only compared with is never raw: two noisy lines hide each other."""
 
+THIN = 400
+"""Lines of less detail are one among many and drawn thin, which takes a fifth of the time."""
+DASHES = (
+    Qt.PenStyle.SolidLine,
+    Qt.PenStyle.DashLine,
+    Qt.PenStyle.DotLine,
+    Qt.PenStyle.DashDotLine,
+)
+
 
 @dataclass(frozen=True)
 class SeriesStyle:
@@ -35,6 +44,12 @@ class SeriesStyle:
     kind: Literal["line", "smoothed", "markers"] = "line"
     color_token: str = "plot_1"
     twin_of: str = ""
+    dash: int = 0
+    """A place in DASHES: of many curves those that share a colour differ in their line."""
+    raw: bool = True
+    """Whether a smoothed curve shows its points too."""
+    detail: int = MOST_SMOOTH
+    """Most points of a line that are drawn: many wide lines at once cost more than anybody sees."""
 
 
 class PlotSeries:
@@ -48,7 +63,7 @@ class PlotSeries:
         self.smoothing = SMOOTHING
         self.breaks: list[float] = []
         """x after which the line is broken."""
-        self.changed = False
+        self.is_hidden = self.changed = False
         self._line = pg.PlotCurveItem(connect="finite")
         self._strong = pg.PlotCurveItem(connect="finite", antialias=True)
         self._dots = pg.ScatterPlotItem(size=7, pxMode=True)
@@ -66,13 +81,25 @@ class PlotSeries:
         """Pens of the present theme."""
         strong = theme.color(self.style.color_token)
         pale = theme.color(f"{self.style.color_token}_raw")
-        self._line.setPen(_pen(pale if self._is_smooth else strong, 1, bool(self.style.twin_of)))
-        self._strong.setPen(_pen(strong, 2, bool(self.style.twin_of)))
+        dash = Qt.PenStyle.DashLine if self.style.twin_of else DASHES[self.style.dash % len(DASHES)]
+        self._line.setPen(_pen(pale if self._is_smooth else strong, 1, dash))
+        self._strong.setPen(_pen(strong, 1 if self.style.detail < THIN else 2, dash))
         self._dots.setPen(None)
         self._dots.setBrush(strong)
-        self._line.setVisible(self.style.kind != "markers" and not (self._is_smooth and self.style.twin_of))
-        self._strong.setVisible(self.style.kind == "markers" or self._is_smooth)
+        drawn = not self.is_hidden
+        self._line.setVisible(drawn and self.style.kind != "markers" and not (self._is_smooth and self._has_mean_alone))
+        self._strong.setVisible(drawn and (self.style.kind == "markers" or self._is_smooth))
+        self._dots.setVisible(drawn and self._dots.isVisible())
         self.changed = True
+
+    @property
+    def _has_mean_alone(self) -> bool:
+        return bool(self.style.twin_of) or not self.style.raw
+
+    def set_hidden(self, hidden: bool) -> None:
+        """Hide the curve, or show it again; its points stay."""
+        self.is_hidden = hidden
+        self.apply_theme()
 
     @property
     def _is_smooth(self) -> bool:
@@ -137,18 +164,18 @@ class PlotSeries:
         """Hand the scene what is visible between two x."""
         self.changed = False
         if self._is_smooth:
-            if not self.style.twin_of:
+            if not self._has_mean_alone:
                 self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
             self._set(self._strong, *self._smoothed(first, last), logarithmic)
         elif self.style.kind == "markers":
-            xs, ys = self.points.reduced(first, last, MOST_SMOOTH)
+            xs, ys = self.points.reduced(first, last, self.style.detail)
             self._set(self._strong, xs, ys, logarithmic)
             few = len(xs) <= MOST_DOTS and not self.style.twin_of
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
-            self._dots.setVisible(bool(shown.any()))
+            self._dots.setVisible(bool(shown.any()) and not self.is_hidden)
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
-            self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
+            self._set(self._line, *self.points.reduced(first, last, min(MOST_RAW, 2 * self.style.detail)), logarithmic)
 
     def _smoothed(self, first: float, last: float) -> tuple[Floats, Floats]:
         xs = self.points.xs
@@ -156,7 +183,7 @@ class PlotSeries:
         end = min(len(xs), int(np.searchsorted(xs, last, side="right")) + 1)
         if end - begin < 2:
             return xs[begin:end].copy(), self.points.ys[begin:end].copy()
-        indices = np.unique(np.linspace(begin, end - 1, min(MOST_SMOOTH, end - begin)).astype(np.intp))
+        indices = np.unique(np.linspace(begin, end - 1, min(self.style.detail, end - begin)).astype(np.intp))
         share = max(self.smoothing, LEAST_SMOOTHING) if self.style.twin_of else self.smoothing
         self._window = max(5, round((end - begin) * share))
         return xs[indices].copy(), self._means.at(indices, self._window)
@@ -168,8 +195,8 @@ class PlotSeries:
         item.setData(xs, ys, connect="all" if np.isfinite(ys).all() else "finite")
 
 
-def _pen(color: object, width: int, dashed: bool) -> QPen:
-    pen = pg.mkPen(color, width=width, style=Qt.PenStyle.DashLine if dashed else Qt.PenStyle.SolidLine)
+def _pen(color: object, width: int, dash: Qt.PenStyle) -> QPen:
+    pen = pg.mkPen(color, width=width, style=dash)
     pen.setCosmetic(True)
     return pen
 

@@ -1,39 +1,155 @@
-"""Owns `burnish runs`: all runs, newest first, as lines or as JSON."""
+"""Owns `burnish runs`, `note` and `compare`: all runs as lines or a table, a person's words on one, several side by side."""
 
 import math
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_json
 from backend.commands.follow import in_words
+from backend.commands.named_run import named_run
+from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import run_folders
 
+if TYPE_CHECKING:
+    from backend.commands.summary import Summary
+
+FORMATS = ("csv", "markdown")
+SORTED_BY = ("started", "name", "state", "task", "model", "data", "step", "seconds")
+
 
 def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--search", metavar="WORDS", default="", help="only runs with all these words; #word is a tag")
+    parser.add_argument("--sort", metavar="COLUMN", default="started", help=f"{', '.join(SORTED_BY)}, or a metric")
+    parser.add_argument("--group", choices=("task", "model", "data", "state", "tag"), help="gather the runs")
+    parser.add_argument("--table", choices=FORMATS, help="print final metrics as a table")
     add_json(parser)
 
 
 def _runs(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.commands.summary import Summary, summary
+    from backend.commands.summary import summary
 
-    found = [summary(folder) for folder in run_folders(runs_folder())]
-    found.sort(key=lambda run: run.started or math.inf, reverse=True)
+    words = arguments.search.casefold().split()
+    every = [summary(folder) for folder in run_folders(runs_folder())]
+    found = _sorted([run for run in every if all(_has(run, word) for word in words)], arguments.sort)
     if arguments.json:
         print(msgspec.json.encode(found).decode())
-        return 0
-    if not found:
+    elif arguments.table:
+        print(_table(found, arguments.table), end="")
+    elif not every:
         print(f"there are no runs in {runs_folder()} yet; burnish demo makes one")
-    width = max((len(run.name) for run in found), default=0)
-
-    def line(run: Summary) -> str:
-        steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
-        return f"{run.name:<{width}}  {run.state:<8}  {steps:>13}  {in_words(run.metrics) or run.message}".rstrip()
-
-    for run in found:
-        print(line(run))
+    else:
+        _print_lines(found, arguments.group)
     return 0
 
 
-COMMANDS = (Command("runs", "all runs, newest first", _arguments, _runs),)
+def _has(run: "Summary", word: str) -> bool:
+    if word.startswith("#"):
+        return any(tag.casefold().startswith(word[1:]) for tag in run.tags)
+    texts = (run.name, run.state, run.task, run.model, run.data, run.note, *run.tags)
+    return any(word in text.casefold() for text in texts)
+
+
+def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
+    """Newest, or largest metric, first; texts by the alphabet; runs without a value last. Raises InputError."""
+    if column not in SORTED_BY and runs and not any(column in run.metrics for run in runs):
+        known = sorted({name for run in runs for name in run.metrics})
+        raise InputError(f"--sort: no run has {column!r}; there are {', '.join([*SORTED_BY, *known])}")
+
+    def value(run: "Summary") -> Any:
+        found = getattr(run, column) if column in SORTED_BY else run.metrics.get(column)
+        return None if found == "" or (isinstance(found, float) and math.isnan(found)) else found
+
+    known = [run for run in runs if value(run) is not None]
+    is_text = column in ("name", "state", "task", "model", "data")
+    return [*sorted(known, key=value, reverse=not is_text), *(run for run in runs if value(run) is None)]
+
+
+def _print_lines(runs: "list[Summary]", group: str | None) -> None:
+    width = max((len(run.name) for run in runs), default=0)
+    groups: dict[str, list[Summary]] = {}
+    for run in runs:
+        names = (run.tags or ("without a tag",)) if group == "tag" else (getattr(run, group) if group else "",)
+        for name in names:
+            groups.setdefault(name or f"unknown {group}" if group else "", []).append(run)
+    for name, members in groups.items():
+        if name:
+            print(f"{name} ({len(members)})")
+        for run in members:
+            print(_line(run, width))
+
+
+def _line(run: "Summary", width: int) -> str:
+    steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
+    tags = "".join(f"  #{tag}" for tag in run.tags)
+    return f"{run.name:<{width}}  {run.state:<8}  {steps:>13}  {in_words(run.metrics) or run.message}{tags}".rstrip()
+
+
+def _table(runs: "list[Summary]", form: str) -> str:
+    from backend.contract.run_comparison import ABSENT, metrics_table
+
+    def cells(run: "Summary") -> list[tuple[str, str]]:
+        seconds = ABSENT if run.seconds is None else f"{run.seconds:.0f}"
+        named = {"run": run.name, "state": run.state, "task": run.task, "model": run.model, "data": run.data}
+        model = run.model.replace("\\", "/").rstrip("/").rpartition("/")[2]
+        texts = [(name, text or ABSENT) for name, text in {**named, "model": model}.items()]
+        return [*texts, ("steps", str(run.step)), ("seconds", seconds)]
+
+    return metrics_table([(cells(run), run.metrics) for run in runs]).written(form)
+
+
+# Notes
+
+
+def _note_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="name or folder of a run")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="the note from now on; empty takes it away")
+    parser.add_argument("--tag", metavar="TAG", action="append", default=[], help="add a tag (may be repeated)")
+    parser.add_argument("--untag", metavar="TAG", action="append", default=[], help="take a tag away (may be repeated)")
+
+
+def _note(arguments: Namespace) -> int:
+    from backend.contract.run_notes import RunNotes, read_notes, tags_of, write_notes
+
+    folder = named_run(arguments.run)
+    before = read_notes(folder)
+    gone = tags_of(arguments.untag)
+    tags = tuple(tag for tag in tags_of([*before.tags, *arguments.tag]) if tag not in gone)
+    notes = RunNotes(before.note if arguments.text is None else arguments.text.strip(), tags)
+    if notes != before:
+        write_notes(folder, notes)
+    print(f"{folder.name}: {notes.note or 'no note'}{''.join(f'  #{tag}' for tag in notes.tags)}")
+    return 0
+
+
+# Side by side
+
+
+def _compare_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="names or folders of two or more runs")
+    parser.add_argument("--all", action="store_true", help="every setting, not only those that differ")
+    parser.add_argument("--table", choices=FORMATS, default="markdown", help="how the tables are written")
+
+
+def _compare(arguments: Namespace) -> int:
+    from backend.commands.summary import summary
+    from backend.contract.run_comparison import settings_table
+    from backend.contract.spec import file as spec_file
+
+    folders = list({folder.path: folder for folder in map(named_run, arguments.runs)}.values())
+    if len(folders) < 2:
+        raise InputError("compare: name two or more runs, as burnish runs shows them")
+    print(_table([summary(folder) for folder in folders], arguments.table))
+    specs = {folder.name: spec_file.read(folder.spec) for folder in folders}
+    settings = settings_table(specs, everything=arguments.all)
+    print(settings.written(arguments.table) if settings.rows else "the settings are the same", end="\n")
+    return 0
+
+
+COMMANDS = (
+    Command("runs", "all runs, newest first", _arguments, _runs),
+    Command("note", "write a note and tags to a run", _note_arguments, _note),
+    Command("compare", "final metrics and differing settings of several runs", _compare_arguments, _compare),
+)

@@ -1,15 +1,16 @@
-"""Owns one run in a line: its state and last numbers, read from both ends of its events alone."""
+"""Owns one run in a line: its state, last numbers and a person's notes, read from its events but for most steps."""
 
 import math
+from itertools import pairwise
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from backend.contract import events
+from backend.contract.landmarks import landmarks
 from backend.contract.run_folder import RunFolder
-
-HEAD_BYTES = 64_000
-TAIL_BYTES = 256_000
+from backend.contract.run_notes import read_notes
 
 E = TypeVar("E")
 
@@ -27,11 +28,16 @@ class Summary(msgspec.Struct, frozen=True):
     started: float | None = None
     metrics: dict[str, float | None] = {}
     message: str = ""
+    data: str = ""
+    seconds: float | None = None
+    """How long a process carried it; the time between two attempts does not count."""
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
 
 def summary(folder: RunFolder) -> Summary:
     """The run's line; a folder with unreadable events gets one too."""
-    found = _ends(folder)
+    found, notes = landmarks(folder.events), read_notes(folder)
     first = _last(found, events.RunStarted)
     plan = _last(found, events.PlanMade)
     state, message = _state(folder, found)
@@ -46,7 +52,25 @@ def summary(folder: RunFolder) -> Summary:
         started=first.time if first else None,
         metrics=_metrics(found),
         message=message,
+        data=_data(found),
+        seconds=_seconds(found),
+        note=notes.note,
+        tags=notes.tags,
     )
+
+
+def _data(found: list[events.AnyEvent]) -> str:
+    loaded = [event for event in found if isinstance(event, events.DataLoaded) and event.split == "train"]
+    return ", ".join(Path(file).name for file in loaded[-1].files[:2]) if loaded else ""
+
+
+def _seconds(found: list[events.AnyEvent]) -> float | None:
+    if not found:
+        return None
+    idle = sum(
+        max(0.0, after.time - before.time) for before, after in pairwise(found) if isinstance(after, events.RunResumed)
+    )
+    return max(0.0, found[-1].time - found[0].time - idle)
 
 
 def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
@@ -89,17 +113,3 @@ def _metrics(found: list[events.AnyEvent]) -> dict[str, float | None]:
 
 def _last(found: list[events.AnyEvent], kind: type[E]) -> E | None:
     return next((event for event in reversed(found) if isinstance(event, kind)), None)
-
-
-def _ends(folder: RunFolder) -> list[events.AnyEvent]:
-    try:
-        with folder.events.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            size = file.seek(0, 2)
-            start = file.seek(max(len(head), size - TAIL_BYTES))
-            tail = file.read()
-    except FileNotFoundError:
-        return []
-    # Lines that are cut at a gap do not decode and are left out; two steps more or less change nothing here.
-    gap = b"\n" if start > len(head) else b""
-    return list(events.decode_all((head + gap + tail).split(b"\n")))

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from backend.contract import events
+from backend.contract.mending import Mend
 
 STEP = events.StepFinished(
     time=1.5,
@@ -36,6 +37,7 @@ def filled(kind: type[events.Event]) -> events.Event:
         float | None: 0.5,
         str | None: "accuracy",
         int | None: 4,
+        Mend | None: Mend({"hardware.micro_batch_size": 4}, resume=True),
     }
     return kind(**{field.name: by_type[field.type] for field in msgspec.structs.fields(kind)})
 

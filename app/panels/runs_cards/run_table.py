@@ -3,16 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QItemSelectionModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QRect,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -25,12 +16,12 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.core import wording
-from app.core.outcome import KINDS, TITLES
+from app.core.outcome import KINDS
 from app.core.run_library import RunSummary
+from app.core.run_order import Line
+from app.panels.runs_cards.run_lines import COLUMNS, Index, RunLines
 from app.widgets.pill import KINDS as PILL_KINDS
 
-COLUMNS = ("Run", "State", "Task", "Model", "Data", "Best", "Steps", "Duration", "Started")
 WIDTHS = {
     "State": 104,
     "Task": 140,
@@ -38,78 +29,16 @@ WIDTHS = {
     "Data": 116,
     "Best": 150,
     "Steps": 100,
-    "Duration": 96,
+    "Duration": 106,
     "Started": 110,
+    "Tags": 120,
 }
+LEAVING = ("Steps", "Data", "Tags", "Task", "Duration", "Model")
+"""What is left out first where there is little room."""
+LEAST_FOR_NAME = 190
 STATE = COLUMNS.index("State")
-Index = QModelIndex | QPersistentModelIndex
-
-
-def cell(run: RunSummary, column: str) -> str:
-    """The text of one cell."""
-    match column:
-        case "Run":
-            return run.title
-        case "State":
-            return TITLES.get(run.state, run.state)
-        case "Task":
-            return run.task.replace("_", " ").capitalize()
-        case "Model":
-            return wording.name_of_path(run.model)
-        case "Data":
-            return run.data
-        case "Best":
-            return f"{wording.metric_title(run.metric)} {wording.number(run.best)}" if run.best is not None else "–"
-        case "Steps":
-            total = f" / {wording.grouped(run.total_steps)}" if run.total_steps else ""
-            return f"{wording.grouped(run.step)}{total}"
-        case "Duration":
-            return wording.duration(run.seconds)
-        case _:
-            return wording.moment(run.started)
-
-
-class _Model(QAbstractTableModel):
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.runs: list[RunSummary] = []
-
-    def set(self, runs: Sequence[RunSummary]) -> None:
-        """Show these; where the same runs stand in the same lines only their cells are painted anew."""
-        same = [run.path for run in runs] == [run.path for run in self.runs]
-        if same:
-            self.runs = list(runs)
-            if runs:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(runs) - 1, len(COLUMNS) - 1))
-            return
-        self.beginResetModel()
-        self.runs = list(runs)
-        self.endResetModel()
-
-    def rowCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.runs)
-
-    def columnCount(self, parent: Index | None = None) -> int:
-        return len(COLUMNS)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return COLUMNS[section]
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        run, column = self.runs[index.row()], COLUMNS[index.column()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return cell(run, column)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return run.message or str(run.path) if column in ("Run", "State") else cell(run, column)
-        if role == Qt.ItemDataRole.ForegroundRole and column != "Run":
-            return theme.color("muted")
-        if role == Qt.ItemDataRole.FontRole and column == "Run":
-            return theme.font(13, QFont.Weight.DemiBold)
-        return None
+FIRST_DESCENDING = ("Best", "Steps", "Duration", "Started")
+"""Columns of which the largest value is looked for."""
 
 
 class _StatePill(QStyledItemDelegate):
@@ -120,8 +49,12 @@ class _StatePill(QStyledItemDelegate):
         self.initStyleOption(blank, index)
         text, blank.text = blank.text, ""
         model = index.model()
-        assert isinstance(model, _Model)
-        ink, ground = PILL_KINDS[KINDS.get(model.runs[index.row()].state, "neutral")]
+        assert isinstance(model, RunLines)
+        run = model.run(index.row())
+        if run is None:
+            super().paint(painter, option, index)
+            return
+        ink, ground = PILL_KINDS[KINDS.get(run.state, "neutral")]
         blank.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, blank, painter, blank.widget)
         font = theme.font(12, QFont.Weight.DemiBold)
         painter.save()
@@ -142,29 +75,33 @@ class _StatePill(QStyledItemDelegate):
 
 
 class RunTable(QTableView):
-    """Keeps the chosen run chosen while the list changes."""
+    """Keeps the chosen runs chosen while the list changes."""
 
     run_chosen = Signal(object)
-    """A RunSummary, or None."""
+    """A RunSummary, or None where none or several are chosen."""
     run_opened = Signal(str)
+    sort_asked = Signal(str, bool)
+    """A column, and whether its largest value comes first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._model = _Model(self)
+        self._model = RunLines(self)
         self._pills = _StatePill(self)
-        self._chosen: Path | None = None
+        self._chosen: set[Path] = set()
+        self._changing = False
         self.setModel(self._model)
         self.setItemDelegateForColumn(STATE, self._pills)
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setAccessibleName("Runs")
         self._set_headers()
+        self.selectionModel().selectionChanged.connect(self._on_selected)
         self.selectionModel().currentRowChanged.connect(self._on_current)
-        self.doubleClicked.connect(lambda index: self.run_opened.emit(str(self._model.runs[index.row()].path)))
+        self.doubleClicked.connect(self._on_double_click)
 
     def _set_headers(self) -> None:
         for header in (self.horizontalHeader(), self.verticalHeader()):
@@ -176,6 +113,10 @@ class RunTable(QTableView):
         header.setFixedHeight(36)
         header.setHighlightSections(False)
         header.setMinimumSectionSize(60)
+        header.setSectionsClickable(True)
+        header.setSortIndicatorShown(True)
+        self.show_sorted("Started", descending=True)
+        header.sectionClicked.connect(self._on_header_clicked)
         for section, name in enumerate(COLUMNS):
             if name == "Run":
                 header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
@@ -185,30 +126,72 @@ class RunTable(QTableView):
     @property
     def runs(self) -> list[RunSummary]:
         """The runs that are listed."""
-        return self._model.runs
+        return [line for line in self._model.lines if isinstance(line, RunSummary)]
 
-    def set_runs(self, runs: Sequence[RunSummary]) -> None:
+    def set_lines(self, lines: Sequence[Line]) -> None:
         """List these."""
-        chosen = self._chosen
-        self._model.set(runs)
-        self._chosen = chosen
-        self.choose(chosen)
+        chosen = set(self._chosen)
+        if self._model.set(lines):
+            self.clearSpans()
+            for row in range(len(lines)):
+                if self._model.run(row) is None:
+                    self.setSpan(row, 0, 1, len(COLUMNS))
+            self._select(chosen)
         self.run_chosen.emit(self.chosen())
 
     def chosen(self) -> RunSummary | None:
-        """The run whose line is selected."""
-        return next((run for run in self._model.runs if run.path == self._chosen), None)
+        """The run whose line is selected; None where several are."""
+        found = self.chosen_runs()
+        return found[0] if len(found) == 1 else None
 
-    def choose(self, path: Path | None) -> None:
-        """Select the line of a run."""
-        rows = [number for number, run in enumerate(self._model.runs) if run.path == path]
-        if rows and self.currentIndex().row() != rows[0]:
-            self.selectRow(rows[0])
+    def chosen_runs(self) -> list[RunSummary]:
+        """All runs that are selected, each once, in the order of the list."""
+        return list({run.path: run for run in self.runs if run.path in self._chosen}.values())
+
+    def choose(self, *paths: Path | None) -> None:
+        """Select the lines of these runs."""
+        self._select({path for path in paths if path is not None})
+        self._on_selected()
+
+    def _select(self, paths: set[Path]) -> None:
+        self._changing = True
+        rows = self._rows_of(paths)
+        self._chosen = {run.path for run in self.runs if run.path in paths}
+        wanted = QItemSelection()
+        for row in rows:
+            wanted.select(self._model.index(row, 0), self._model.index(row, len(COLUMNS) - 1))
+        if rows and self.currentIndex().row() not in rows:
+            self.setCurrentIndex(self._model.index(rows[0], 0))
+        self.selectionModel().select(wanted, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        self._changing = False
+
+    def _rows_of(self, paths: set[Path]) -> list[int]:
+        """The first line of each: under its other tags a run need not be marked."""
+        rows: dict[Path, int] = {}
+        for row, line in enumerate(self._model.lines):
+            if isinstance(line, RunSummary) and line.path in paths:
+                rows.setdefault(line.path, row)
+        return list(rows.values())
+
+    def show_sorted(self, column: str, *, descending: bool) -> None:
+        """Mark the column by which the list is sorted."""
+        order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
+        self.horizontalHeader().setSortIndicator(COLUMNS.index(column), order)
+        self._sorted = (column, descending)
+
+    def _on_header_clicked(self, section: int) -> None:
+        column = COLUMNS[section]
+        again = column == self._sorted[0]
+        descending = not self._sorted[1] if again else column in FIRST_DESCENDING
+        self.show_sorted(column, descending=descending)
+        self.sort_asked.emit(column, descending)
 
     def show_columns_for(self, width: int) -> None:
-        """Leave out what matters least where there is little room."""
-        self.setColumnHidden(COLUMNS.index("Data"), width < 1000)
-        self.setColumnHidden(COLUMNS.index("Steps"), width < 1150)
+        """Leave out what matters least where there is little room for the runs' names."""
+        left = width - LEAST_FOR_NAME - sum(WIDTHS.values())
+        for name in LEAVING:
+            self.setColumnHidden(COLUMNS.index(name), left < 0)
+            left += WIDTHS[name] if left < 0 else 0
 
     def resizeEvent(self, event) -> None:
         """Fit the columns."""
@@ -227,9 +210,18 @@ class RunTable(QTableView):
             return
         super().keyPressEvent(event)
 
+    def _on_double_click(self, index: Index) -> None:
+        if run := self._model.run(index.row()):
+            self.run_opened.emit(str(run.path))
+
+    def _on_selected(self, *_: QItemSelection) -> None:
+        if self._changing:
+            return
+        rows = {index.row() for index in self.selectionModel().selectedRows()}
+        self._chosen = {run.path for row in rows if (run := self._model.run(row))}
+        self.run_chosen.emit(self.chosen())
+
     def _on_current(self, current: QModelIndex) -> None:
-        self._chosen = self._model.runs[current.row()].path if current.isValid() else None
-        if current.isValid() and not self.selectionModel().isRowSelected(current.row(), QModelIndex()):
+        if not self._changing and current.isValid() and not self.selectionModel().hasSelection():
             # The first focus makes a line current without selecting it.
             self.selectRow(current.row())
-        self.run_chosen.emit(self.chosen())

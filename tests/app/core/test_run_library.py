@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
+
 from app.core.run_library import HEAD_BYTES, RunLibrary
 from backend.contract import events
 from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_notes import RunNotes, write_notes
 
 
 def made(root: Path, name: str, *many: events.Event) -> RunFolder:
@@ -104,3 +107,49 @@ def test_a_half_written_line_waits(tmp_path: Path):
     with folder.events.open("ab") as file:
         file.write(events.encode(steps(1)[0])[:20])
     assert RunLibrary(tmp_path).refresh()[0].step == 0
+
+
+def resumed_far_from_both_ends(tmp_path: Path) -> RunFolder:
+    """A long run: its best evaluation and an hour's pause lie where neither head nor tail reaches."""
+    every = steps(4000)
+    best = events.EvaluationFinished(
+        time=2990.0, step=1989, epoch=19, metrics={"accuracy": 0.93}, rows=9, seconds=1.0, is_best=True
+    )
+    paused = events.RunFinished(time=3001.0, state="paused", step=2000)
+    again = events.RunResumed(time=6601.0, attempt=2, from_step=2000)
+    later = [msgspec.structs.replace(step, time=step.time + 3600) for step in every[2000:]]
+    return made(tmp_path, "long", started("long"), plan(), *every[:2000], best, paused, again, *later)
+
+
+def test_a_pause_does_not_count_as_duration(tmp_path: Path):
+    resumed_far_from_both_ends(tmp_path)
+    library = RunLibrary(tmp_path)
+    library.refresh()
+    library.refresh()
+    run = library.runs[0]
+    assert run.seconds == 4001.0  # 1,000 s to 8,601 s, less the hour between the two lives
+    assert (run.best, run.step) == (0.93, 4000)
+
+
+def test_a_long_run_is_listed_at_once_and_exact_a_look_later(tmp_path: Path):
+    resumed_far_from_both_ends(tmp_path)
+    library = RunLibrary(tmp_path)
+    assert (library.refresh()[0].best, library.refresh()[0].best) == (None, 0.93)
+
+
+def test_a_note_and_tags_are_kept_in_the_run_folder(tmp_path: Path):
+    folder = made(tmp_path, "one", started("one"), plan())
+    library = RunLibrary(tmp_path)
+    library.refresh()
+    library.annotate(folder.path, RunNotes("better than before", ("paper",)))
+    assert library.runs[0].tags == ("paper",)
+    anew = RunLibrary(tmp_path).refresh()[0]
+    assert (anew.note, anew.tags) == ("better than before", ("paper",))
+
+
+def test_a_note_that_was_written_in_a_terminal_is_seen_at_the_next_look(tmp_path: Path):
+    folder = made(tmp_path, "one", started("one"), plan())
+    library = RunLibrary(tmp_path)
+    library.refresh()
+    write_notes(folder, RunNotes("from elsewhere"))
+    assert library.refresh()[0].note == "from elsewhere"

@@ -6,11 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
 from app.panels.runs import Panel
-from app.panels.runs_cards.run_table import cell
+from app.panels.runs_cards.run_lines import COLUMNS, cell
+from app.panels.runs_cards.run_table import LEAST_FOR_NAME
 from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.contract.run_notes import RunNotes, read_notes
 
 
 @pytest.fixture
@@ -98,7 +101,7 @@ def test_a_living_run_can_be_stopped_and_not_deleted(qtbot, panel, context, aliv
 def test_deleting_a_living_run_is_refused(qtbot, panel, alive):
     run = next(run for run in panel.table.runs if run.name == "sentiment-lost")
     with qtbot.waitSignal(panel.message) as said:
-        panel.delete(run)
+        panel.deletion.delete([run])
     assert said.args[0] == "error"
     assert "stop it first" in said.args[1]
     assert alive.path.exists()
@@ -120,7 +123,7 @@ def test_a_run_is_deleted_after_a_question(qtbot, panel, trash):
     choose(panel, "sentiment-failed")
     path = panel.table.chosen().path
     panel.buttons["delete"].click()
-    question = panel._question
+    question = panel.deletion.question
     assert path.exists()
     with qtbot.waitSignal(panel.message) as said:
         next(
@@ -157,3 +160,73 @@ def test_no_runs_offer_the_demo(qtbot, panel, runs: Path):
         shutil.rmtree(path)
     qtbot.waitUntil(lambda: panel.empty.isVisible())
     assert not panel.search.isVisible()
+
+
+def paths(panel: Panel, *names: str) -> list[Path]:
+    return [run.path for run in panel.table.runs if run.name in names]
+
+
+def test_two_chosen_runs_are_compared_and_one_is_not(qtbot, panel):
+    choose(panel, "sentiment-finished")
+    assert not panel.buttons["compare"].isEnabled()
+    panel.table.choose(*paths(panel, "sentiment-finished", "sentiment-failed"))
+    panel.buttons["compare"].click()
+    assert panel.compared.isVisible()
+    panel.compared.back.click()
+    assert panel.table.isVisible()
+    assert len(panel.table.chosen_runs()) == 2
+
+
+def test_a_click_on_a_header_sorts_and_a_second_one_turns_it_round(panel):
+    header = panel.table.horizontalHeader()
+    header.sectionClicked.emit(COLUMNS.index("Steps"))
+    steps = [run.step for run in panel.table.runs]
+    assert steps == sorted(steps, reverse=True)
+    header.sectionClicked.emit(COLUMNS.index("Steps"))
+    assert [run.step for run in panel.table.runs] == sorted(steps)
+
+
+def test_runs_are_gathered_in_groups_whose_headings_cannot_be_chosen(panel):
+    panel.group.setCurrentIndex(panel.group.findData("state"))
+    model = panel.table.model()
+    first = model.index(0, 0)
+    assert first.data() == "Finished  ·  2"
+    assert not first.flags() & Qt.ItemFlag.ItemIsSelectable
+    assert len(panel.table.runs) == 5
+
+
+def test_a_note_and_tags_are_kept_and_found(qtbot, panel, runs):
+    choose(panel, "sentiment-lost")
+    panel.notes.note.setText("the laptop went to sleep")
+    panel.notes.tags.setText("#laptop, again")
+    panel.notes.tags.editingFinished.emit()
+    assert read_notes(RunFolder(runs / "sentiment-lost")) == RunNotes("the laptop went to sleep", ("laptop", "again"))
+    panel.search.setText("#laptop")
+    assert [run.name for run in panel.table.runs] == ["sentiment-lost"]
+
+
+def test_what_is_being_typed_stays_while_the_list_is_read_anew(panel, context):
+    choose(panel, "sentiment-lost")
+    panel.notes.note.setText("half a sen")
+    context.library.refresh()
+    panel._show_runs()
+    assert panel.notes.note.text() == "half a sen"
+
+
+def test_a_deleted_run_is_taken_out_of_the_trash_again(qtbot, panel, trash, runs):
+    before = (runs / "sentiment-failed" / "events.jsonl").read_bytes()
+    panel.deletion.delete([run for run in panel.table.runs if run.name == "sentiment-failed"])
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 4)
+    panel.deletion.undo.click()
+    assert (runs / "sentiment-failed" / "events.jsonl").read_bytes() == before
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 5)
+    assert not panel.deletion.banner.isVisible()
+
+
+def test_no_name_is_squeezed_in_the_smallest_window(panel):
+    panel.resize(780, 640)
+    table = panel.table
+    shown = [column for column in COLUMNS if not table.isColumnHidden(COLUMNS.index(column))]
+    assert table.columnWidth(0) >= LEAST_FOR_NAME - 20
+    assert {"Run", "State", "Best", "Started"} <= set(shown)
+    assert sum(table.columnWidth(COLUMNS.index(column)) for column in shown) <= table.viewport().width()

@@ -1,0 +1,114 @@
+"""Owns which runs are listed in which order: found by words, sorted by a column, gathered in groups."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core import wording
+from app.core.outcome import TITLES
+from app.core.run_library import RunSummary
+
+GROUPS = {"": "No groups", "task": "Task", "model": "Model", "data": "Data", "tag": "Tag", "state": "State"}
+"""What runs can be gathered by, in the words of a list."""
+WITHOUT = {"task": "Unknown task", "model": "Unknown model", "data": "Unknown data", "tag": "Without a tag"}
+_STATES = tuple(TITLES)
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What a person asked to see."""
+
+    words: str = ""
+    column: str = "Started"
+    descending: bool = True
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The line above a group."""
+
+    title: str
+    count: int
+
+
+Line = RunSummary | Heading
+
+
+def arranged(runs: Sequence[RunSummary], wish: Arrangement) -> list[Line]:
+    """The lines to be listed; a run of several tags stands under each of them, an empty value always last."""
+    found = sorted_runs(matching(runs, wish.words), wish.column, descending=wish.descending)
+    if not wish.group:
+        return list(found)
+    groups: dict[str, list[RunSummary]] = {}
+    for run in found:
+        for name in _groups_of(run, wish.group):
+            groups.setdefault(name, []).append(run)
+    order = sorted(groups, key=_rank(wish.group))
+    return [line for name in order for line in (Heading(name, len(groups[name])), *groups[name])]
+
+
+def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
+    """Those in which every word is found; `#word` means a tag."""
+    wanted = words.casefold().split()
+    return [run for run in runs if all(_has(run, word) for word in wanted)]
+
+
+def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
+    """Runs by a column of the table; those without a value come last either way, equal ones stay as they are."""
+    value = _VALUES[column]
+    known = [run for run in runs if value(run) not in (None, "", ())]
+    unknown = [run for run in runs if value(run) in (None, "", ())]
+    return [*sorted(known, key=value, reverse=descending), *unknown]
+
+
+def task_words(run: RunSummary) -> str:
+    """`text_classification` for people."""
+    return run.task.replace("_", " ").capitalize()
+
+
+def state_words(run: RunSummary) -> str:
+    """The state for people."""
+    return TITLES.get(run.state, run.state)
+
+
+def model_words(run: RunSummary) -> str:
+    """The model's name without its folder."""
+    return wording.name_of_path(run.model)
+
+
+_VALUES: dict[str, Callable[[RunSummary], Any]] = {
+    "Run": lambda run: run.title.casefold(),
+    "State": lambda run: _STATES.index(run.state) if run.state in _STATES else len(_STATES),
+    "Task": task_words,
+    "Model": lambda run: model_words(run).casefold(),
+    "Data": lambda run: run.data.casefold(),
+    "Best": lambda run: run.best,
+    "Steps": lambda run: run.step,
+    "Duration": lambda run: run.seconds,
+    "Started": lambda run: run.started,
+    "Tags": lambda run: tuple(tag.casefold() for tag in run.tags),
+}
+
+
+def _has(run: RunSummary, word: str) -> bool:
+    if word.startswith("#"):
+        return any(tag.casefold().startswith(word[1:]) for tag in run.tags)
+    texts = (run.title, run.name, state_words(run), task_words(run), model_words(run), run.data, run.note, *run.tags)
+    return any(word in text.casefold() for text in texts)
+
+
+def _groups_of(run: RunSummary, group: str) -> Sequence[str]:
+    if group == "tag":
+        return run.tags or (WITHOUT["tag"],)
+    name = {"task": task_words, "model": model_words, "data": lambda run: run.data, "state": state_words}[group](run)
+    return (name or WITHOUT[group],)
+
+
+def _rank(group: str) -> Callable[[str], tuple[bool, int, str]]:
+    titles = list(TITLES.values())
+    return lambda name: (
+        name == WITHOUT.get(group),
+        titles.index(name) if group == "state" and name in titles else 0,
+        name.casefold(),
+    )

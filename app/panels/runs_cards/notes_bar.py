@@ -1,0 +1,63 @@
+"""Owns the line below the table in which a person writes a note and tags to a run."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+
+from app.core.run_library import RunSummary
+from app.widgets.card import label
+from backend.contract.errors import InputError
+from backend.contract.run_notes import RunNotes, tags_of
+
+
+class NotesBar(QWidget):
+    """What is typed is kept when a field is left, or by Enter."""
+
+    written = Signal(object, object)
+    """The run's folder and its RunNotes."""
+    message = Signal(str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._run: Path | None = None
+        self._stored = RunNotes()
+        self.note = QLineEdit(placeholderText="What was tried here, and what came of it")
+        self.note.setAccessibleName("Note")
+        self.tags = QLineEdit(placeholderText="baseline, paper")
+        self.tags.setAccessibleName("Tags")
+        self.tags.setToolTip("Words by which runs are searched and grouped, divided by commas or spaces")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        for words, field, stretch in (("Note", self.note, 3), ("Tags", self.tags, 1)):
+            name = label(words, "muted")
+            name.setBuddy(field)
+            row.addWidget(name)
+            row.addWidget(field, stretch)
+            field.editingFinished.connect(self._on_edited)
+
+    def show_run(self, run: RunSummary | None) -> None:
+        """The words of the chosen run; what is being typed stays while the list is read anew."""
+        path = run.path if run else None
+        notes = RunNotes(run.note, run.tags) if run else RunNotes()
+        if path == self._run and notes == self._stored:
+            return
+        if path != self._run:
+            self._on_edited()
+        self._run, self._stored = path, notes
+        self.note.setText(notes.note)
+        self.tags.setText(", ".join(notes.tags))
+        self.setEnabled(run is not None)
+
+    def _on_edited(self) -> None:
+        if self._run is None:
+            return
+        try:
+            notes = RunNotes(self.note.text().strip(), tags_of([self.tags.text()]))
+        except InputError as error:
+            self.message.emit("error", str(error))
+            return
+        if notes != self._stored:
+            self._stored = notes
+            self.written.emit(self._run, notes)

@@ -1,0 +1,230 @@
+"""Owns the plot in which the curves of several runs lie over each other, and the list that names them."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QIcon, QPainter, QPen, QPixmap
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
+
+from app import theme
+from app.core import wording
+from app.core.compared_runs import Curve, curves_of
+from app.core.run_state import RunState
+from app.core.series import Cursor
+from app.widgets.card import Card, label
+from app.widgets.live_plot import LivePlot, SeriesStyle
+from app.widgets.plot_series import DASHES
+from app.widgets.quiet_combo_box import QuietComboBox
+
+COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
+SMOOTHINGS = {"None": 0.0, "Light": 0.01, "Medium": 0.03, "Strong": 0.1}
+"""Words → the share of the curve that one point is the mean of."""
+FEED_MS = 25
+FEED_SECONDS = 0.003
+PORTION = 2000
+DETAIL, LEAST_DETAIL = 5000, 200
+"""Points of all curves together that are drawn, and of one at least."""
+PATH = Qt.ItemDataRole.UserRole
+
+
+@dataclass(eq=False)
+class _Feed:
+    path: Path
+    key: str
+    cursor: Cursor = field(default_factory=Cursor)
+
+
+class OverlayPlot(QWidget):
+    """`show_runs` names the runs; `feed_soon` says that their states have new points."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._names: dict[Path, str] = {}
+        self._states: Mapping[Path, RunState] = {}
+        self._feeds: list[_Feed] = []
+        self._curves: list[Curve] = []
+        self._hidden: set[Path] = set()
+        self.choice = QuietComboBox()
+        self.choice.setAccessibleName("Curve")
+        self.choice.setMinimumContentsLength(16)
+        self.choice.currentIndexChanged.connect(self._rebuild)
+        self.smoothing = QuietComboBox()
+        self.smoothing.setAccessibleName("Smoothing")
+        for words, share in SMOOTHINGS.items():
+            self.smoothing.addItem(words, share)
+        self.smoothing.setCurrentText("Medium")
+        self.smoothing.currentIndexChanged.connect(self._rebuild)
+        self.legend = QListWidget()
+        self.legend.setAccessibleName("Compared runs")
+        self.legend.setIconSize(QSize(26, 12))
+        self.legend.setMinimumWidth(150)
+        self.legend.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.legend.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.legend.itemChanged.connect(self._on_item_changed)
+        self.plot: LivePlot | None = None
+        self._timer = QTimer(self, interval=FEED_MS, singleShot=True)
+        self._timer.timeout.connect(self._feed)
+        self._build()
+
+    def _build(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        for words, box in (("Curve", self.choice), ("Smoothing", self.smoothing)):
+            top.addWidget(label(words, "muted"))
+            top.addWidget(box)
+        top.addStretch(1)
+        named = Card("Runs")
+        named.add(self.legend, 1)
+        self._split = QSplitter()
+        self._split.setChildrenCollapsible(False)
+        self._split.setHandleWidth(14)
+        self._split.addWidget(named)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addWidget(self._split, 1)
+
+    def show_runs(self, paths: Sequence[Path], names: Sequence[str], states: Mapping[Path, RunState]) -> None:
+        """Compare these; `states` is looked into whenever there is something new."""
+        self._names, self._states = dict(zip(paths, names, strict=True)), states
+        self._curves, self._hidden = [], set()
+        self.choice.clear()
+        self._fill_legend()
+        self._drop_plot()
+        self.feed_soon()
+
+    def _drop_plot(self) -> None:
+        if self.plot is not None:
+            self.plot.hide()
+            self.plot.deleteLater()
+            self.plot = None
+
+    def _fill_legend(self) -> None:
+        self.legend.blockSignals(True)
+        self.legend.clear()
+        for place, (path, name) in enumerate(self._names.items()):
+            item = QListWidgetItem(_line_icon(place), name)
+            item.setData(PATH, str(path))
+            item.setToolTip(str(path))
+            item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsSelectable)
+            item.setCheckState(Qt.CheckState.Unchecked if path in self._hidden else Qt.CheckState.Checked)
+            self.legend.addItem(item)
+        self.legend.blockSignals(False)
+
+    def curve(self) -> Curve | None:
+        """What is drawn."""
+        place = self.choice.currentIndex()
+        return self._curves[place] if 0 <= place < len(self._curves) else None
+
+    def feed_soon(self) -> None:
+        """Take over new points at the next turn."""
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def apply_theme(self) -> None:
+        """The lines of the list in the present colours."""
+        self._fill_legend()
+
+    def _offer_curves(self) -> None:
+        found = curves_of(self._states.values())
+        if found == self._curves:
+            return
+        chosen = self.curve()
+        self._curves = found
+        self.choice.blockSignals(True)
+        self.choice.clear()
+        self.choice.addItems([one.title for one in found])
+        if chosen in found:
+            self.choice.setCurrentIndex(found.index(chosen))
+        self.choice.blockSignals(False)
+        if self.curve() != chosen:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        # A plot's curves are fixed: another metric or smoothing gets a plot of its own.
+        curve, share = self.curve(), self.smoothing.currentData()
+        if curve is None:
+            return
+        kind = "markers" if curve.measured else "smoothed" if share else "line"
+        detail = max(LEAST_DETAIL, min(800, DETAIL // max(1, len(self._names))))
+        styles = [
+            SeriesStyle(
+                str(path), name, kind, COLORS[place % len(COLORS)], dash=place // len(COLORS), raw=False, detail=detail
+            )
+            for place, (path, name) in enumerate(self._names.items())
+        ]
+        self._drop_plot()
+        self.plot = LivePlot(curve.title, styles)
+        self.plot.hide_legend()
+        self.plot.hovered.connect(self._show_values)
+        if share:
+            self.plot.set_smoothing(share)
+        for path in self._hidden:
+            self.plot.set_curve_hidden(str(path), True)
+        self._split.insertWidget(0, self.plot)
+        self._split.setStretchFactor(0, 1)
+        self._split.setSizes([self.width() - 274, 260])
+        self._feeds = [_Feed(path, str(path)) for path in self._names]
+        self.feed_soon()
+
+    def _feed(self) -> None:
+        self._offer_curves()
+        curve, plot = self.curve(), self.plot
+        if curve is None or plot is None:
+            return
+        end, waiting = time.perf_counter() + FEED_SECONDS, list(self._feeds)
+        more: list[_Feed] = []
+        while waiting and time.perf_counter() < end:
+            one = waiting.pop(0)
+            if self._give(one, curve, plot):
+                more.append(one)
+        if waiting or more:
+            self._feeds = [*waiting, *more, *(one for one in self._feeds if one not in waiting and one not in more)]
+            self._timer.start()
+        self._show_values(None)
+
+    def _give(self, feed: _Feed, curve: Curve, plot: LivePlot) -> bool:
+        series = curve.of(self._states[feed.path])
+        fresh = series.fresh(feed.cursor, PORTION) if series is not None else None
+        if not fresh:
+            return False
+        if fresh.cut is not None:
+            plot.truncate_after(fresh.cut, feed.key)
+        plot.append(feed.key, fresh.xs, fresh.ys)
+        return len(fresh.xs) == PORTION
+
+    def _show_values(self, x: float | None) -> None:
+        """Behind each name the value below the mouse, else the last one."""
+        if self.plot is None:
+            return
+        self.legend.blockSignals(True)
+        for row in range(self.legend.count()):
+            item = self.legend.item(row)
+            path = Path(item.data(PATH))
+            series = self.plot.series[str(path)]
+            point = series.value_at(series.points.xs[-1] if x is None else x) if len(series) else None
+            text = self._names[path] + (f"  {wording.number(point[1])}" if point else "")
+            if item.text() != text:
+                item.setText(text)
+        self.legend.blockSignals(False)
+
+    def _on_item_changed(self, item: QListWidgetItem) -> None:
+        path, on = Path(item.data(PATH)), item.checkState() == Qt.CheckState.Checked
+        (self._hidden.discard if on else self._hidden.add)(path)
+        if self.plot is not None:
+            self.plot.set_curve_hidden(str(path), not on)
+
+
+def _line_icon(place: int) -> QIcon:
+    """A piece of the run's line, so that neither colour nor dash alone tells it."""
+    picture = QPixmap(26, 12)
+    picture.fill(Qt.GlobalColor.transparent)
+    with QPainter(picture) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.color(COLORS[place % len(COLORS)]), 2, DASHES[place // len(COLORS) % len(DASHES)]))
+        painter.drawLine(1, 6, 25, 6)
+    return QIcon(picture)

@@ -1,0 +1,52 @@
+"""Owns `notes.json` of a run: what a person wrote about it, and the tags by which it is found."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder, write_json
+
+LONGEST_TAG = 40
+
+
+class RunNotes(msgspec.Struct, frozen=True):
+    """A person's words about a run."""
+
+    note: str = ""
+    tags: tuple[str, ...] = ()
+
+
+def notes_file(folder: RunFolder) -> Path:
+    """Where they lie."""
+    return folder.path / "notes.json"
+
+
+def read_notes(folder: RunFolder) -> RunNotes:
+    """What was written, or nothing; a file that somebody damaged counts as none."""
+    try:
+        return msgspec.convert(json.loads(notes_file(folder).read_bytes()), RunNotes)
+    except (OSError, ValueError, msgspec.ValidationError):
+        return RunNotes()
+
+
+def write_notes(folder: RunFolder, notes: RunNotes) -> None:
+    """Put them in place, whole. Raises InputError where the folder takes no file."""
+    try:
+        write_json(notes_file(folder), {"note": notes.note, "tags": list(notes.tags)})
+    except OSError as error:
+        raise InputError(f"{folder.path}: the note cannot be written there: {error.strerror}") from None
+
+
+def tags_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Tags from what was typed, which commas, semicolons or spaces divide: each once, in the order given. Raises InputError."""
+    words = [word.lstrip("#") for text in texts for word in re.split(r"[,;\s]+", text)]
+    found = tuple(dict.fromkeys(word for word in words if word))
+    if long := next((word for word in found if len(word) > LONGEST_TAG), ""):
+        raise InputError(
+            f"{long[:LONGEST_TAG]}…: a tag has at most {LONGEST_TAG} letters; put longer words into the note"
+        )
+    return found

@@ -1,0 +1,57 @@
+"""The quick reading of a run's events."""
+
+from pathlib import Path
+
+import pytest
+
+from app.core.run_state import RunState
+from backend.contract import events
+from backend.contract.landmarks import Landmarks, landmarks
+from backend.contract.run_folder import RunFolder
+
+RECORDED = Path(__file__).parents[1] / "data" / "recorded"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.iterdir()))
+def test_landmarks_fold_to_the_same_run_as_all_events(name: str):
+    path = RunFolder(RECORDED / name).events
+    whole, quick = RunState(), RunState()
+    whole.apply_all(events.decode_lines(path.read_bytes())[0])
+    quick.apply_all(landmarks(path))
+    for attribute in ("state", "step", "seconds_spent", "best", "finished", "resumes", "total_steps", "attempt"):
+        assert getattr(quick, attribute) == getattr(whole, attribute), attribute
+
+
+def test_a_portion_at_a_time_gives_the_same(tmp_path: Path):
+    path = RunFolder(RECORDED / "sentiment-resumed").events
+    whole, parts = RunState(), RunState()
+    whole.apply_all(landmarks(path))
+    reader = Landmarks(path)
+    while not reader.is_complete:
+        parts.apply_all(reader.read(5000))
+    assert (parts.seconds_spent, parts.step, parts.evaluations) == (
+        whole.seconds_spent,
+        whole.step,
+        whole.evaluations,
+    )
+
+
+def test_a_half_written_line_waits(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    line = events.encode(events.Warned(time=1, code="a", message="whole"))
+    path.write_bytes(line + line[:20])
+    reader = Landmarks(path)
+    assert len(reader.read()) == 1
+    with path.open("ab") as file:
+        file.write(line[20:])
+    assert len(reader.read()) == 1
+
+
+def test_a_shorter_file_is_read_anew(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    line = events.encode(events.Warned(time=1, code="a", message="x"))
+    path.write_bytes(line * 3)
+    reader = Landmarks(path)
+    reader.read()
+    path.write_bytes(line)
+    assert (len(reader.read()), reader.began_anew) == (1, True)
