@@ -17,11 +17,6 @@ from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
 SIDES = (
-    (
-        "Text",
-        "text_side",
-        "Colours and lines mark where tokens begin; click one, or drop a tokenizer or a text file here",
-    ),
     ("Text", "text_side", "Lines and colours mark the tokens; drop a tokenizer or a text file here"),
     ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
     ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),

@@ -33,6 +33,7 @@ class WayOut(QObject):
         self._mend: Mend | None = None
         self._busy: Path | None = None
         self.mend = IconButton("", "play", "primary")
+        self.mend.setAccessibleName("Start again with what helps")
         self.mend.clicked.connect(self._on_mend)
         self.copy = IconButton("Copy report", "copy")
         self.copy.setToolTip("What to send to whoever may help: versions, settings, last events and log, no secrets")
