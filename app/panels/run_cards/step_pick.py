@@ -33,5 +33,6 @@ class StepPick(IconButton):
     def _on_picked(self, x: float) -> None:
         self.step = max(1, self._step_at(x))
         self.setText(f"Show the rows of step {self.step:,}")
+        self.setAccessibleName(self.text())
         self._plot.set_pin(x)
         self.show()

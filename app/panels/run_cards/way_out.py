@@ -60,6 +60,7 @@ class WayOut(QObject):
             return
         busy = self._busy == self._folder.path
         self.mend.setText(STARTING if busy else self._mend.words())
+        self.mend.setAccessibleName(self.mend.text())
         self.mend.setEnabled(not busy)
         self.mend.setToolTip(self._mend.command(self._folder.path))
 
