@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
@@ -22,9 +24,7 @@ from backend.tokenizers.streaming import Stream
 from backend.tokenizers.text_reading import Text
 
 pytestmark = pytest.mark.filterwarnings("ignore:This sequence already has </s>")  # ByT5 of a text that holds it
-hypothesis = pytest.importorskip("hypothesis")
-from hypothesis import HealthCheck, given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+
 
 PIECES = ["👩‍👩‍👧", "e\u0301", "සිංහල", "العربية", "東京", " ", "\n", "\t", "[MASK]", "</s>", "<|endoftext|>", "ﬁ", "the", "\0", "\u200d"]  # fmt: skip
 TEXTS = st.one_of(
