@@ -80,6 +80,11 @@ def test_any_source_gives_texts(tmp_path):
     assert "<a>" in AutoTokenizer.from_pretrained(tmp_path / "made").all_special_tokens
 
 
+def _hears_interrupts() -> None:
+    """A shell without job control lets its background jobs ignore SIGINT, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_a_stopped_training_leaves_nothing(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("\n".join(f"{n * n} {n:b} words that never end" for n in range(400_000)))
@@ -95,7 +100,10 @@ def test_a_stopped_training_leaves_nothing(tmp_path):
         "--output",
         str(tmp_path / "made"),
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=_hears_interrupts
+    )
     assert process.stderr is not None
     assert "rows of" in process.stderr.readline()
     process.send_signal(signal.SIGINT)

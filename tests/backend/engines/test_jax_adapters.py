@@ -130,7 +130,10 @@ def test_the_plan_counts_what_auto_trains(name: str, tiny: Tiny):
     assert loaded.trainable == Lora.trained(Settings(), shapes, name)
 
 
-@pytest.mark.parametrize(("name", "head"), [("llama", Head.QUESTION_ANSWERING), ("t5", Head.TOKEN_CLASSIFICATION)])
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [pytest.param("llama", Head.QUESTION_ANSWERING, marks=pytest.mark.slow), ("t5", Head.TOKEN_CLASSIFICATION)],
+)
 def test_below_a_head_that_calls_the_body_otherwise_adapters_are_those_of_torch(name, head, tiny: Tiny, tmp_path: Path):
     wanted = {"adapter": Settings(saved="adapter")}
     engines = [opened(kind, tiny(name), head, **wanted)[0] for kind in KINDS]
@@ -398,7 +401,13 @@ def test_five_steps_of_adapted_embeddings_equal_those_of_torch(case, settings, t
     assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
 
 
-@pytest.mark.parametrize(("case", "settings"), TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize(
+    ("case", "settings"),
+    [
+        pytest.param(*table, id=name, marks=[] if name in ("bert-words", "t5-distances") else [pytest.mark.slow])
+        for name, table in TABLES.items()
+    ],
+)
 def test_adapted_embeddings_alone_are_opened_by_both_engines(case, settings, tiny: Tiny, tmp_path: Path):
     files = []
     for writer in KINDS:
