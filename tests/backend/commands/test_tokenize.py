@@ -82,6 +82,19 @@ def test_counts_are_those_of_all_tokens(told, tmp_path: Path):
     assert (counts["unknown"], counts["words"]) == (500, 2000)
 
 
+@pytest.mark.parametrize(
+    "option", [("--max-length", "8"), ("--pair", "of"), ("--padding", "longest"), ("--pre-split",)]
+)
+def test_a_file_that_is_counted_as_a_text_is_read(told, tmp_path: Path, option: tuple[str, ...]):
+    path = tmp_path / "text.txt"
+    path.write_text("a film of seven words and more", encoding="utf-8")
+    counts, whole = (
+        told(BERT_TINY, "--file", str(path), "--counts", *option),
+        told(BERT_TINY, "--file", str(path), *option),
+    )
+    assert counts["tokens"] == len(whole["ids"]) > 4
+
+
 def test_a_chat_is_written_out(told):
     messages = '[{"role": "user", "content": "Hello"}]'
     found = told(GPT2, "--messages", messages, "--generation-prompt")
