@@ -1,13 +1,16 @@
 """The window's questions about making tokenizers, answered on real data."""
 
 from pathlib import Path
+from typing import Any, cast
 
+import msgspec
 import pytest
 from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
-from backend.contract.queries import Progress
+from backend.contract.queries import Progress, Request
 from backend.contract.resources import resource
+from backend.queries import worker
 from backend.queries.worker import QUERIES
 
 BERT_TINY = str(resource("demo", "bert-tiny"))
@@ -55,6 +58,19 @@ def test_each_mistake_names_its_field_and_nothing_is_written(changes, field, sen
 def test_proposed_tokens_are_answered_from_an_open_tokenizer():
     found, _ = ask("propose_tokens", {"tokenizer": BERT_TINY, "add": ["zyzzyva"], "special": ["<review>"]})
     assert [one.pieces for one in found.tokens] == [["z", "##y", "##zzy", "##va"], ["<", "review", ">"]]
+
+
+def test_a_long_list_is_answered_like_a_short_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(worker, "LARGEST_ANSWER", 1000)
+    about = {"tokenizer": BERT_TINY, "add": [f"zyzzyva{number}" for number in range(20)]}
+    reply = worker.answered(Request(1, "propose_tokens", about), cast("Any", None))
+    assert reply.error is None
+    assert len(msgspec.json.decode(reply.answer)["tokens"]) == 20
+
+
+def test_a_list_that_is_too_long_is_refused():
+    with pytest.raises(InputError, match="add: there are 50,001, and at most 50,000"):
+        ask("propose_tokens", {"tokenizer": BERT_TINY, "add": ["a"] * 50_001})
 
 
 def test_proposed_tokens_are_counted_in_a_column():
