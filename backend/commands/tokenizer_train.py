@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_changes, add_json
-from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
 from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
@@ -95,12 +94,13 @@ def _train(arguments: Namespace) -> int:
     saving.check_free(arguments.output, OUTPUT)
     given = {name: value for name in _WORDS if (value := getattr(arguments, name)) is not None}
     settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []}, "--tokenizer")
-    other = tokenizer_of(arguments.compare) if arguments.compare else None
     screen = Screen()
     try:
         texts = texts_of(arguments, screen)
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
-        learnt = _stoppable(lambda: tokenizer_making.learn(texts, settings, other, _shown_on(screen)))
+        learnt = _stoppable(
+            lambda: tokenizer_making.learn(texts, settings, arguments.compare or None, _shown_on(screen))
+        )
         screen.close()
         made = learnt.written(arguments.output, OUTPUT)
     finally:

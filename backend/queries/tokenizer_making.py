@@ -8,7 +8,7 @@ from backend.contract.errors import InputError
 from backend.contract.queries import Progress
 from backend.contract.tokenizer_making import MadeTokenizer, ProposedTokens, TokenCounts
 from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
-from backend.queries.tokens import _tokenizer
+from backend.queries.tokens import _named, _tokenizer
 
 OUTPUT, SETTINGS = "output", "tokenizer"
 """What the window calls the field of the new folder, and the beginning of the keys of its form."""
@@ -79,8 +79,8 @@ def _opened_anew(arguments: Arguments) -> Any:
     from backend.contract.places import is_offline
     from backend.tokenizers import loading
 
-    revision, options = str(arguments.get("revision") or "main"), arguments.get("options") or {}
-    return loading.open_tokenizer(needed(arguments, "tokenizer"), revision, options, offline=is_offline())
+    found = _named(arguments)
+    return loading.open_tokenizer(found.name_or_path, found.revision, found.options, offline=is_offline())
 
 
 def _extension(arguments: Arguments) -> Any:

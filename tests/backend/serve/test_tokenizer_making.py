@@ -12,6 +12,7 @@ from backend.contract.queries import Progress, Request
 from backend.contract.resources import resource
 from backend.queries import worker
 from backend.queries.worker import QUERIES
+from backend.tokenizers.loading import open_named
 
 BERT_TINY = str(resource("demo", "bert-tiny"))
 REVIEWS = {"source": "files", "train": str(resource("demo", "sentiment", "train.csv"))}
@@ -79,6 +80,16 @@ def test_proposed_tokens_are_counted_in_a_column():
     assert found.counts["service was"] == 23
     assert found.tokens_before - found.tokens_after == 23
     assert (told[-1].done, told[-1].total) == (2400, 2400)
+
+
+def test_a_runs_name_is_a_tokenizer_wherever_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BURNISH_RUNS", str(tmp_path))
+    (tmp_path / "reviews").mkdir()
+    (tmp_path / "reviews" / "spec.yaml").write_text(f"model: {{name_or_path: {BERT_TINY}}}")
+    about = {"tokenizer": "reviews", "add": ["zyzzyva"], "data": REVIEWS, "columns": ["text"]}
+    assert ask("count_proposed", about)[0].counts == {"zyzzyva": 0}
+    assert ask("extend_tokenizer", {**about, "output": str(tmp_path / "own")})[0].added == 1
+    assert open_named("reviews").get_vocab() == open_named(BERT_TINY).get_vocab()
 
 
 def test_the_open_tokenizer_stays_as_it_is(tmp_path: Path):
