@@ -123,9 +123,9 @@ def _shown_on(screen: Screen) -> Any:
 
 def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
     """The library learns pieces for minutes and would hear of Ctrl-C only afterwards, so it works beside."""
-    from backend.run.beside import beside
-
     try:
+        from backend.run.beside import beside  # within, as a Ctrl-C may come while it loads
+
         return beside(learn, lambda: None, "learning")
     except KeyboardInterrupt:
         sys.stderr.write("\nstopped; nothing was written\n")
