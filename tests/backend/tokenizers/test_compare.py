@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from transformers import ByT5Tokenizer
 
 from backend.contract.errors import InputError
 from backend.tokenizers.compare import _differences, check_number, compare_text
@@ -90,6 +91,17 @@ def test_any_text_is_compared(three: list, seed: int):
     lines = [token.line for token in found.tokens if token.tokenizer == 1]
     assert lines == sorted(lines)
     assert all(0 <= token.line < found.lines for token in found.tokens)
+
+
+def test_tokens_of_bytes_lie_where_their_characters_do(three: list):
+    found = compare_text([three[0], ("bytes", ByT5Tokenizer())], "né 東", special_tokens=False)
+    cut = [(token.start, token.end) for token in found.tokens if token.tokenizer == 1]
+    assert cut == [(0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (3, 4), (3, 4)]
+
+
+def test_a_lone_surrogate_is_a_replacement_character(three: list):
+    tokens = compare_text([three[0], ("bytes", ByT5Tokenizer())], "\ud83d", special_tokens=False).tokens
+    assert {token.text for token in tokens} == {"\ufffd"}
 
 
 @pytest.mark.parametrize("number", [1, 5])
