@@ -10,6 +10,7 @@ from backend.contract.comparison import FEWEST, MOST, ComparedToken, TextCompari
 from backend.contract.errors import InputError
 from backend.tokenizers import guessed_offsets
 from backend.tokenizers.sources import cleaned
+from backend.tokenizers.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -80,13 +81,13 @@ def _cut(tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool) 
     else:
         encoding = backend.encode(text, add_special_tokens=special_tokens)
         ids, spans = encoding.ids, encoding.offsets
-    special = set(tokenizer.all_special_ids)
+    special, unknown = set(tokenizer.all_special_ids), vocabulary_of(tokenizer).unknown
     return _Cut(
         ids=ids,
         pieces=[str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)],
         special=[token in special for token in ids],
         spans=np.array(list(spans), np.int64).reshape(-1, 2),
-        unknown=0 if tokenizer.unk_token_id is None else ids.count(tokenizer.unk_token_id),
+        unknown=0 if unknown is None else ids.count(unknown),
     )
 
 

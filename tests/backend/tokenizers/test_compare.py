@@ -9,6 +9,8 @@ from transformers import ByT5Tokenizer
 
 from backend.contract.errors import InputError
 from backend.tokenizers.compare import _differences, check_number, compare_text
+from backend.tokenizers.compression import compression
+from backend.tokenizers.counting import TokenCounter
 from backend.tokenizers.loading import open_tokenizer
 
 SIGNS = "ab the.,\n\n\r\t \u2028\u00a0é\u0301東京සි😀👩\u200d👧\x00\ud800\ufeff"
@@ -76,6 +78,14 @@ def test_counts_are_those_of_the_tokenizer(three: list):
     found = compare_text(three, text, special_tokens=False)
     for (_, tokenizer), counts in zip(three, found.counts, strict=True):
         assert counts.tokens == len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def test_an_end_of_text_is_not_unknown(demo: list):
+    text = "a house<|endoftext|>"
+    found = compare_text(demo, text, special_tokens=False)
+    assert (found.counts[1].special, found.counts[1].unknown) == (1, 0)
+    assert TokenCounter(demo[1][1]).counts([text])[1].tolist() == [0]
+    assert compression(demo[1][1], "", [text]).unknown == 0
 
 
 def test_an_empty_text_has_no_tokens(three: list):
