@@ -74,6 +74,15 @@ def test_lines_are_a_padded_batch(told, tmp_path: Path):
     assert told(BERT_TINY, "--file", str(path), "--lines", "--output", str(tmp_path / "x.arrow"))["rows"] == 2
 
 
+def test_lines_end_where_those_of_a_file_do(told, tmp_path: Path):
+    path = tmp_path / "lines.txt"
+    path.write_text("a film\u2028of\r\n\nseven\x0cwords\n", encoding="utf-8", newline="")
+    found = told(BERT_TINY, "--file", str(path), "--lines")
+    written = told(BERT_TINY, "--file", str(path), "--lines", "--output", str(tmp_path / "x.arrow"))
+    assert found["rows"] == written["rows"] == 3
+    assert sum(map(sum, found["attention_mask"])) == written["tokens"]
+
+
 def test_counts_are_those_of_all_tokens(told, tmp_path: Path):
     path = tmp_path / "text.txt"
     path.write_text("a film\r\nof 🦊\n" * 500, encoding="utf-8", newline="")
