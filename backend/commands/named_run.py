@@ -1,4 +1,4 @@
-"""Owns how the command line finds a run, or a run's tokenizer: by its name under the runs folder, or by its path."""
+"""Owns how the command line finds a run: by its name under the runs folder, or by its path."""
 
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
@@ -15,13 +15,3 @@ def named_run(name_or_path: str) -> RunFolder:
     names = [folder.name for folder in run_folders(runs_folder())[:SHOWN]]
     there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
     raise InputError(f"{name_or_path}: there is no such run; {there}")
-
-
-def tokenizer_of(name_or_path: str) -> str:
-    """The folder of a run's tokenizer where a run is named; anything else as it is. Raises InputError."""
-    run = find_run(name_or_path, runs_folder())
-    if run is None:
-        return name_or_path
-    if not run.model.is_dir():
-        raise InputError(f"{name_or_path}: this run has no model yet; let it finish, or stop it, first")
-    return str(run.model)

@@ -13,6 +13,7 @@ from backend.contract.token_batches import BatchQuestion
 from backend.contract.tokens import TokenizeQuestion, Tokens
 from backend.tokenizers import answers, batch, bulk_file, decoding, inspect
 from backend.tokenizers.encoding import options_of
+from backend.tokenizers.sources import lines_of
 from backend.tokenizers.steps import pipeline
 from backend.tokenizers.streaming import Stream
 from backend.tokenizers.text_reading import File
@@ -78,7 +79,7 @@ def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
     """The lines of the text as the padded batch that a model gets."""
     names = set(BatchQuestion.__struct_fields__) & set(TokenizeQuestion.__struct_fields__) - {"padding"}
     given: dict[str, Any] = {name: getattr(question, name) for name in names}
-    lines = (question.text or "").splitlines()
+    lines = lines_of(question.text or "")
     found = batch.grid(tokenizer, BatchQuestion(texts=lines, padding=question.padding or "longest", **given))
     grids = {name: np.array(getattr(found, name)).reshape(found.rows, found.width) for name in ("ids", "mask", "types")}
     if as_json:

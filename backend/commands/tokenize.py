@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SWITCHES = ("pre_split", "windows", "generation_prompt")
 _VALUES = ("pair", "max_length", "truncation", "truncation_side", "stride", "padding", "padding_side", "pad_to_multiple_of")  # fmt: skip
+_OF_A_TEXT = {"pair", "max_length", "padding", "pre_split"}
+"""What a file cannot be counted with unless it is read whole, as a text."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -90,7 +92,7 @@ def _execute(arguments: Namespace) -> int:
     if arguments.output and not (arguments.lines and arguments.file):
         raise InputError("--output: it takes the lines of a file; give --lines and --file too")
     reads = not (arguments.messages or arguments.ids or arguments.pieces)
-    streams = arguments.file is not None and (arguments.output or arguments.counts)
+    streams = arguments.output or _goes_as_file(arguments)
     text = _text(arguments) if reads and not streams else ""
     tokenizer, notes = _opened(arguments)
     if arguments.ids:
@@ -116,21 +118,29 @@ def _opened(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str,
     return tokenizer, (found.note,) if found.note else ()
 
 
+def _goes_as_file(arguments: Namespace) -> bool:
+    """Whether the file is counted as it is read, which knows of no pair, no words, no limit and no padding."""
+    return bool(arguments.counts and arguments.file is not None and not _given(arguments).keys() & _OF_A_TEXT)
+
+
+def _given(arguments: Namespace) -> dict[str, Any]:
+    given = {name: value for name in _VALUES if (value := getattr(arguments, name)) is not None}
+    return given | {name: True for name in _SWITCHES if getattr(arguments, name)}
+
+
 def _question(arguments: Namespace, text: str) -> TokenizeQuestion:
     """The same question that the window asks."""
-    given = {name: value for name in _VALUES if (value := getattr(arguments, name)) is not None}
-    given |= {name: True for name in _SWITCHES if getattr(arguments, name)}
     template = arguments.chat_template
     source: dict[str, Any] = {"text": text}
     if arguments.messages:
         source = {"messages": _messages(arguments.messages)}
-    elif arguments.counts and arguments.file is not None and not (given.keys() & {"pair", "max_length", "padding", "pre_split"}):  # fmt: skip
+    elif _goes_as_file(arguments):
         source = {"file": str(arguments.file)}
     return TokenizeQuestion(
         tokenizer=arguments.tokenizer,
         special_tokens=not arguments.no_special_tokens,
         chat_template=_read(template, "--chat-template") if template else None,
-        **given,
+        **_given(arguments),
         **source,
     )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backend.commands.command import add_json
-from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
 from backend.contract.comparison import DataComparison, LanguageCounts, TextComparison
 from backend.contract.errors import InputError
@@ -57,7 +56,7 @@ def _opened(names: list[str]) -> "Tokenizers":
     from backend.tokenizers.compare import check_number
 
     check_number(names)
-    return [(name, loading.open_tokenizer(tokenizer_of(name), offline=is_offline())) for name in names]
+    return [(name, loading.open_named(name, offline=is_offline())) for name in names]
 
 
 def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_json
-from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
 from backend.commands.tokenizer_train import OUTPUT, add_data, texts_of
 from backend.contract.errors import InputError
@@ -36,13 +35,12 @@ def add_extend(actions: Any) -> None:
 def _extend(arguments: Namespace) -> int:
     from backend.tokenizers import saving
     from backend.tokenizers.extend import Extension, extend, proposed  # loads transformers
-    from backend.tokenizers.loading import open_tokenizer
+    from backend.tokenizers.loading import open_named
 
     extension = Extension([*arguments.add, *_lines(arguments.tokens)], arguments.add_special, arguments.whole_words)
     if arguments.output is not None:
         saving.check_free(arguments.output, OUTPUT)
-    name = tokenizer_of(arguments.tokenizer)
-    before, after = (open_tokenizer(name, arguments.revision, offline=is_offline()) for _ in range(2))
+    before, after = (open_named(arguments.tokenizer, arguments.revision, is_offline()) for _ in range(2))
     tokens = proposed(before, extension).tokens
     added = extend(after, extension)
     counted = _counted(arguments, before, after, extension) if arguments.data else None

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_changes, add_json
-from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
 from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
@@ -95,12 +94,13 @@ def _train(arguments: Namespace) -> int:
     saving.check_free(arguments.output, OUTPUT)
     given = {name: value for name in _WORDS if (value := getattr(arguments, name)) is not None}
     settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []}, "--tokenizer")
-    other = tokenizer_of(arguments.compare) if arguments.compare else None
     screen = Screen()
     try:
         texts = texts_of(arguments, screen)
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
-        learnt = _stoppable(lambda: tokenizer_making.learn(texts, settings, other, _shown_on(screen)))
+        learnt = _stoppable(
+            lambda: tokenizer_making.learn(texts, settings, arguments.compare or None, _shown_on(screen))
+        )
         screen.close()
         made = learnt.written(arguments.output, OUTPUT)
     finally:
@@ -123,9 +123,9 @@ def _shown_on(screen: Screen) -> Any:
 
 def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
     """The library learns pieces for minutes and would hear of Ctrl-C only afterwards, so it works beside."""
-    from backend.run.beside import beside
-
     try:
+        from backend.run.beside import beside  # within, as a Ctrl-C may come while it loads
+
         return beside(learn, lambda: None, "learning")
     except KeyboardInterrupt:
         sys.stderr.write("\nstopped; nothing was written\n")

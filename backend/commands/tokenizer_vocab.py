@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_json
-from backend.commands.named_run import tokenizer_of
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
@@ -82,7 +81,7 @@ def _table(arguments: Namespace) -> "tuple[VocabularyTables, pa.Table]":
     from backend.tokenizers import loading  # loads transformers
     from backend.tokenizers.vocabulary_tables import read_vocabulary
 
-    tokenizer = loading.open_tokenizer(tokenizer_of(arguments.tokenizer), arguments.revision, offline=is_offline())
+    tokenizer = loading.open_named(arguments.tokenizer, arguments.revision, is_offline())
     read = read_vocabulary(tokenizer)
     if arguments.merges:
         if read.merges is None:

@@ -3,7 +3,7 @@
 Request  {"id": 7, "query": "preview_data", "arguments": {…}}     cancel: {"id": 7, "query": "cancel", "arguments": {}}
 Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "field": …}}
          before it any number of {"id": 7, "progress": {"done": …, "total": …, "unit": …, "text": …}}
-An answer above 1 MB is {"arrow": PATH}: an Arrow file that the reader deletes.
+An answer of many tokens (`tokenize`, `compare_text`) is {"arrow": PATH} above 1 MB: an Arrow file that the reader deletes.
 """
 
 from typing import Any

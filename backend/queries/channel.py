@@ -8,7 +8,7 @@ import msgspec
 from backend.contract.queries import Mistake, Reply
 
 LARGEST_ANSWER = 1_000_000
-"""Bytes; a larger answer goes into an Arrow file."""
+"""Bytes; a larger answer that is a table goes into an Arrow file."""
 
 
 class Channel:

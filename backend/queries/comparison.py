@@ -50,6 +50,6 @@ def _tokenizers(arguments: Arguments, tell: Tell) -> list[tuple[str, Any]]:
 
 
 QUERIES = (
-    Query("compare_text", _compare_text, warm_by="tokenizers"),
+    Query("compare_text", _compare_text, warm_by="tokenizers", as_table=True),
     Query("compare_data", _compare_data, warm_by="tokenizers"),
 )

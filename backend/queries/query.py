@@ -22,6 +22,8 @@ class Query:
     answer: Callable[[Arguments, Tell], Any]
     warm_by: str = ""
     """The argument whose value a worker keeps in memory, so that the next question about it goes to the same worker."""
+    as_table: bool = False
+    """An answer above 1 MB becomes an Arrow file, which whoever asks this knows to read; any other is a line of any size."""
     takes_device: bool = False
     """The worker may hold an accelerator afterwards, so it is ended with the answer."""
 
@@ -32,6 +34,16 @@ def needed(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str)
     if not isinstance(value, kind):
         raise InputError(f"the question needs {name!r}")
     return value
+
+
+def listed(arguments: Arguments, name: str, most: int) -> list[Any]:
+    """An argument that is a list of so many at most, empty where it is not there. Raises InputError."""
+    values = list(arguments.get(name) or [])
+    if len(values) > most:
+        raise InputError(
+            f"{name}: there are {len(values):,}, and at most {most:,} can be asked about at once; do it in parts"
+        )
+    return values
 
 
 def reporting(tell: Tell) -> Callable[[int, int, str], None]:

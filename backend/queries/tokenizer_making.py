@@ -7,11 +7,14 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.queries import Progress
 from backend.contract.tokenizer_making import MadeTokenizer, ProposedTokens, TokenCounts
-from backend.queries.query import Arguments, Query, Tell, needed, reporting
-from backend.queries.tokens import _tokenizer
+from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
+from backend.queries.tokens import _named, _tokenizer
 
 OUTPUT, SETTINGS = "output", "tokenizer"
 """What the window calls the field of the new folder, and the beginning of the keys of its form."""
+
+MOST_TOKENS = 50_000
+"""That are looked at or added at once; the terminal adds any number."""
 
 
 def _train(arguments: Arguments, tell: Tell) -> MadeTokenizer:
@@ -76,14 +79,14 @@ def _opened_anew(arguments: Arguments) -> Any:
     from backend.contract.places import is_offline
     from backend.tokenizers import loading
 
-    revision, options = str(arguments.get("revision") or "main"), arguments.get("options") or {}
-    return loading.open_tokenizer(needed(arguments, "tokenizer"), revision, options, offline=is_offline())
+    found = _named(arguments)
+    return loading.open_tokenizer(found.name_or_path, found.revision, found.options, offline=is_offline())
 
 
 def _extension(arguments: Arguments) -> Any:
     from backend.tokenizers.extend import Extension
 
-    lists = [[str(one) for one in arguments.get(name) or []] for name in ("add", "special")]
+    lists = [[str(one) for one in listed(arguments, name, MOST_TOKENS)] for name in ("add", "special")]
     return Extension(*lists, whole_words=bool(arguments.get("whole_words", False)))
 
 

@@ -1,7 +1,6 @@
 """Owns the questions about one tokenizer: what it makes of texts, ids and pieces; the last ones are kept open."""
 
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from backend.contract.errors import InputError
 from backend.contract.token_batches import BatchQuestion, Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import TokenizerSteps
 from backend.contract.tokens import TokenizeQuestion, TokenizerDescription
-from backend.queries.query import Arguments, Query, Tell, needed, reporting
+from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
 
 MOST_IDS = 1_000_000
 KEPT = 4
@@ -57,7 +56,9 @@ def _decode(arguments: Arguments, tell: Tell) -> Decoded:
 def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
     from backend.tokenizers import decoding
 
-    return decoding.pieces_to_text(_tokenizer(arguments), [str(one) for one in needed(arguments, "pieces", list)])
+    needed(arguments, "pieces", list)
+    given = [str(one) for one in listed(arguments, "pieces", MOST_IDS)]
+    return decoding.pieces_to_text(_tokenizer(arguments), given)
 
 
 def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
@@ -119,19 +120,11 @@ def _age(name: str) -> float:
         return 0.0
 
 
-def _as_json(answer: Callable[[Arguments, Tell], Any]) -> Callable[[Arguments, Tell], Any]:
-    """Plain values, which are never put into a file of one list: these answers have several, and are of limited size."""
-    return lambda arguments, tell: msgspec.to_builtins(answer(arguments, tell))
-
-
-QUERIES = tuple(
-    Query(name, answer if name == "tokenize" else _as_json(answer), warm_by="tokenizer")
-    for name, answer in (
-        ("tokenize", _tokenize),
-        ("tokenize_batch", _tokenize_batch),
-        ("decode", _decode),
-        ("pieces_to_text", _pieces_to_text),
-        ("tokenizer_steps", _steps),
-        ("describe_tokenizer", _describe),
-    )
+QUERIES = (
+    Query("tokenize", _tokenize, warm_by="tokenizer", as_table=True),
+    Query("tokenize_batch", _tokenize_batch, warm_by="tokenizer"),
+    Query("decode", _decode, warm_by="tokenizer"),
+    Query("pieces_to_text", _pieces_to_text, warm_by="tokenizer"),
+    Query("tokenizer_steps", _steps, warm_by="tokenizer"),
+    Query("describe_tokenizer", _describe, warm_by="tokenizer"),
 )

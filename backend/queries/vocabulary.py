@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.errors import InputError
 from backend.contract.queries import Exported, Progress
 from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
-from backend.queries.query import Arguments, Query, Tell, needed
-from backend.queries.tokens import _tokenizer
+from backend.queries.query import Arguments, Query, Tell, listed, needed
+from backend.queries.tokens import MOST_IDS, _tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,10 +90,11 @@ def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
 
 def _convert(arguments: Arguments, tell: Tell) -> Conversion:
     pieces, ids = _both_ways(needed(arguments, "folder"))
-    if isinstance(given := arguments.get("ids"), list):
-        numbers = [int(one) for one in given]
+    if isinstance(arguments.get("ids"), list):
+        numbers = [int(one) for one in listed(arguments, "ids", MOST_IDS)]
         return Conversion(ids=list(numbers), pieces=[pieces.get(one) for one in numbers])
-    words = [str(one) for one in needed(arguments, "pieces", list)]
+    needed(arguments, "pieces", list)
+    words = [str(one) for one in listed(arguments, "pieces", MOST_IDS)]
     return Conversion(ids=[ids.get(one) for one in words], pieces=list(words))
 
 

@@ -65,9 +65,10 @@ def run() -> int:
 def answered(request: Request, channel: Channel) -> Reply:
     """The last reply to a request; the one place of this process where an exception becomes a sentence."""
     try:
-        answer = QUERIES[request.query].answer(request.arguments, Teller(request.id, channel))
+        query = QUERIES[request.query]
+        answer = query.answer(request.arguments, Teller(request.id, channel))
         encoded = msgspec.json.encode(answer)
-        if len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
+        if query.as_table and len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
             return Reply(request.id, {"arrow": large_answer.written(answer)})
         return Reply(request.id, msgspec.Raw(encoded))
     except InputError as error:

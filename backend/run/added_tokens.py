@@ -18,7 +18,7 @@ def new_tokens(spec: RunSpec, tokenizer: Any, folder: Path) -> NewTokens:
         return NewTokens()  # every row is new
     own = _own(spec, folder) if _adds(spec) else None
     if own is not None and not extends(tokenizer, own):
-        own = None  # another vocabulary altogether: no row is known to belong to anything
+        return NewTokens()  # another vocabulary altogether: no row is known to belong to anything
     pieces = replaced(tokenizer, own)
     if spec.model.new_embeddings == "usual":
         pieces = dict.fromkeys(pieces, ())

@@ -20,8 +20,9 @@ from backend.data.sources.source import Report
 from backend.data.write_once import open_or_write
 from backend.run.session import Session
 from backend.tasks.task import Limit, encoded, limits
+from backend.tokenizers.vocabulary import vocabulary_of
 
-VERSION = 1
+VERSION = 2
 UNLIMITED = 1_000_000
 """Tokens; more than any limit may be."""
 Source = tuple[np.ndarray, Iterator[pa.RecordBatch]]
@@ -47,20 +48,12 @@ def measured(session: Session, rows: Rows, features: Features, report: Report) -
 
     def write(folder: Path) -> None:
         written.append(folder)
-        _write(
-            folder, _sources(session, free, rows, features), len(rows), free.task, unknown_id(session.tokenizer), report
-        )
+        unknown = vocabulary_of(session.tokenizer).unknown
+        _write(folder, _sources(session, free, rows, features), len(rows), free.task, unknown, report)
 
     names = [*(f"needed_{number}" for number in range(len(bounds))), "tokens", "unknown"]
     arrays = open_or_write(cache_folder() / "lengths" / key, lambda folder: _open(folder, names), write, report)
     return RowCounts(tuple(arrays[:-2]), arrays[-2], arrays[-1], cached=not written)
-
-
-def unknown_id(tokenizer: Any) -> int | None:
-    """The id that stands for what the tokenizer has no piece for; GPT-2's, which is its end of text, says nothing."""
-    unknown = tokenizer.unk_token_id
-    others = {tokenizer.eos_token_id, tokenizer.bos_token_id, tokenizer.pad_token_id}
-    return None if unknown is None or unknown in others else int(unknown)
 
 
 def without_limits(session: Session) -> Session:

@@ -22,9 +22,10 @@ from backend.models.inspection import read_config
 from backend.models.positions import longest_sequence
 from backend.run.limit_words import limit_notes, limit_sentence, suggested, unknown_sentence
 from backend.run.look import Look, Stage
-from backend.run.measured_lengths import RowCounts, measured, unknown_id
+from backend.run.measured_lengths import RowCounts, measured
 from backend.run.row_text import row_text
 from backend.tasks.task import Limit, limits
+from backend.tokenizers.vocabulary import vocabulary_of
 
 WORST = 20
 
@@ -90,16 +91,17 @@ def _measure(look: Look, bound: Limit, needed: np.ndarray) -> LengthMeasure:
 
 def _unknown(look: Look, counts: RowCounts) -> UnknownTokens:
     tokenizer = look.session.tokenizer
-    token = tokenizer.unk_token if unknown_id(tokenizer) is not None else ""
+    number = vocabulary_of(tokenizer).unknown
+    token = "" if number is None else str(tokenizer.convert_ids_to_tokens(number))
     tokens, unknown = int(counts.tokens.sum(dtype=np.int64)), int(counts.unknown.sum(dtype=np.int64))
     rows = int(np.count_nonzero(counts.unknown))
     return UnknownTokens(
-        token=token or "",
+        token=token,
         tokens=tokens,
         unknown=unknown,
         rows=rows,
         worst=_worst(look, counts),
-        sentence=unknown_sentence(token or "", tokens, unknown, rows, len(look.rows)),
+        sentence=unknown_sentence(token, tokens, unknown, rows, len(look.rows)),
     )
 
 

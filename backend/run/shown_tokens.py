@@ -12,7 +12,7 @@ from backend.engines.engine import Batch
 from backend.models.decoder_start import decoder_start
 from backend.models.inspection import read_config
 from backend.run.look import Look
-from backend.run.measured_lengths import unknown_id
+from backend.tokenizers.vocabulary import vocabulary_of
 
 MOST_TOKENS = 6000
 """Of a sequence that are shown; all are in the arrays."""
@@ -87,7 +87,7 @@ def _choice(look: Look, pieces: Pieces, arrays: Batch, number: int) -> TokenSequ
 
 def _input_kinds(look: Look, pieces: Pieces, arrays: Batch) -> list[Kind]:
     """What tokens are by themselves."""
-    unknown = unknown_id(look.session.tokenizer)
+    unknown = vocabulary_of(look.session.tokenizer).unknown
     types = arrays.get("token_type_ids", np.zeros_like(arrays["input_ids"]))
     found: list[Kind] = []
     for token, seen, kind in zip(arrays["input_ids"].tolist(), arrays["attention_mask"], types, strict=True):

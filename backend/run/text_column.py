@@ -11,6 +11,7 @@ from backend.contract.spec import DataSection
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, Settings
 from backend.data.sources.source import Report
+from backend.run.column_texts import holds_text, text_of
 from backend.run.material import quiet, reading
 
 LANGUAGE_NAMES = ("language", "lang", "locale", "language_code", "lang_id")
@@ -30,7 +31,7 @@ class TextColumn:
         return len(self.rows)
 
     def texts(self) -> Iterator[str]:
-        """Lists of words as sentences, numbers as they are written; an empty cell is an empty text."""
+        """Words and messages joined, numbers as they are written; an empty cell is an empty text."""
         return (_text(value) for value in _values(self.rows, self.name))
 
     def languages(self) -> Iterator[str]:
@@ -55,15 +56,15 @@ def read_text_column(
     for name, option in ((column, "column"), (language, "language_column")):
         if name and name not in there:
             raise InputError(f"{option}: there is no column {name!r}; there are {', '.join(there)}", option)
+    if column and pa.types.is_nested(kind := rows.table.schema.field(column).type) and not holds_text(kind):
+        raise InputError(f"column: the column {column!r} holds no text but {kind}", "column")
     if language == "":
         language = next((name for name in there if name.lower() in LANGUAGE_NAMES and name != column), "")
     return TextColumn(rows, column or _longest(rows), language or "")
 
 
 def _longest(rows: Rows) -> str:
-    texts = [
-        field.name for field in rows.table.schema if pa.types.is_string(field.type) or pa.types.is_list(field.type)
-    ]
+    texts = [field.name for field in rows.table.schema if holds_text(field.type)]
     if not texts:
         raise InputError("column: this data has no column of texts; choose another file", "column")
     first = rows.table.slice(0, _LOOKED_AT)
@@ -77,8 +78,4 @@ def _values(rows: Rows, name: str) -> Iterator[object]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return " ".join(map(_text, value))
-    return "" if value is None else str(value)
+    return text_of(value) if value is None or isinstance(value, str | list | dict) else str(value)

@@ -14,7 +14,7 @@ from backend.contract.tokenizer_making import Compression, MadeTokenizer
 from backend.run.column_texts import ColumnTexts
 from backend.tokenizers import saving
 from backend.tokenizers.compression import compression
-from backend.tokenizers.loading import open_tokenizer
+from backend.tokenizers.loading import open_named
 from backend.tokenizers.train import train
 
 HELD_OUT = 0.05
@@ -50,7 +50,7 @@ class Learnt:
 def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | None, say: Say) -> Learnt:
     """A new tokenizer, measured on held-out rows beside another one where it is to be compared. Raises InputError."""
     started = time.monotonic()
-    other = open_tokenizer(compare_with, offline=is_offline()) if compare_with else None
+    other = open_named(compare_with, offline=is_offline()) if compare_with else None
     share = settings.held_out if settings.held_out is not None else HELD_OUT if other is not None else 0.0
     texts = texts.without(share)
     made = train(_told(texts, say), settings, lambda done, total, unit: say(LEARNING, done, total), len(texts))

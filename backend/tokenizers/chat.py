@@ -33,7 +33,9 @@ class Chat:
 def written(
     tokenizer: "PreTrainedTokenizerBase", messages: Sequence[Message], template: str | None, generation_prompt: bool
 ) -> Chat:
-    """The text of a chat. Raises InputError where the template refuses it."""
+    """The text of a chat. Raises InputError where it is empty, or the template refuses it."""
+    if not messages:
+        raise InputError("the chat has no messages; add one", "messages")
     own = template or (tokenizer.chat_template if isinstance(tokenizer.chat_template, str | dict) else None)
     source = own or (("{{ bos_token }}" if _begins(tokenizer) else "") + PLAIN)
     turns = [{"role": one.role, "content": one.content} for one in messages]

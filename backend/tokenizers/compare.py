@@ -8,6 +8,9 @@ import numpy as np
 
 from backend.contract.comparison import FEWEST, MOST, ComparedToken, TextComparison, TextCounts
 from backend.contract.errors import InputError
+from backend.tokenizers import guessed_offsets
+from backend.tokenizers.sources import cleaned
+from backend.tokenizers.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -35,7 +38,7 @@ class _Cut:
 
 def compare_text(tokenizers: Tokenizers, text: str, special_tokens: bool = True) -> TextComparison:
     """Every tokenizer's tokens of the whole text."""
-    text = text.encode("utf-8", "replace").decode()  # a lone surrogate is no character
+    text = cleaned(text)[0]
     cut = [_cut(tokenizer, text, special_tokens) for _, tokenizer in tokenizers]
     solid = _solid_before(text)
     differing, places = _differences([solid[each.spans] for each in cut])
@@ -74,28 +77,18 @@ def _cut(tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool) 
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         ids = list(tokenizer(text, add_special_tokens=special_tokens, truncation=False, verbose=False)["input_ids"])
-        spans = _guessed_spans(tokenizer, ids, text)
+        spans = guessed_offsets.spans(tokenizer, ids, text)
     else:
         encoding = backend.encode(text, add_special_tokens=special_tokens)
         ids, spans = encoding.ids, encoding.offsets
-    special = set(tokenizer.all_special_ids)
+    special, unknown = set(tokenizer.all_special_ids), vocabulary_of(tokenizer).unknown
     return _Cut(
         ids=ids,
         pieces=[str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)],
         special=[token in special for token in ids],
         spans=np.array(list(spans), np.int64).reshape(-1, 2),
-        unknown=0 if tokenizer.unk_token_id is None else ids.count(tokenizer.unk_token_id),
+        unknown=0 if unknown is None else ids.count(unknown),
     )
-
-
-def _guessed_spans(tokenizer: "PreTrainedTokenizerBase", ids: list[int], text: str) -> Iterator[tuple[int, int]]:
-    """For a tokenizer that does not tell: the next place at which the text of each token stands."""
-    special, end = set(tokenizer.all_special_ids), 0
-    for token in ids:
-        own = "" if token in special else str(tokenizer.decode([token])).strip()
-        start = text.find(own, end) if own else -1
-        start, end = (end, end) if start < 0 else (start, start + len(own))
-        yield start, end
 
 
 def _solid_before(text: str) -> np.ndarray:

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.tokenizer_making import Compression
+from backend.tokenizers.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -19,7 +20,7 @@ def compression(
     done: Callable[[int], None] = lambda count: None,
 ) -> Compression:
     """Without special tokens, nothing truncated; `done` is told how many texts are measured."""
-    strange: Any = tokenizer.unk_token_id
+    strange = vocabulary_of(tokenizer).unknown
     rows = tokens = words = characters = size = unknown = 0
     for part, encoded in ids_of(tokenizer, texts):
         rows += len(part)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from backend.tokenizers.vocabulary import vocabulary_of
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -22,8 +24,7 @@ class TokenCounter:
     def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         self._tokenizer = tokenizer
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
-        unknown = tokenizer.unk_token_id
-        self._unknown = unknown if isinstance(unknown, int) else None
+        self._unknown = vocabulary_of(tokenizer).unknown
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""

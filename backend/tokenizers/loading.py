@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.tokenizers import single_files
+from backend.tokenizers import naming, single_files
 from backend.tokenizers.options import apply, check, given_at_construction
 
 if TYPE_CHECKING:
@@ -56,6 +56,12 @@ def open_tokenizer(
     _switch_off_stored(tokenizer)
     _switch_on_segments(tokenizer)
     return tokenizer
+
+
+def open_named(name: str, revision: str = "main", offline: bool = False) -> "PreTrainedTokenizerBase":
+    """The same of a run too, by its name or path: what `naming` makes of the name is opened."""
+    found = naming.named(name, revision)
+    return open_tokenizer(found.name_or_path, found.revision, found.options, offline)
 
 
 def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from backend.contract.vocabulary import OriginPart, PieceOrigin
+from backend.tokenizers.piece_text import merged
 
 LONGEST = 200
 """Signs of a piece whose merges are looked for; longer ones are none that training makes."""
@@ -27,23 +28,26 @@ class Merges:
     """What pieces stand for."""
     suffix: str = ""
     """What the last sign of a word bears."""
+    prefix: str = ""
+    """What every sign but a word's first bears."""
 
 
 def merges_of(pieces: pa.Table, merges: pa.Table) -> Merges:
     """Made once for a vocabulary; 256,000 merges take a third of a second."""
-    pairs = zip(merges["left"].to_pylist(), merges["right"].to_pylist(), strict=True)
+    pairs = list(zip(merges["left"].to_pylist(), merges["right"].to_pylist(), strict=True))
     ranks: dict[tuple[str, str], int] = {}
     for rank, pair in enumerate(pairs):
         ranks.setdefault(pair, rank)
     texts = dict(zip(pieces["piece"].to_pylist(), pieces["text"].to_pylist(), strict=True))
-    return Merges(ranks, texts, "</w>" if any(piece.endswith("</w>") for piece in texts) else "")
+    suffix = "</w>" if any(piece.endswith("</w>") for piece in texts) else ""
+    return Merges(ranks, texts, suffix, _prefix(pairs, merges["result"].to_pylist()))
 
 
 def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
     """The merges that make a piece of its single signs, applied as the tokenizer does: the lowest rank first."""
     if len(piece) > LONGEST:
         return PieceOrigin(sentence=f"Too long to be looked into: more than {LONGEST} signs.")
-    nodes = [_Node(sign) for sign in _signs(piece, merges.suffix)]
+    nodes = [_Node(sign) for sign in _signs(piece, merges)]
     while len(nodes) > 1:
         ranked = [(merges.ranks.get((left.piece, right.piece)), at) for at, (left, right) in enumerate(pairwise(nodes))]
         known = [(rank, at) for rank, at in ranked if rank is not None]
@@ -51,7 +55,7 @@ def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
             break
         rank, at = min(known)
         left, right = nodes[at : at + 2]
-        nodes[at : at + 2] = [_Node(left.piece + right.piece, rank, (left, right))]
+        nodes[at : at + 2] = [_Node(merged(left.piece, right.piece, merges.prefix), rank, (left, right))]
     parts = [part for node in nodes for part in _parts(node, 0, merges.texts)]
     if len(nodes) > 1:
         ends = " + ".join(merges.texts.get(node.piece, node.piece) for node in nodes)
@@ -84,11 +88,20 @@ def origin_of_type(kind: str, type_: str, piece: str) -> PieceOrigin:
     return PieceOrigin(sentence="This tokenizer keeps neither merges nor scores.")
 
 
-def _signs(piece: str, suffix: str) -> list[str]:
-    if suffix and piece.endswith(suffix) and len(piece) > len(suffix):
-        signs = list(piece[: -len(suffix)])
-        return [*signs[:-1], signs[-1] + suffix]
-    return list(piece)
+def _prefix(pairs: list[tuple[str, str]], made: list[str]) -> str:
+    """What the right part of a merge loses."""
+    lost = ((right, len(left) + len(right) - len(one)) for (left, right), one in zip(pairs, made, strict=True))
+    return next((right[:size] for right, size in lost if size), "")
+
+
+def _signs(piece: str, merges: Merges) -> list[str]:
+    """The single signs that a word begins as, each with what marks its place in the word."""
+    begins = not merges.prefix or not piece.startswith(merges.prefix)
+    plain = piece.removeprefix(merges.prefix)
+    ending = merges.suffix if plain.endswith(merges.suffix) and len(plain) > len(merges.suffix) else ""
+    signs = list(plain.removesuffix(ending))
+    marked = [sign if begins and not place else merges.prefix + sign for place, sign in enumerate(signs)]
+    return [*marked[:-1], marked[-1] + ending] if marked else [piece]
 
 
 def _parts(node: _Node, depth: int, texts: dict[str, str]) -> list[OriginPart]:

@@ -51,6 +51,11 @@ class Writing:
         return _utf8(piece)
 
 
+def merged(left: str, right: str, prefix: str) -> str:
+    """What a merge of BPE makes; `prefix` is what a piece bears that goes on a word, which the right one loses."""
+    return left + right.removeprefix(prefix)
+
+
 def writing_of(values: dict[str, Any]) -> Writing:
     """As a `tokenizer.json` says it."""
     steps = [*_steps(values.get("decoder")), *_steps(values.get("pre_tokenizer"))]

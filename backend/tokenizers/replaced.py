@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from backend.tokenizers.vocabulary import vocabulary_of
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -63,5 +65,6 @@ def _without(tokenizer: "PreTrainedTokenizerBase", first: int) -> Encode:
 
 
 def _telling(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> tuple[int, ...]:
-    known = [place for place in ids if place != tokenizer.unk_token_id]
+    unknown = vocabulary_of(tokenizer).unknown
+    known = [place for place in ids if place != unknown]
     return tuple(place for place in known if str(tokenizer.decode([place])).strip()) or tuple(known)

@@ -17,6 +17,12 @@ def cleaned(text: str) -> tuple[str, int]:
     return text, 0
 
 
+def lines_of(text: str) -> list[str]:
+    """What line feeds part, as in a file, without the ends of lines; U+2028 and the like stay within a line."""
+    lines = text.split("\n")
+    return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+
 def words_of(text: str) -> tuple[list[str], np.ndarray]:
     """What white space parts, and where each word begins."""
     found = list(re.finditer(r"\S+", text))

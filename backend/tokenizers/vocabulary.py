@@ -9,6 +9,7 @@ import msgspec
 
 from backend.contract.tokens import TokenPiece
 from backend.tokenizers.guessed_offsets import is_of_bytes
+from backend.tokenizers.piece_text import merged
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -62,6 +63,11 @@ class Vocabulary:
         return dict(self.stored["vocab"]) if self.kind == "Unigram" else {}
 
     @cached_property
+    def lowest_score(self) -> float:
+        """The log-probability of the rarest piece, of Unigram."""
+        return min(self.scores.values(), default=0.0)
+
+    @cached_property
     def longest_piece(self) -> int:
         """Characters, of Unigram."""
         return max(map(len, self.scores), default=0)
@@ -81,10 +87,10 @@ class Vocabulary:
         """Piece → place of the first merge that makes it."""
         if self.kind != "BPE":
             return {}
-        suffix = self.model.continuing_subword_prefix or ""
+        prefix = self.model.continuing_subword_prefix or ""
         ranks: dict[str, int] = {}
         for (left, right), rank in self.pairs.items():
-            ranks.setdefault(left + right.removeprefix(suffix), rank)
+            ranks.setdefault(merged(left, right, prefix), rank)
         return ranks
 
     @cached_property

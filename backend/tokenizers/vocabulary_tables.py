@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from backend.contract.vocabulary import TYPES
-from backend.tokenizers.piece_text import Writing, writing_by_pieces, writing_of
+from backend.tokenizers.piece_text import Writing, merged, writing_by_pieces, writing_of
 from backend.tokenizers.scripts import scripts_of
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def _read(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
     pieces = [by_id[number] for number in ids]
     writing = writing_of(values) if values else writing_by_pieces(tokenizer, pieces)
     merges = _merges(model)
+    made = [merged(left, right, model.get("continuing_subword_prefix") or "") for left, right in merges or []]
     added, special = _added(tokenizer)
     contents = [piece.encode("utf-8", "surrogatepass") if number in added else writing.content(piece)
                 for number, piece in zip(ids, pieces, strict=True)]  # fmt: skip
@@ -82,10 +83,10 @@ def _read(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
     if model.get("type") == "Unigram":
         columns["score"] = _scores(model, ids)
     if merges is not None:
-        columns["rank"] = _ranks(merges, pieces)
+        columns["rank"] = _ranks(made, pieces)
     table = pa.table(columns)
     missing = ids[-1] + 1 - len(ids) if ids else 0
-    return VocabularyTables(_kind(tokenizer, model, writing), table, _merge_table(merges, table), missing)
+    return VocabularyTables(_kind(tokenizer, model, writing), table, _merge_table(merges, made, table), missing)
 
 
 def _values(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
@@ -157,18 +158,16 @@ def _merges(model: dict[str, Any]) -> list[tuple[str, str]] | None:
     return [(left, right) for left, right in pairs]
 
 
-def _ranks(merges: list[tuple[str, str]], pieces: list[str]) -> pa.Array:
-    made = [left + right for left, right in merges]
+def _ranks(made: list[str], pieces: list[str]) -> pa.Array:
     first = dict(zip(reversed(made), range(len(made) - 1, -1, -1), strict=True))  # of several the lowest stays
     return pa.array(list(map(first.get, pieces)), pa.int32())
 
 
-def _merge_table(merges: list[tuple[str, str]] | None, pieces: pa.Table) -> pa.Table | None:
+def _merge_table(merges: list[tuple[str, str]] | None, made: list[str], pieces: pa.Table) -> pa.Table | None:
     if merges is None:
         return None
     names = pieces["piece"].to_pylist()
     rows = dict(zip(names, range(len(names)), strict=True))
-    made = [left + right for left, right in merges]
     places = pa.array(list(map(rows.get, made)), pa.int32())
     columns = {
         "rank": pa.array(range(len(merges)), pa.int32()),

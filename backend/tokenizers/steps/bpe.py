@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.tokenizer_steps import Merge, WordTrace
+from backend.tokenizers.piece_text import merged
 
 if TYPE_CHECKING:
     from backend.tokenizers.vocabulary import Vocabulary
@@ -70,7 +71,7 @@ def _merged(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge],
         if second >= len(now) or now[place] != left or now[second] != right:
             continue  # another merge has taken one of them
         merges.append(Merge(rank, left, right, bisect_left(alive, place)))
-        now[place], now[second] = left + right.removeprefix(prefix), None
+        now[place], now[second] = merged(left, right, prefix), None
         alive.pop(bisect_left(alive, second))
         after[place] = after[second]
         if after[place] < len(now):

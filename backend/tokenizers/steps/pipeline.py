@@ -34,13 +34,15 @@ class _Stretch:
 
 def steps(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, special_tokens: bool) -> TokenizerSteps:
     """Every step with what stands after it."""
-    text = cleaned(text)[0]
-    told = text[:MOST_CHARACTERS]
+    told, shortened = _told(text)
+    if pair is not None:
+        pair, also = _told(pair)
+        shortened = shortened or also
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         name = type(tokenizer).__name__
         return TokenizerSteps(
-            text=told, pair=pair, shortened=len(told) < len(text),
+            text=told, pair=pair, shortened=shortened,
             problem=f"{name} is written in Python and keeps its steps to itself; only its tokens can be shown.",
         )  # fmt: skip
     known = vocabulary_of(tokenizer)
@@ -53,8 +55,14 @@ def steps(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, spe
     found.append(_modelled(tokenizer, backend, plain))
     found += _processed(tokenizer, backend, told, pair, special_tokens, found[-1])
     return TokenizerSteps(
-        text=told, pair=pair, shortened=len(told) < len(text), steps=found, words=_traces(splits, known)
+        text=told, pair=pair, shortened=shortened, steps=found, words=_traces(splits, known)
     )  # fmt: skip
+
+
+def _told(text: str) -> tuple[str, bool]:
+    """What is shown of a text, and whether that is less than the whole."""
+    text = cleaned(text)[0]
+    return text[:MOST_CHARACTERS], len(text) > MOST_CHARACTERS
 
 
 # Added tokens

@@ -51,7 +51,7 @@ def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
 
 def _edges(word: str, known: "Vocabulary") -> list[list[_Edge]]:
     scores, longest = known.scores, known.longest_piece
-    lowest = min(scores.values(), default=0.0) - PENALTY
+    lowest = known.lowest_score - PENALTY
     found: list[list[_Edge]] = []
     for start in range(len(word)):
         stops = range(start + 1, min(len(word), start + longest) + 1)

@@ -74,12 +74,34 @@ def test_lines_are_a_padded_batch(told, tmp_path: Path):
     assert told(BERT_TINY, "--file", str(path), "--lines", "--output", str(tmp_path / "x.arrow"))["rows"] == 2
 
 
+def test_lines_end_where_those_of_a_file_do(told, tmp_path: Path):
+    path = tmp_path / "lines.txt"
+    path.write_text("a film\u2028of\r\n\nseven\x0cwords\n", encoding="utf-8", newline="")
+    found = told(BERT_TINY, "--file", str(path), "--lines")
+    written = told(BERT_TINY, "--file", str(path), "--lines", "--output", str(tmp_path / "x.arrow"))
+    assert found["rows"] == written["rows"] == 3
+    assert sum(map(sum, found["attention_mask"])) == written["tokens"]
+
+
 def test_counts_are_those_of_all_tokens(told, tmp_path: Path):
     path = tmp_path / "text.txt"
     path.write_text("a film\r\nof 🦊\n" * 500, encoding="utf-8", newline="")
     counts, whole = told(BERT_TINY, "--file", str(path), "--counts"), told(BERT_TINY, "--file", str(path))
     assert counts["tokens"] == len(whole["ids"]) == 2002
     assert (counts["unknown"], counts["words"]) == (500, 2000)
+
+
+@pytest.mark.parametrize(
+    "option", [("--max-length", "8"), ("--pair", "of"), ("--padding", "longest"), ("--pre-split",)]
+)
+def test_a_file_that_is_counted_as_a_text_is_read(told, tmp_path: Path, option: tuple[str, ...]):
+    path = tmp_path / "text.txt"
+    path.write_text("a film of seven words and more", encoding="utf-8")
+    counts, whole = (
+        told(BERT_TINY, "--file", str(path), "--counts", *option),
+        told(BERT_TINY, "--file", str(path), *option),
+    )
+    assert counts["tokens"] == len(whole["ids"]) > 4
 
 
 def test_a_chat_is_written_out(told):

@@ -1,14 +1,18 @@
 """The window's questions about making tokenizers, answered on real data."""
 
 from pathlib import Path
+from typing import Any, cast
 
+import msgspec
 import pytest
 from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
-from backend.contract.queries import Progress
+from backend.contract.queries import Progress, Request
 from backend.contract.resources import resource
+from backend.queries import worker
 from backend.queries.worker import QUERIES
+from backend.tokenizers.loading import open_named
 
 BERT_TINY = str(resource("demo", "bert-tiny"))
 REVIEWS = {"source": "files", "train": str(resource("demo", "sentiment", "train.csv"))}
@@ -57,12 +61,35 @@ def test_proposed_tokens_are_answered_from_an_open_tokenizer():
     assert [one.pieces for one in found.tokens] == [["z", "##y", "##zzy", "##va"], ["<", "review", ">"]]
 
 
+def test_a_long_list_is_answered_like_a_short_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(worker, "LARGEST_ANSWER", 1000)
+    about = {"tokenizer": BERT_TINY, "add": [f"zyzzyva{number}" for number in range(20)]}
+    reply = worker.answered(Request(1, "propose_tokens", about), cast("Any", None))
+    assert reply.error is None
+    assert len(msgspec.json.decode(reply.answer)["tokens"]) == 20
+
+
+def test_a_list_that_is_too_long_is_refused():
+    with pytest.raises(InputError, match="add: there are 50,001, and at most 50,000"):
+        ask("propose_tokens", {"tokenizer": BERT_TINY, "add": ["a"] * 50_001})
+
+
 def test_proposed_tokens_are_counted_in_a_column():
     about = {"tokenizer": BERT_TINY, "add": ["service was", "the"], "data": REVIEWS, "columns": ["text"]}
     found, told = ask("count_proposed", about)
     assert found.counts["service was"] == 23
     assert found.tokens_before - found.tokens_after == 23
     assert (told[-1].done, told[-1].total) == (2400, 2400)
+
+
+def test_a_runs_name_is_a_tokenizer_wherever_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BURNISH_RUNS", str(tmp_path))
+    (tmp_path / "reviews").mkdir()
+    (tmp_path / "reviews" / "spec.yaml").write_text(f"model: {{name_or_path: {BERT_TINY}}}")
+    about = {"tokenizer": "reviews", "add": ["zyzzyva"], "data": REVIEWS, "columns": ["text"]}
+    assert ask("count_proposed", about)[0].counts == {"zyzzyva": 0}
+    assert ask("extend_tokenizer", {**about, "output": str(tmp_path / "own")})[0].added == 1
+    assert open_named("reviews").get_vocab() == open_named(BERT_TINY).get_vocab()
 
 
 def test_the_open_tokenizer_stays_as_it_is(tmp_path: Path):

@@ -111,6 +111,11 @@ def test_lone_surrogates_are_replaced_and_told():
     assert "lone surrogate" in table.answer.notes[0]
 
 
+def test_a_chat_without_messages_is_refused(byte_level: Path):
+    with pytest.raises(InputError, match="the chat has no messages; add one"):
+        table_of(open_tokenizer(str(byte_level)), messages=[])
+
+
 def test_a_chat_is_written_by_its_template_and_its_turns_are_told(byte_level: Path):
     tokenizer = open_tokenizer(str(byte_level))
     template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"

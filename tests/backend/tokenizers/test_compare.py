@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from transformers import ByT5Tokenizer
 
 from backend.contract.errors import InputError
 from backend.tokenizers.compare import _differences, check_number, compare_text
+from backend.tokenizers.compression import compression
+from backend.tokenizers.counting import TokenCounter
 from backend.tokenizers.loading import open_tokenizer
 
 SIGNS = "ab the.,\n\n\r\t \u2028\u00a0é\u0301東京සි😀👩\u200d👧\x00\ud800\ufeff"
@@ -77,6 +80,14 @@ def test_counts_are_those_of_the_tokenizer(three: list):
         assert counts.tokens == len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
+def test_an_end_of_text_is_not_unknown(demo: list):
+    text = "a house<|endoftext|>"
+    found = compare_text(demo, text, special_tokens=False)
+    assert (found.counts[1].special, found.counts[1].unknown) == (1, 0)
+    assert TokenCounter(demo[1][1]).counts([text])[1].tolist() == [0]
+    assert compression(demo[1][1], "", [text]).unknown == 0
+
+
 def test_an_empty_text_has_no_tokens(three: list):
     found = compare_text(three, "", special_tokens=False)
     assert (found.tokens, found.lines, found.places) == ([], 1, 0)
@@ -90,6 +101,17 @@ def test_any_text_is_compared(three: list, seed: int):
     lines = [token.line for token in found.tokens if token.tokenizer == 1]
     assert lines == sorted(lines)
     assert all(0 <= token.line < found.lines for token in found.tokens)
+
+
+def test_tokens_of_bytes_lie_where_their_characters_do(three: list):
+    found = compare_text([three[0], ("bytes", ByT5Tokenizer())], "né 東", special_tokens=False)
+    cut = [(token.start, token.end) for token in found.tokens if token.tokenizer == 1]
+    assert cut == [(0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (3, 4), (3, 4)]
+
+
+def test_a_lone_surrogate_is_a_replacement_character(three: list):
+    tokens = compare_text([three[0], ("bytes", ByT5Tokenizer())], "\ud83d", special_tokens=False).tokens
+    assert {token.text for token in tokens} == {"\ufffd"}
 
 
 @pytest.mark.parametrize("number", [1, 5])

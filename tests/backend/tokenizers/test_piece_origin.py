@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.piece_origin import Merges, merges_of, origin_by_merges, origin_by_score
@@ -38,6 +40,17 @@ def test_the_end_of_a_word_belongs_to_its_last_sign():
     assert [part.piece for part in origin_by_merges("ab</w>", merges).parts] == ["ab</w>", "a", "b</w>"]
 
 
+def test_what_goes_on_a_word_is_merged_without_its_prefix():
+    vocabulary = {"a": 0, "##b": 1, "##c": 2, "##bc": 3, "abc": 4}
+    model = models.BPE(vocab=vocabulary, merges=[("##b", "##c"), ("a", "##bc")], continuing_subword_prefix="##")
+    tables = read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=Tokenizer(model)))
+    assert tables.merges["result"].to_pylist() == ["##bc", "abc"]
+    assert tables.pieces["rank"].to_pylist() == [None, None, None, 0, 1]
+    merges = merges_of(tables.pieces, tables.merges)
+    assert [part.piece for part in origin_by_merges("abc", merges).parts] == ["abc", "a", "##bc", "##b", "##c"]
+    assert [part.piece for part in origin_by_merges("##bc", merges).parts] == ["##bc", "##b", "##c"]
+
+
 def test_every_learnt_piece_is_reached_as_the_tokenizer_reaches_it(byte_level: Path):
     tables = read_vocabulary(open_tokenizer(str(byte_level)))
     merges = merges_of(tables.pieces, tables.merges)
@@ -61,5 +74,5 @@ def test_odd_pieces_are_no_mistake(piece: str):
 
 def test_merges_know_what_pieces_stand_for():
     pieces = pa.table({"piece": ["Ġa"], "text": [" a"]})
-    merges = pa.table({"left": ["Ġ"], "right": ["a"]})
+    merges = pa.table({"left": ["Ġ"], "right": ["a"], "result": ["Ġa"]})
     assert origin_by_merges("Ġa", merges_of(pieces, merges)).parts[0].text == " a"
