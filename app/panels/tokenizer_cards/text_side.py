@@ -306,7 +306,10 @@ class Side(QWidget):
         self.decoded.say(mistake.message)
 
     def _on_description(self, description: TokenizerDescription) -> None:
+        asked = self.options.options()
         self.options.show_tokenizer(description)
+        if self.options.options() != asked:  # this tokenizer refuses a switch of the one before
+            self.ask()
         # Now, and not when the first long text is waited for.
         QTimer.singleShot(0, self, warm_up)
 

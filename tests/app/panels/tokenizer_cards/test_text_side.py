@@ -241,6 +241,18 @@ def test_only_what_differs_from_the_tokenizer_is_asked_for(side: Side, monkeypat
     assert found[-1][1]["options"] == {"do_lower_case": False}
 
 
+def test_a_switch_that_the_next_tokenizer_lacks_is_asked_for_no_more(side: Side, monkeypatch):
+    side.options.show_tokenizer(DESCRIPTION)
+    side.options.switches["do_lower_case"].setChecked(False)
+    found = asked(side, monkeypatch)
+    side.use("other")
+    assert found[-1][1]["options"] == {"do_lower_case": False}
+    side._tokens.stop()
+    side._on_description(msgspec.structs.replace(DESCRIPTION, options=[]))
+    assert found[-1][0] == "tokenize"
+    assert "options" not in found[-1][1]
+
+
 def test_what_a_file_has_stored_can_be_switched_on(side: Side):
     side.options.show_tokenizer(DESCRIPTION)
     assert side.options.stored_note.text() == DESCRIPTION.stored_truncation
