@@ -1,5 +1,6 @@
 """Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -185,8 +186,7 @@ class Side(QWidget):
         if not self.tokenizer:
             return
         mode = self.input.mode()
-        if mode != text_input.FILE and self._tokens.asked.get("file"):
-            self._tokens.stop()
+        self._stop_other_file()
         if mode == text_input.BATCH:
             self._batch.ask(self.options.options().batch_question(self.tokenizer, self.input.texts()))
         elif mode == text_input.IDS:
@@ -195,6 +195,12 @@ class Side(QWidget):
             self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
         self._slow.start()
+
+    def _stop_other_file(self) -> None:
+        """A large file takes long, and nobody waits for it once it is closed or another one is open."""
+        wanted = str(self.input.path) if self.input.mode() == text_input.FILE else None
+        if self._tokens.asked.get("file", wanted) != wanted:
+            self._tokens.stop()
 
     def _ask_steps(self) -> None:
         if self.tokens.view_shown() != tokens_card.STEPS or not self.tokenizer:
@@ -260,11 +266,11 @@ class Side(QWidget):
             return
         last = min(count, first + SHOWN_AT_ONCE)
         if table.answer.file and count:
-            begin, end = table.stretch(first, last, "byte_")
-            skip = table.answer.file_skip
-            assert self.input.path is not None
-            source = text_file.read_stretch(self.input.path, skip + begin, skip + end)
-            table = table.part(first, last, source)
+            try:
+                table = table.part(first, last, _text_of_file(table, first, last))
+            except OSError as error:
+                self._on_mistake(_unreadable(Path(table.answer.file), error))
+                return
         elif count > SHOWN_AT_ONCE:
             table = table.part(first, last)
         self.tokens.show_table(table, count)
@@ -312,6 +318,17 @@ class Side(QWidget):
             self.ask()
         # Now, and not when the first long text is waited for.
         QTimer.singleShot(0, self, warm_up)
+
+
+def _text_of_file(table: TokenTable, first: int, last: int) -> str:
+    """What these tokens stand for, from the file that was tokenised. Raises OSError."""
+    begin, end = table.stretch(first, last, "byte_")
+    skip = table.answer.file_skip
+    return text_file.read_stretch(Path(table.answer.file), skip + begin, skip + end)
+
+
+def _unreadable(path: Path, error: OSError) -> Mistake:
+    return Mistake(f"{path.name} cannot be read any more ({error.strerror or error}); open it again or another file.")
 
 
 def _split(upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:

@@ -223,6 +223,29 @@ def test_tokens_of_a_file_show_its_text(qtbot, side: Side, tmp_path: Path):
     assert [side.view.shown_text(index) for index in (1, 2)] == ["Hello", "world"]
 
 
+def test_another_file_ends_the_question_about_the_one_before(side: Side, monkeypatch, tmp_path: Path):
+    found = asked(side, monkeypatch)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("word " * 100_000)
+        side.open_file(str(tmp_path / name))
+    assert [Path(question["file"]).name for _, question in found] == ["a.txt", "b.txt"]
+
+
+def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, side: Side, tmp_path: Path):
+    path = tmp_path / "large.txt"
+    path.write_text("Hello world")
+    side.input.path = tmp_path / "newer.txt"
+    side._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(path)))
+    qtbot.waitUntil(side.tokens.is_drawn)
+    assert side.view.shown_text(2) == "world"
+
+
+def test_a_file_that_is_gone_meanwhile_is_told_in_a_sentence(side: Side, tmp_path: Path):
+    side._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(tmp_path / "gone.txt")))
+    assert "gone.txt cannot be read any more" in side.banner.text()
+    assert side.view.count() == 0
+
+
 # Options
 
 
