@@ -14,6 +14,7 @@ from app.panels.tokenizer_cards.waiting_page import WaitingPage
 from app.services.backend_client import Ticket
 from app.services.comparison_answer import comparison_of
 from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
@@ -44,6 +45,9 @@ class Side(QWidget):
         self.tokenizer = ""
         self._tickets: dict[str, Ticket] = {}
         self._shown_text = ""
+        self._compare = LatestQuestion(
+            context.client, "compare_text", self._on_text, self._on_text_mistake, opened="tokenizers"
+        )
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.compare_text)
         self.banner = Banner()
@@ -179,24 +183,20 @@ class Side(QWidget):
 
     def compare_text(self) -> None:
         """Ask for the tokens of the text that is written now."""
-        if "compare_text" in self._tickets:
-            self._tickets.pop("compare_text").cancel()
         if not self.others.ready:
+            self._compare.stop()
             return
         text = self.text.toPlainText()[:LONGEST]
         if not self.columns.views[0].count():
             self.summary.setText("Opening the tokenizers…")
             self.columns.show_number(len(self.others.tokenizers))
         question = {"tokenizers": self.others.tokenizers, "text": text, "special_tokens": self.special.isChecked()}
-        self._tickets["compare_text"] = self._context.client.ask(
-            "compare_text", question, lambda answer: self._on_text(text, answer), self._on_text_mistake
-        )
+        self._compare.ask(question)
 
-    def _on_text(self, text: str, answer: Any) -> None:
-        self._tickets.pop("compare_text", None)
+    def _on_text(self, answer: Any) -> None:
         found = comparison_of(answer)
         self._clear_banner("compare_text")
-        self.columns.show_comparison(found, text)
+        self.columns.show_comparison(found, self._compare.answered["text"])
         places = f"{count(found.places, 'place')} cut differently" if found.places else "Cut alike everywhere"
         cut = len(self.text.toPlainText()) > LONGEST
         words = [places, count(found.lines, "line"), count(found.characters, "character"), count(found.words, "word")]
@@ -209,7 +209,6 @@ class Side(QWidget):
 
     def _on_text_mistake(self, mistake: Mistake) -> None:
         """Tokens of other tokenizers would only mislead."""
-        self._tickets.pop("compare_text", None)
         self.columns.show_number(len(self.others.tokenizers))
         self._shown_text = ""
         self.summary.setText("")

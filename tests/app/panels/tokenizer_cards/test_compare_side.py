@@ -1,6 +1,7 @@
 """The Compare side is tested with a small real helper process: the first tokenizer takes lines whole, others letters."""
 
 import pytest
+from PySide6.QtCore import Qt
 
 from app.panels.tokenizer_cards.compare_side import Side
 from app.widgets.token_view import LINE
@@ -93,6 +94,25 @@ def test_what_is_no_tokenizer_is_told_and_nothing_else_is_shown(qtbot, side: Sid
     side.others.choices[0].choose("/nowhere")
     qtbot.waitUntil(lambda: "there is no tokenizer in it" in side.banner.text())
     assert side.columns.views[0].count() == 0
+
+
+def test_typing_ends_no_question_about_the_same_tokenizers(qtbot, side: Side, monkeypatch: pytest.MonkeyPatch):
+    forgotten: list[int] = []
+    monkeypatch.setattr(side._context.client, "forget", forgotten.append)
+    for text in ("abc", "abcd", "abcde"):
+        side.text.setPlainText(text)
+        side.compare_text()
+    qtbot.waitUntil(lambda: side.columns.views[1].count() == 5)
+    assert forgotten == []
+
+
+def test_enter_chooses_a_tokenizer_once(qtbot, side: Side):
+    chosen: list[str] = []
+    choice = side.others.choices[0]
+    choice.chosen.connect(chosen.append)
+    choice.box.setEditText("/models/three")
+    qtbot.keyClick(choice.box.lineEdit(), Qt.Key.Key_Return)
+    assert chosen == ["/models/three"]
 
 
 def test_names_tell_tokenizers_of_the_same_folder_name_apart(side: Side):
