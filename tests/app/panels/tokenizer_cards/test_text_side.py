@@ -14,8 +14,8 @@ from app.services.backend_client import ArrowAnswer
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import Choice, Merge, Step, StepPart, TokenizerSteps, WordTrace
-from backend.contract.tokens import TokenColumns, TokenizerDescription, TokenizerOption, Tokens
-from tests.app.example_tokens import HELLO
+from backend.contract.tokens import TokenColumns, TokenizerDescription, TokenizerOption, TokenPiece, Tokens
+from tests.app.example_tokens import HELLO, PAD, answer
 
 DESCRIPTION = TokenizerDescription(
     name="x",
@@ -299,6 +299,12 @@ def test_the_cost_is_compared_with_the_limit_that_is_written(side: Side):
     assert side.tokens.limit.text() == "2 tokens over 2"
 
 
+def test_windows_are_compared_with_the_limit_one_by_one(side: Side):
+    rows = [(0, 0, place, place + 1, window, 1) for window in range(3) for place in range(2)]
+    side._on_tokens(answer("ab", [*rows, (1, -1, 0, 0, 2, 0)], [TokenPiece(5, "a"), PAD], limit=4))
+    assert side.tokens.limit.text() == "50% of 4"
+
+
 # Batch, ids to text, steps
 
 
@@ -364,6 +370,7 @@ def test_a_long_text_is_shown_part_by_part(qtbot, side: Side, monkeypatch):
     monkeypatch.setattr("app.panels.tokenizer_cards.tokens_card.SHOWN_AT_ONCE", 2)
     side._on_tokens(HELLO)
     assert side.tokens.part.text() == "Tokens 1 to 2 of 4"
+    assert side.tokens.copy_button.toolTip() == "Copy these ids"
     side.tokens.after.click()
     qtbot.waitUntil(side.tokens.is_drawn)
     assert side.view.shown_text(0) == "world"
