@@ -188,10 +188,12 @@ class Side(QWidget):
         mode = self.input.mode()
         self._stop_other_file()
         if mode == text_input.BATCH:
+            self._ignore_all_but(self._batch)
             self._batch.ask(self.options.options().batch_question(self.tokenizer, self.input.texts()))
         elif mode == text_input.IDS:
             self._ask_text()
         else:
+            self._ignore_all_but(self._tokens, self._steps)
             self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
         self._slow.start()
@@ -207,6 +209,7 @@ class Side(QWidget):
             return
         question = text_questions.about_steps(self.input, self.options.options(), self.tokenizer)
         if question is None:
+            self._steps.ignore()
             self.tokens.steps.say("The steps are shown of a text or a pair; choose one of them above.")
         else:
             self._steps.ask(question)
@@ -215,17 +218,30 @@ class Side(QWidget):
         written = written_ids.read(self.input.ids.toPlainText())
         question = text_questions.about_written(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
+            self._ignore_all_but()
+            self._hide_progress()
             self.decoded.say(
                 written.problem or "Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able."
             )
         elif written.ids:
+            self._ignore_all_but(self._decode)
             self._decode.ask(question)
         else:
+            self._ignore_all_but(self._pieces)
             self._pieces.ask(question)
+
+    def _ignore_all_but(self, *wanted: LatestQuestion) -> None:
+        """An answer to what is written no more would overwrite what is said of what is written now."""
+        for question in self._questions():
+            if question not in wanted:
+                question.ignore()
+
+    def _questions(self) -> tuple[LatestQuestion, ...]:
+        return self._tokens, self._steps, self._batch, self._decode, self._pieces
 
     def stop(self) -> None:
         """End what is being worked on; what was shown stays."""
-        for question in (self._tokens, self._steps, self._batch, self._decode, self._pieces):
+        for question in self._questions():
             question.stop()
         self._hide_progress()
         if self.input.mode() == text_input.FILE:

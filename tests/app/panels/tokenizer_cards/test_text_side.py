@@ -178,6 +178,26 @@ def test_words_among_the_ids_are_pieces(side: Side, monkeypatch):
     assert found[-1] == ("pieces_to_text", {"tokenizer": "some", "options": {}, "pieces": ["hello", "##wor", "##ld"]})
 
 
+def test_a_late_answer_overwrites_no_newer_mistake(side: Side, monkeypatch):
+    asked(side, monkeypatch)
+    side.input.set_mode(text_input.IDS)
+    side.input.ids.setPlainText("99999999999999999999")
+    side._decode._answered(
+        Decoded(rows=[DecodedRow(text="a", with_special="a", without_special="a", cleaned="a", pieces=["a"])])
+    )
+    assert "is no id" in side.decoded.plain()
+
+
+def test_late_steps_overwrite_no_newer_sentence(side: Side, monkeypatch):
+    asked(side, monkeypatch)
+    side.tokens.show_view(tokens_card.STEPS)
+    side.input.set_mode(text_input.WORDS)
+    shown = []
+    monkeypatch.setattr(side.tokens.steps, "show_steps", shown.append)
+    side._steps._answered(TokenizerSteps(text="a"))
+    assert not shown
+
+
 def test_a_small_file_is_put_into_the_editor_and_a_large_one_is_not(side: Side, monkeypatch, tmp_path: Path):
     found = asked(side, monkeypatch)
     small, large = tmp_path / "small.txt", tmp_path / "large.txt"
