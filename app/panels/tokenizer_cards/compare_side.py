@@ -10,7 +10,6 @@ from app.panels.tokenizer_cards.aligned_tokens import AlignedTokens
 from app.panels.tokenizer_cards.compared_data import ComparedData
 from app.panels.tokenizer_cards.compared_tokenizers import ComparedTokenizers
 from app.panels.tokenizer_cards.data_choice import DataChoice
-from app.panels.tokenizer_cards.waiting_page import WaitingPage
 from app.services.backend_client import Ticket
 from app.services.comparison_answer import comparison_of
 from app.services.context import AppContext
@@ -20,8 +19,9 @@ from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
+from app.widgets.waiting_stack import WaitingStack
 from backend.contract.comparison import MOST, DataComparison
-from backend.contract.queries import Mistake
+from backend.contract.queries import Mistake, Progress
 
 CALM_MS = 200
 LONGEST = 10_000
@@ -120,10 +120,10 @@ class Side(QWidget):
         return made
 
     def _data_result(self) -> QWidget:
-        self.waiting = WaitingPage("The comparison has no result")
+        self.compared = ComparedData()
+        self.waiting = WaitingStack(self.compared)
         self.waiting.stopped.connect(self.stop)
         self.waiting.again.connect(self.compare_data)
-        self.compared = ComparedData()
         self.nothing = EmptyState(
             "chart",
             "Compare on your data",
@@ -132,10 +132,9 @@ class Side(QWidget):
             "Use the demo data",
         )
         self.nothing.asked.connect(self.data.choose_demo)
-        pages = self.data_pages = QStackedWidget()
-        for page in (self.nothing, self.waiting, self.compared):
-            pages.addWidget(page)
-        return pages
+        self.waiting.addWidget(self.nothing)
+        self.waiting.setCurrentWidget(self.nothing)
+        return self.waiting
 
     # The page
 
@@ -168,8 +167,8 @@ class Side(QWidget):
 
     def _on_changed(self) -> None:
         self.stop()
-        if self.data_pages.currentWidget() is self.compared:
-            self.data_pages.setCurrentWidget(self.nothing)  # it was about other tokenizers
+        if self.waiting.currentWidget() is self.compared:
+            self.waiting.setCurrentWidget(self.nothing)  # it was about other tokenizers
             self.nothing.set_words("Other tokenizers are chosen", "Compare again to see them on your data.", "")
         self._show_state()
         self.compare_text()
@@ -228,14 +227,13 @@ class Side(QWidget):
             "column": self.data.column.currentText(),
             "language_column": self.data.language_column(),
         }
-        self.waiting.wait("Opening the tokenizers…")
-        self.data_pages.setCurrentWidget(self.waiting)
+        self.waiting.show_waiting("Reading the data")
         self._tickets["compare_data"] = self._context.client.ask(
             "compare_data",
             question,
             lambda found: self._on_data(found, names),
             self._on_data_mistake,
-            self.waiting.advance,
+            self._on_progress,
         )
         self._show_state()
         self.waiting.stop.setFocus()
@@ -244,19 +242,25 @@ class Side(QWidget):
         self._tickets.pop("compare_data", None)
         self._clear_banner("compare_data")
         self.compared.show_comparison(found, names)
-        self.data_pages.setCurrentWidget(self.compared)
+        self.waiting.show_content()
         self._show_state()
 
     def _on_data_mistake(self, mistake: Mistake) -> None:
         self._tickets.pop("compare_data", None)
-        self.waiting.fail(sentence(mistake.message, mistake.field))
+        self._show_no_result(sentence(mistake.message, mistake.field))
         self._show_state()
+
+    def _on_progress(self, progress: Progress) -> None:
+        self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
+
+    def _show_no_result(self, why: str) -> None:
+        self.waiting.show_sentence("The comparison has no result", why, "Try again")
 
     def stop(self) -> None:
         """End a comparison on data that is under way."""
         if "compare_data" in self._tickets:
             self._tickets.pop("compare_data").cancel()
-            self.waiting.fail("It was stopped.")
+            self._show_no_result("It was stopped.")
         self._show_state()
 
     # Mistakes

@@ -132,7 +132,7 @@ def test_a_column_of_data_is_compared_as_table_and_plot(qtbot, side: Side):
     choose_data(qtbot, side)
     assert side.data.language.currentText() == "lang"
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     assert side.compared.table.shown_count() == 4
     assert side.compared.table.shown_text(1, "per_word") == "2.500"
     assert side.compared.bars.accessibleDescription().startswith("All: one 1.25")
@@ -141,7 +141,7 @@ def test_a_column_of_data_is_compared_as_table_and_plot(qtbot, side: Side):
 def test_lengths_are_a_plot_of_their_own(qtbot, side: Side):
     choose_data(qtbot, side)
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.compared.measure.button(3).click()
     assert side.compared.plots.currentWidget() is side.compared.lengths
     assert [len(series) for series in side.compared.lengths.series.values()] == [2, 2, 0, 0]
@@ -150,7 +150,7 @@ def test_lengths_are_a_plot_of_their_own(qtbot, side: Side):
 def test_the_table_is_sorted_by_a_column(qtbot, side: Side):
     choose_data(qtbot, side)
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.compared.table.sort_requested.emit("per_row", True)
     assert side.compared.table.shown_text(0, "per_row") == "6.667"
 
@@ -160,13 +160,13 @@ def test_a_comparison_on_data_can_be_stopped(qtbot, side: Side):
     side.start.click()
     assert not side.start.isEnabled()
     side.waiting.stop.click()
-    assert "stopped" in side.waiting.failure._sentence.text()
+    assert "stopped" in side.waiting.sentence._sentence.text()
     assert side.start.isEnabled()
 
 
 def test_other_tokenizers_make_the_result_void(qtbot, side: Side):
     choose_data(qtbot, side)
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.use("/models/two")
-    assert side.data_pages.currentWidget() is side.nothing
+    assert side.waiting.currentWidget() is side.nothing
