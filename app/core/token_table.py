@@ -48,6 +48,14 @@ class TokenTable:
         """(tokens,) bool."""
         return self._of_pieces("unknown") & (self.columns["sequence"][:] >= 0)
 
+    @cached_property
+    def longest_window(self) -> int:
+        """Tokens of the longest window, which is what a model gets at once; padding left out."""
+        windows = self.columns["window"][:]
+        if not windows.any():
+            return self.answer.tokens
+        return int(np.bincount(windows, weights=self.columns["mask"][:] == 1).max())
+
     def piece(self, token: int) -> TokenPiece:
         """What is known of the piece of a token."""
         return self.answer.pieces[int(self.columns["piece"][token])]

@@ -3,7 +3,9 @@
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -74,6 +76,11 @@ class ArrowAnswer:
     """An answer above 1 MB: an Arrow file, which the reader deletes."""
 
     path: str
+
+    def discard(self) -> None:
+        """Nobody reads it."""
+        with suppress(OSError):  # it stands in a folder for such files, which is emptied later
+            Path(self.path).unlink()
 
 
 @dataclass
@@ -274,6 +281,8 @@ class BackendClient(QObject):
         self._deaths = 0
         question = self._questions.get(reply.id)
         if question is None:
+            if _is_arrow(reply.answer):
+                ArrowAnswer(reply.answer["arrow"]).discard()
             return
         if reply.progress is not None and reply.error is None and reply.answer is None:
             if question.on_progress is not None:
@@ -322,8 +331,12 @@ def _deliver(question: _Question, reply: queries.Reply) -> None:
     question.on_answer(answer)
 
 
+def _is_arrow(answer: Any) -> bool:
+    return isinstance(answer, dict) and set(answer) == {"arrow"}
+
+
 def _shaped(query: str, answer: Any) -> Any:
-    if isinstance(answer, dict) and set(answer) == {"arrow"}:
+    if _is_arrow(answer):
         return ArrowAnswer(answer["arrow"])
     kind = ANSWERS.get(query)
     return answer if kind is None else msgspec.convert(answer, kind)

@@ -1,13 +1,14 @@
 """Owns asking the same question again and again while a person types: one is open at a time, and the latest follows it.
 
 A question that is answered in a few milliseconds is asked at once; one that takes longer is never ended for a newer one,
-since that would end the worker that has the tokenizer open. Only another tokenizer, or `stop`, does.
+since that would end the worker that has the tokenizer open. Only another tokenizer (or what `opened` names), or `stop`,
+does.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from app.services.backend_client import BackendClient, OnAnswer, OnError, OnProgress, Ticket
+from app.services.backend_client import ArrowAnswer, BackendClient, OnAnswer, OnError, OnProgress, Ticket
 from backend.contract.queries import Mistake
 
 
@@ -21,32 +22,47 @@ class LatestQuestion:
         on_answer: OnAnswer,
         on_error: OnError,
         on_progress: OnProgress | None = None,
+        opened: str = "tokenizer",
     ) -> None:
         self._client, self._query = client, query
+        self._opened = opened
         self._on_answer, self._on_error, self._on_progress = on_answer, on_error, on_progress
         self._ticket: Ticket | None = None
         self._asked: dict[str, Any] = {}
+        self._answered_question: dict[str, Any] = {}
         self._waiting: dict[str, Any] | None = None
+        self._is_wanted = True
 
     @property
     def open(self) -> bool:
-        """Whether an answer is still to come."""
-        return self._ticket is not None
+        """Whether an answer that is wanted is still to come."""
+        return self._ticket is not None and (self._is_wanted or self._waiting is not None)
 
     @property
     def asked(self) -> Mapping[str, Any]:
         """The arguments of the question that is open, or was last."""
         return self._asked
 
+    @property
+    def answered(self) -> Mapping[str, Any]:
+        """The arguments of the question whose answer came last."""
+        return self._answered_question
+
     def ask(self, arguments: Mapping[str, Any]) -> None:
         """Ask now, or after the open question; equal questions are asked once."""
         question = dict(arguments)
-        if self._ticket is not None and question.get("tokenizer") != self._asked.get("tokenizer"):
+        if self._ticket is not None and question.get(self._opened) != self._asked.get(self._opened):
             self.stop()
         if self._ticket is None:
             self._send(question)
+        elif question == self._asked:
+            self._waiting, self._is_wanted = None, True
         else:
-            self._waiting = None if question == self._asked else question
+            self._waiting = question
+
+    def ignore(self) -> None:
+        """Tell nobody the answer of the open question, and forget what waits; unlike `stop` its worker stays."""
+        self._waiting, self._is_wanted = None, False
 
     def stop(self) -> None:
         """End the open question, and forget what waits."""
@@ -55,23 +71,28 @@ class LatestQuestion:
         self._ticket, self._waiting = None, None
 
     def _send(self, question: dict[str, Any]) -> None:
-        self._asked, self._waiting = question, None
+        self._asked, self._waiting, self._is_wanted = question, None, True
         self._ticket = self._client.ask(self._query, question, self._answered, self._refused, self._told)
 
     def _answered(self, answer: Any) -> None:
+        is_wanted = self._is_wanted
         self._go_on()
-        self._on_answer(answer)
+        if is_wanted:
+            self._on_answer(answer)
+        elif isinstance(answer, ArrowAnswer):
+            answer.discard()
 
     def _refused(self, mistake: Mistake) -> None:
+        is_wanted = self._is_wanted
         self._go_on()
-        if self._ticket is None:
+        if is_wanted and self._ticket is None:
             self._on_error(mistake)
 
     def _told(self, progress: Any) -> None:
-        if self._on_progress is not None:
+        if self._on_progress is not None and self._is_wanted:
             self._on_progress(progress)
 
     def _go_on(self) -> None:
-        self._ticket = None
+        self._ticket, self._answered_question = None, self._asked
         if self._waiting is not None:
             self._send(self._waiting)

@@ -43,8 +43,8 @@ class WaitingStack(QStackedWidget):
 
     def show_waiting(self, stage: str) -> None:
         """Work has begun."""
-        self._stage = stage
-        self.words.setText(f"{stage}…")
+        self._stage = stage.removesuffix("…")
+        self.words.setText(f"{self._stage}…")
         self.bar.set_fraction(None)
         self.setCurrentIndex(1)
 

@@ -27,8 +27,10 @@ def _compare_data(arguments: Arguments, tell: Tell) -> DataComparison:
         reporting(tell),
     )
     total = len(column)
+    tokenizers = _tokenizers(arguments, tell)
+    tell(Progress(text="Comparing the data"))
     return compare_data(
-        _tokenizers(arguments, tell),
+        tokenizers,
         column.texts(),
         column.languages(),
         lambda done: tell(Progress(done, total, "rows")),

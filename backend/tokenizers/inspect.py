@@ -90,10 +90,15 @@ def as_json(table: Table) -> dict[str, Any]:
         "log_probabilities": [one.log_probability for one in pieces],
         "tokens": rest.tokens,
         **{name: told[name] for name in _COUNTS},
-        "truncated_at": rest.limit if rest.limit is not None and rest.tokens > rest.limit else None,
+        "truncated_at": rest.limit if rest.limit is not None and _longest(columns) > rest.limit else None,
         **{name: told[name] for name in _TOLD},
         **({"sources": rest.sources, "turns": told["turns"]} if rest.turns else {}),
     }
+
+
+def _longest(columns: dict[str, np.ndarray]) -> int:
+    """Tokens of the longest window, padding left out."""
+    return int(np.bincount(columns["window"], weights=columns["mask"] == 1).max(initial=0))
 
 
 def _texts(columns: dict[str, np.ndarray], sources: list[str]) -> list[str]:

@@ -4,19 +4,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.core import wording
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient
+from app.services.latest_question import LatestQuestion
 from app.widgets.waiting_stack import WaitingStack
 from backend.contract.queries import Mistake, Progress
 
 
 class Asking:
-    """A new question ends the one before; `stack` shows how it goes."""
+    """A new question about the same subject follows the open one, about another ends it; `stack` shows how it goes."""
 
     def __init__(
         self, client: BackendClient, query: str, stack: WaitingStack, on_answer: Callable[[Any], None]
     ) -> None:
-        self._client, self._query, self._stack, self._on_answer = client, query, stack, on_answer
-        self._ticket: Ticket | None = None
+        self._stack, self._on_answer = stack, on_answer
+        self._question = LatestQuestion(
+            client, query, self._answered, self._on_mistake, self._on_progress, opened="subject"
+        )
         self._arguments: Mapping[str, Any] = {}
         stack.stopped.connect(self._on_stopped)
         stack.again.connect(lambda: self.ask(self._arguments))
@@ -24,21 +27,22 @@ class Asking:
     @property
     def open(self) -> bool:
         """Whether an answer is still to come."""
-        return self._ticket is not None and self._ticket.open
+        return self._question.open
 
     def ask(self, arguments: Mapping[str, Any], *, quiet: bool = False) -> None:
         """Ask; `quiet` leaves on the screen what is there until the answer comes."""
-        self.cancel()
         self._arguments = arguments
         if not quiet:
             self._stack.show_waiting("Reading the data")
-        self._ticket = self._client.ask(self._query, arguments, self._answered, self._on_mistake, self._on_progress)
+        self._question.ask(arguments)
+
+    def ignore(self) -> None:
+        """The answer that is under way comes too late."""
+        self._question.ignore()
 
     def cancel(self) -> None:
         """Nothing is wanted any more."""
-        if self.open and self._ticket is not None:
-            self._ticket.cancel()
-        self._ticket = None
+        self._question.stop()
 
     def _answered(self, answer: Any) -> None:
         self._on_answer(answer)

@@ -22,14 +22,15 @@ class TokenizerChoice(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
+        self._last = ""
         self.box = QuietComboBox()
         self.box.setEditable(True)
         self.box.setAccessibleName("Tokenizer")
         self.box.setToolTip("Choose one, or type a folder or the id of a model on the hub and press Enter")
-        self.box.activated.connect(lambda _: self.chosen.emit(self.tokenizer()))
+        self.box.activated.connect(lambda _: self._on_chosen())
         line = self.box.lineEdit()
         assert line is not None
-        line.returnPressed.connect(lambda: self.chosen.emit(self.tokenizer()))
+        line.returnPressed.connect(self._on_chosen)
         line.setAcceptDrops(False)  # what is dropped on the page is the page's
         self.browse_button = IconButton("Browse", "folder")
         self.browse_button.setToolTip("Look for the folder of a model or tokenizer, or for a tokenizer's file")
@@ -66,7 +67,14 @@ class TokenizerChoice(QWidget):
         """Use a folder, file or hub id."""
         self._add(name_or_path, name_or_path)
         self.box.setCurrentIndex(self.box.findData(name_or_path))
+        self._last = name_or_path
         self.chosen.emit(name_or_path)
+
+    def _on_chosen(self) -> None:
+        """Enter both activates an entry and is pressed; it chooses once."""
+        if self.tokenizer() != self._last:
+            self._last = self.tokenizer()
+            self.chosen.emit(self._last)
 
     def _add(self, title: str, value: str) -> None:
         if self.box.findData(value) < 0:

@@ -10,17 +10,18 @@ from app.panels.tokenizer_cards.aligned_tokens import AlignedTokens
 from app.panels.tokenizer_cards.compared_data import ComparedData
 from app.panels.tokenizer_cards.compared_tokenizers import ComparedTokenizers
 from app.panels.tokenizer_cards.data_choice import DataChoice
-from app.panels.tokenizer_cards.waiting_page import WaitingPage
 from app.services.backend_client import Ticket
 from app.services.comparison_answer import comparison_of
 from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
+from app.widgets.waiting_stack import WaitingStack
 from backend.contract.comparison import MOST, DataComparison
-from backend.contract.queries import Mistake
+from backend.contract.queries import Mistake, Progress
 
 CALM_MS = 200
 LONGEST = 10_000
@@ -44,6 +45,9 @@ class Side(QWidget):
         self.tokenizer = ""
         self._tickets: dict[str, Ticket] = {}
         self._shown_text = ""
+        self._compare = LatestQuestion(
+            context.client, "compare_text", self._on_text, self._on_text_mistake, opened="tokenizers"
+        )
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.compare_text)
         self.banner = Banner()
@@ -116,10 +120,10 @@ class Side(QWidget):
         return made
 
     def _data_result(self) -> QWidget:
-        self.waiting = WaitingPage("The comparison has no result")
+        self.compared = ComparedData()
+        self.waiting = WaitingStack(self.compared)
         self.waiting.stopped.connect(self.stop)
         self.waiting.again.connect(self.compare_data)
-        self.compared = ComparedData()
         self.nothing = EmptyState(
             "chart",
             "Compare on your data",
@@ -128,10 +132,9 @@ class Side(QWidget):
             "Use the demo data",
         )
         self.nothing.asked.connect(self.data.choose_demo)
-        pages = self.data_pages = QStackedWidget()
-        for page in (self.nothing, self.waiting, self.compared):
-            pages.addWidget(page)
-        return pages
+        self.waiting.addWidget(self.nothing)
+        self.waiting.setCurrentWidget(self.nothing)
+        return self.waiting
 
     # The page
 
@@ -164,8 +167,8 @@ class Side(QWidget):
 
     def _on_changed(self) -> None:
         self.stop()
-        if self.data_pages.currentWidget() is self.compared:
-            self.data_pages.setCurrentWidget(self.nothing)  # it was about other tokenizers
+        if self.waiting.currentWidget() is self.compared:
+            self.waiting.setCurrentWidget(self.nothing)  # it was about other tokenizers
             self.nothing.set_words("Other tokenizers are chosen", "Compare again to see them on your data.", "")
         self._show_state()
         self.compare_text()
@@ -179,24 +182,20 @@ class Side(QWidget):
 
     def compare_text(self) -> None:
         """Ask for the tokens of the text that is written now."""
-        if "compare_text" in self._tickets:
-            self._tickets.pop("compare_text").cancel()
         if not self.others.ready:
+            self._compare.stop()
             return
         text = self.text.toPlainText()[:LONGEST]
         if not self.columns.views[0].count():
             self.summary.setText("Opening the tokenizers…")
             self.columns.show_number(len(self.others.tokenizers))
         question = {"tokenizers": self.others.tokenizers, "text": text, "special_tokens": self.special.isChecked()}
-        self._tickets["compare_text"] = self._context.client.ask(
-            "compare_text", question, lambda answer: self._on_text(text, answer), self._on_text_mistake
-        )
+        self._compare.ask(question)
 
-    def _on_text(self, text: str, answer: Any) -> None:
-        self._tickets.pop("compare_text", None)
+    def _on_text(self, answer: Any) -> None:
         found = comparison_of(answer)
         self._clear_banner("compare_text")
-        self.columns.show_comparison(found, text)
+        self.columns.show_comparison(found, self._compare.answered["text"])
         places = f"{count(found.places, 'place')} cut differently" if found.places else "Cut alike everywhere"
         cut = len(self.text.toPlainText()) > LONGEST
         words = [places, count(found.lines, "line"), count(found.characters, "character"), count(found.words, "word")]
@@ -209,7 +208,6 @@ class Side(QWidget):
 
     def _on_text_mistake(self, mistake: Mistake) -> None:
         """Tokens of other tokenizers would only mislead."""
-        self._tickets.pop("compare_text", None)
         self.columns.show_number(len(self.others.tokenizers))
         self._shown_text = ""
         self.summary.setText("")
@@ -229,14 +227,13 @@ class Side(QWidget):
             "column": self.data.column.currentText(),
             "language_column": self.data.language_column(),
         }
-        self.waiting.wait("Opening the tokenizers…")
-        self.data_pages.setCurrentWidget(self.waiting)
+        self.waiting.show_waiting("Reading the data")
         self._tickets["compare_data"] = self._context.client.ask(
             "compare_data",
             question,
             lambda found: self._on_data(found, names),
             self._on_data_mistake,
-            self.waiting.advance,
+            self._on_progress,
         )
         self._show_state()
         self.waiting.stop.setFocus()
@@ -245,19 +242,25 @@ class Side(QWidget):
         self._tickets.pop("compare_data", None)
         self._clear_banner("compare_data")
         self.compared.show_comparison(found, names)
-        self.data_pages.setCurrentWidget(self.compared)
+        self.waiting.show_content()
         self._show_state()
 
     def _on_data_mistake(self, mistake: Mistake) -> None:
         self._tickets.pop("compare_data", None)
-        self.waiting.fail(sentence(mistake.message, mistake.field))
+        self._show_no_result(sentence(mistake.message, mistake.field))
         self._show_state()
+
+    def _on_progress(self, progress: Progress) -> None:
+        self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
+
+    def _show_no_result(self, why: str) -> None:
+        self.waiting.show_sentence("The comparison has no result", why, "Try again")
 
     def stop(self) -> None:
         """End a comparison on data that is under way."""
         if "compare_data" in self._tickets:
             self._tickets.pop("compare_data").cancel()
-            self.waiting.fail("It was stopped.")
+            self._show_no_result("It was stopped.")
         self._show_state()
 
     # Mistakes

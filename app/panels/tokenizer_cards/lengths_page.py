@@ -69,6 +69,7 @@ class LengthsPage(WaitingStack):
         """Measure this data, unless it is what was measured last."""
         if arguments != self._asked or (self.answer is None and not self._asking.open):
             self._asked, self._can_set, self.answer = dict(arguments), can_set, None
+            self._asking.cancel()
             self._asking.ask(arguments)
 
     def forget(self) -> None:

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QSplitter, QVBoxLayout, QWi
 from app.core.training_words import short_place, step_words
 from app.panels.tokenizer_cards.asking import Asking
 from app.panels.tokenizer_cards.feature_card import FeatureCard
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient
+from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
@@ -50,13 +51,14 @@ class RowsPage(WaitingStack):
     """TrainingRows."""
 
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
-        self._client = client
         self.feature_card, self.table = FeatureCard(), RowTable()
         self.said, self.banner = label("", "muted", wrap=True), Banner()
         super().__init__(self._placed(), parent)
         self.answer: TrainingRows | None = None
         self._asking = Asking(client, "training_rows", self, self._on_rows)
-        self._ticket: Ticket | None = None
+        self._feature = LatestQuestion(
+            client, "training_feature", self._on_feature, self._on_no_feature, opened="subject"
+        )
         self._subject: Mapping[str, Any] = {}
         self._asked: Mapping[str, Any] = {}
         self._targets = {BY_STEP: 1, IN_ORDER: 1}
@@ -107,8 +109,7 @@ class RowsPage(WaitingStack):
     def show_subject(self, arguments: Mapping[str, Any]) -> None:
         """Other data: begin with its first step, or its first row where it has no steps."""
         if arguments != self._subject:
-            self._subject = dict(arguments)
-            self.answer, self._asked = None, {}
+            self._begin(arguments)
             has_steps = arguments.get("split") == "train"
             self.kinds.button(BY_STEP).setEnabled(has_steps)
             self.kinds.button(BY_STEP if has_steps else IN_ORDER).setChecked(True)
@@ -126,7 +127,7 @@ class RowsPage(WaitingStack):
 
     def _aim(self, arguments: Mapping[str, Any], kind: int, number: int) -> None:
         if arguments != self._subject:
-            self._subject, self.answer, self._asked = dict(arguments), None, {}
+            self._begin(arguments)
         self.kinds.button(BY_STEP).setEnabled(arguments.get("split") == "train")
         self.kinds.button(kind).setChecked(True)
         self._targets[kind] = number
@@ -134,14 +135,21 @@ class RowsPage(WaitingStack):
 
     def forget(self) -> None:
         """There is nothing to show."""
+        self._begin({})
+
+    def _begin(self, subject: Mapping[str, Any]) -> None:
+        """Nobody waits for answers about other data."""
         self._asking.cancel()
-        self._subject, self._asked, self.answer = {}, {}, None
+        self._feature.stop()
+        self._subject, self._asked, self.answer = dict(subject), {}, None
 
     def _ask(self) -> None:
         number = self._targets[self.kind]
         wanted = {"step": number, "count": 500} if self.kind == BY_STEP else {"row": number - 1, "count": PAGE}
         arguments = {**self._subject, **wanted}
         if arguments != self._asked or (self.answer is None and not self._asking.open):
+            if self._asked.keys() != arguments.keys():
+                self._asking.ignore()  # rows of the other kind are no longer looked for
             self._asked = arguments
             self._asking.ask(arguments, quiet=self.answer is not None and not self.waits)
 
@@ -188,13 +196,12 @@ class RowsPage(WaitingStack):
         self.of.setText(f"of {most:,}")
 
     def _on_line(self, line: int) -> None:
-        if self._ticket is not None and self._ticket.open:
-            self._ticket.cancel()
+        self._feature.ignore()
         if self.answer is None or not 0 <= line < len(self.answer.lines):
             return
         step = self.answer.step.step if self.answer.step else None
         question = {**self._subject, "feature": self.answer.lines[line].feature, "step": step}
-        self._ticket = self._client.ask("training_feature", question, self._on_feature, self._on_no_feature)
+        self._feature.ask(question)
 
     def _on_feature(self, feature: TrainingFeature) -> None:
         self.feature_card.show_feature(feature)

@@ -1,5 +1,6 @@
 """Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -185,22 +186,30 @@ class Side(QWidget):
         if not self.tokenizer:
             return
         mode = self.input.mode()
-        if mode != text_input.FILE and self._tokens.asked.get("file"):
-            self._tokens.stop()
+        self._stop_other_file()
         if mode == text_input.BATCH:
+            self._ignore_all_but(self._batch)
             self._batch.ask(self.options.options().batch_question(self.tokenizer, self.input.texts()))
         elif mode == text_input.IDS:
             self._ask_text()
         else:
+            self._ignore_all_but(self._tokens, self._steps)
             self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
         self._slow.start()
+
+    def _stop_other_file(self) -> None:
+        """A large file takes long, and nobody waits for it once it is closed or another one is open."""
+        wanted = str(self.input.path) if self.input.mode() == text_input.FILE else None
+        if self._tokens.asked.get("file", wanted) != wanted:
+            self._tokens.stop()
 
     def _ask_steps(self) -> None:
         if self.tokens.view_shown() != tokens_card.STEPS or not self.tokenizer:
             return
         question = text_questions.about_steps(self.input, self.options.options(), self.tokenizer)
         if question is None:
+            self._steps.ignore()
             self.tokens.steps.say("The steps are shown of a text or a pair; choose one of them above.")
         else:
             self._steps.ask(question)
@@ -209,17 +218,30 @@ class Side(QWidget):
         written = written_ids.read(self.input.ids.toPlainText())
         question = text_questions.about_written(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
+            self._ignore_all_but()
+            self._hide_progress()
             self.decoded.say(
                 written.problem or "Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able."
             )
         elif written.ids:
+            self._ignore_all_but(self._decode)
             self._decode.ask(question)
         else:
+            self._ignore_all_but(self._pieces)
             self._pieces.ask(question)
+
+    def _ignore_all_but(self, *wanted: LatestQuestion) -> None:
+        """An answer to what is written no more would overwrite what is said of what is written now."""
+        for question in self._questions():
+            if question not in wanted:
+                question.ignore()
+
+    def _questions(self) -> tuple[LatestQuestion, ...]:
+        return self._tokens, self._steps, self._batch, self._decode, self._pieces
 
     def stop(self) -> None:
         """End what is being worked on; what was shown stays."""
-        for question in (self._tokens, self._steps, self._batch, self._decode, self._pieces):
+        for question in self._questions():
             question.stop()
         self._hide_progress()
         if self.input.mode() == text_input.FILE:
@@ -260,11 +282,11 @@ class Side(QWidget):
             return
         last = min(count, first + SHOWN_AT_ONCE)
         if table.answer.file and count:
-            begin, end = table.stretch(first, last, "byte_")
-            skip = table.answer.file_skip
-            assert self.input.path is not None
-            source = text_file.read_stretch(self.input.path, skip + begin, skip + end)
-            table = table.part(first, last, source)
+            try:
+                table = table.part(first, last, _text_of_file(table, first, last))
+            except OSError as error:
+                self._on_mistake(_unreadable(Path(table.answer.file), error))
+                return
         elif count > SHOWN_AT_ONCE:
             table = table.part(first, last)
         self.tokens.show_table(table, count)
@@ -306,9 +328,23 @@ class Side(QWidget):
         self.decoded.say(mistake.message)
 
     def _on_description(self, description: TokenizerDescription) -> None:
+        asked = self.options.options()
         self.options.show_tokenizer(description)
+        if self.options.options() != asked:  # this tokenizer refuses a switch of the one before
+            self.ask()
         # Now, and not when the first long text is waited for.
         QTimer.singleShot(0, self, warm_up)
+
+
+def _text_of_file(table: TokenTable, first: int, last: int) -> str:
+    """What these tokens stand for, from the file that was tokenised. Raises OSError."""
+    begin, end = table.stretch(first, last, "byte_")
+    skip = table.answer.file_skip
+    return text_file.read_stretch(Path(table.answer.file), skip + begin, skip + end)
+
+
+def _unreadable(path: Path, error: OSError) -> Mistake:
+    return Mistake(f"{path.name} cannot be read any more ({error.strerror or error}); open it again or another file.")
 
 
 def _split(upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:

@@ -22,7 +22,7 @@ from backend.contract.tokens import Tokens
 TOKENS, IDS, STEPS = range(3)
 AT_ONCE = 10_000
 SHOWN_IDS = 2_000
-"""Ids shown as text; all of them are copied."""
+"""Ids shown as text; all of the shown tokens are copied."""
 
 
 class TokensCard(Card):
@@ -85,7 +85,9 @@ class TokensCard(Card):
     def _numbers(self) -> QVBoxLayout:
         self.counts = label("", "muted", wrap=True)
         self.back, self.limit = ElidedLabel("", "faint"), Pill()
-        self.limit.setToolTip("Tokens against the limit of the model, or the one under “Cost limit”")
+        self.limit.setToolTip(
+            "Tokens, of several windows those of the longest, against the limit of the model or the one under “Cost limit”"
+        )
         row, column = QHBoxLayout(), QVBoxLayout()
         row.setSpacing(12)
         row.addWidget(self.back, 1)
@@ -117,6 +119,9 @@ class TokensCard(Card):
         is_part = whole > len(table)
         for widget in (self.before, self.after, self.part):
             widget.setVisible(is_part)
+        copied = "Copy these ids" if is_part else "Copy all ids"
+        self.copy_button.setToolTip(copied)
+        self.copy_button.setAccessibleName(copied)
         if is_part:
             last = table.first + len(table)
             self.part.setText(f"Tokens {table.first + 1:,} to {last:,} of {whole:,}")
@@ -163,7 +168,7 @@ class TokensCard(Card):
         self._write_limit()
 
     def _write_limit(self) -> None:
-        words, kind = token_facts.against_limit(self._answer.tokens, self._cost or self._answer.limit)
+        words, kind = token_facts.against_limit(self.table.longest_window, self._cost or self._answer.limit)
         self.limit.set(words, kind)
         self.limit.setVisible(bool(words) and self._answer.tokens > 0)
 
@@ -171,6 +176,6 @@ class TokensCard(Card):
         return token_facts.hint_of(self.table, index) if index < len(self.table) else ""
 
     def copy_ids(self) -> None:
-        """Put all ids on the clipboard."""
+        """Put the ids of the shown tokens on the clipboard."""
         QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
         self.message.emit("success", f"Copied {count(len(self.table), 'id')}.")

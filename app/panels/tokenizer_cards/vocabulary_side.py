@@ -13,7 +13,6 @@ from app.panels.tokenizer_cards.convert_card import ConvertCard
 from app.panels.tokenizer_cards.frequency_bar import FrequencyBar
 from app.panels.tokenizer_cards.piece_card import PieceCard
 from app.panels.tokenizer_cards.piece_search import PieceSearch
-from app.panels.tokenizer_cards.waiting_page import WaitingPage
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
@@ -22,7 +21,8 @@ from app.widgets.card import Card
 from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.row_table import RowTable
-from backend.contract.queries import Exported, Mistake
+from app.widgets.waiting_stack import WaitingStack
+from backend.contract.queries import Exported, Mistake, Progress
 from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 HIDDEN = ("script",)
@@ -33,6 +33,7 @@ WIDTHS = {
 }  # fmt: skip
 STRETCHED = {"pieces": ("piece", "text"), "merges": ("left", "right", "result", "text")}
 SIDE_WIDTH = 296
+OPENING = "Opening the tokenizer"
 _COLORS = {"special": "accent_text", "added": "info", "byte": "warning", "unused": "faint"}
 
 
@@ -62,17 +63,15 @@ class Side(QWidget):
         self.frequency = FrequencyBar(context)
         self.frequency.counted.connect(self._on_counts)
         self.frequency.failed.connect(self._on_failed)
-        self.waiting = WaitingPage("The vocabulary cannot be shown")
+        self.waiting = WaitingStack(self._content())
         self.waiting.stopped.connect(self._on_stopped)
         self.waiting.again.connect(self._load)
-        self.pages = QStackedWidget()
-        self.pages.addWidget(self.waiting)
-        self.pages.addWidget(self._content())
+        self.waiting.show_waiting(OPENING)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
         column.addWidget(self.banner)
-        column.addWidget(self.pages, 1)
+        column.addWidget(self.waiting, 1)
 
     def _content(self) -> QWidget:
         self.table = RowTable()
@@ -140,24 +139,29 @@ class Side(QWidget):
         self.counts.setText("")
         self.piece.show_piece(None)
         self.banner.clear()
-        self.pages.setCurrentWidget(self.waiting)
         folder = VocabularyFolder()
         if not self.tokenizer:
-            self.waiting.fail("Choose a tokenizer above.")
+            self._on_not_opened("Choose a tokenizer above.")
             return
-        self.waiting.wait("Opening the tokenizer…")
+        self.waiting.show_waiting(OPENING)
         question = {"tokenizer": self.tokenizer, "folder": str(folder.path)}
         self._tickets["vocabulary"] = self._context.client.ask(
             "vocabulary",
             question,
             lambda answer: self._on_vocabulary(folder, answer),
-            lambda mistake: self.waiting.fail(sentence(mistake.message, mistake.field)),
-            self.waiting.advance,
+            lambda mistake: self._on_not_opened(sentence(mistake.message, mistake.field)),
+            self._on_progress,
         )
+
+    def _on_progress(self, progress: Progress) -> None:
+        self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
+
+    def _on_not_opened(self, why: str) -> None:
+        self.waiting.show_sentence("The vocabulary cannot be shown", why, "Try again")
 
     def _on_stopped(self) -> None:
         self._tickets.pop("vocabulary").cancel()
-        self.waiting.fail("Opening the vocabulary was stopped.")
+        self._on_not_opened("Opening the vocabulary was stopped.")
 
     def _on_vocabulary(self, folder: VocabularyFolder, vocabulary: Vocabulary) -> None:
         self._folder, self.vocabulary = folder, vocabulary
@@ -166,7 +170,7 @@ class Side(QWidget):
             self._tables["merges"] = VocabularyRows(folder, "merges", vocabulary.merge_columns)
         self.search.offer(vocabulary)
         self.frequency.set_about({"tokenizer": self.tokenizer, "folder": str(folder.path)})
-        self.pages.setCurrentIndex(1)
+        self.waiting.show_content()
         self._show_table()
         self.convert.convert()
         if "find_pieces" not in self._tickets:

@@ -1,5 +1,6 @@
 """The conversation with the helper process."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -85,6 +86,13 @@ def test_a_cancelled_question_is_never_answered(qtbot, client):
     qtbot.waitUntil(other)
     assert not ticket.open
     assert not cancelled()
+
+
+def test_the_file_of_an_answer_that_comes_too_late_is_deleted(client, tmp_path: Path):
+    late = tmp_path / "answer.arrow"
+    late.touch()
+    client._take(json.dumps({"id": 99, "answer": {"arrow": str(late)}}).encode())
+    assert not late.exists()
 
 
 def test_a_helper_that_dies_is_started_again_and_asked_once_more(qtbot, client, tmp_path: Path):

@@ -1,5 +1,8 @@
 """Asking again and again while a person types."""
 
+from pathlib import Path
+
+from app.services.backend_client import ArrowAnswer
 from app.services.latest_question import LatestQuestion
 from backend.contract.queries import Mistake
 
@@ -75,3 +78,52 @@ def test_stopping_forgets_what_waits():
     assert not question.open
     question.ask({"text": "c"})
     assert texts(client) == ["a", "c"]
+
+
+def test_what_opens_slowly_may_be_named():
+    client = Client()
+    question = LatestQuestion(client, "compare_text", print, print, opened="tokenizers")  # type: ignore[arg-type]
+    for text in "ab":
+        question.ask({"tokenizers": ["one", "two"], "text": text})
+    assert not client.cancelled
+    question.ask({"tokenizers": ["one"], "text": "b"})
+    assert client.cancelled == [1]
+
+
+def test_an_answer_tells_which_question_it_is_of():
+    client, question, _, _ = made()
+    question.ask({"text": "a"})
+    question.ask({"text": "b"})
+    client.answer(0)
+    assert question.answered == {"text": "a"}
+
+
+def test_an_ignored_question_goes_on_and_is_told_to_nobody():
+    client, question, answers, _ = made()
+    question.ask({"text": "a"})
+    question.ignore()
+    assert not question.open
+    question.ask({"text": "b"})
+    client.answer(0, "A")
+    client.answer(1, "B")
+    assert answers == ["B"]
+    assert not client.cancelled
+
+
+def test_an_ignored_question_that_is_asked_again_is_answered():
+    client, question, answers, _ = made()
+    question.ask({"text": "a"})
+    question.ignore()
+    question.ask({"text": "a"})
+    client.answer(0, "A")
+    assert answers == ["A"]
+
+
+def test_the_file_of_an_ignored_answer_is_deleted(tmp_path: Path):
+    client, question, answers, _ = made()
+    (tmp_path / "answer.arrow").touch()
+    question.ask({"text": "a"})
+    question.ignore()
+    client.answer(0, ArrowAnswer(str(tmp_path / "answer.arrow")))
+    assert not answers
+    assert not (tmp_path / "answer.arrow").exists()

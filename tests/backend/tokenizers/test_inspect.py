@@ -86,6 +86,13 @@ def test_nothing_is_cut_and_the_models_limit_is_told(byte_level: Path):
     assert as_json(table_of(tokenizer, "fox"))["truncated_at"] is None
 
 
+def test_windows_that_fit_are_not_cut_by_the_model(byte_level: Path):
+    options = Options(max_length=12, windows=True, stride=2)
+    told = as_json(table_of(open_tokenizer(str(byte_level)), "zebra " * 30, options))
+    assert told["tokens"] > 16
+    assert told["truncated_at"] is None
+
+
 def test_ids_that_do_not_exist_are_marked():
     assert decode(open_tokenizer(BERT_TINY), [2143, 30522, -100, 10**14, 2143]) == (
         "film⟨no token 30522⟩⟨no token -100⟩⟨no token 100000000000000⟩film"

@@ -1,6 +1,7 @@
 """The Compare side is tested with a small real helper process: the first tokenizer takes lines whole, others letters."""
 
 import pytest
+from PySide6.QtCore import Qt
 
 from app.panels.tokenizer_cards.compare_side import Side
 from app.widgets.token_view import LINE
@@ -95,6 +96,25 @@ def test_what_is_no_tokenizer_is_told_and_nothing_else_is_shown(qtbot, side: Sid
     assert side.columns.views[0].count() == 0
 
 
+def test_typing_ends_no_question_about_the_same_tokenizers(qtbot, side: Side, monkeypatch: pytest.MonkeyPatch):
+    forgotten: list[int] = []
+    monkeypatch.setattr(side._context.client, "forget", forgotten.append)
+    for text in ("abc", "abcd", "abcde"):
+        side.text.setPlainText(text)
+        side.compare_text()
+    qtbot.waitUntil(lambda: side.columns.views[1].count() == 5)
+    assert forgotten == []
+
+
+def test_enter_chooses_a_tokenizer_once(qtbot, side: Side):
+    chosen: list[str] = []
+    choice = side.others.choices[0]
+    choice.chosen.connect(chosen.append)
+    choice.box.setEditText("/models/three")
+    qtbot.keyClick(choice.box.lineEdit(), Qt.Key.Key_Return)
+    assert chosen == ["/models/three"]
+
+
 def test_names_tell_tokenizers_of_the_same_folder_name_apart(side: Side):
     side.use("/first/model")
     side.others.choices[0].choose("/second/model")
@@ -112,7 +132,7 @@ def test_a_column_of_data_is_compared_as_table_and_plot(qtbot, side: Side):
     choose_data(qtbot, side)
     assert side.data.language.currentText() == "lang"
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     assert side.compared.table.shown_count() == 4
     assert side.compared.table.shown_text(1, "per_word") == "2.500"
     assert side.compared.bars.accessibleDescription().startswith("All: one 1.25")
@@ -121,7 +141,7 @@ def test_a_column_of_data_is_compared_as_table_and_plot(qtbot, side: Side):
 def test_lengths_are_a_plot_of_their_own(qtbot, side: Side):
     choose_data(qtbot, side)
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.compared.measure.button(3).click()
     assert side.compared.plots.currentWidget() is side.compared.lengths
     assert [len(series) for series in side.compared.lengths.series.values()] == [2, 2, 0, 0]
@@ -130,7 +150,7 @@ def test_lengths_are_a_plot_of_their_own(qtbot, side: Side):
 def test_the_table_is_sorted_by_a_column(qtbot, side: Side):
     choose_data(qtbot, side)
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.compared.table.sort_requested.emit("per_row", True)
     assert side.compared.table.shown_text(0, "per_row") == "6.667"
 
@@ -140,13 +160,13 @@ def test_a_comparison_on_data_can_be_stopped(qtbot, side: Side):
     side.start.click()
     assert not side.start.isEnabled()
     side.waiting.stop.click()
-    assert "stopped" in side.waiting.failure._sentence.text()
+    assert "stopped" in side.waiting.sentence._sentence.text()
     assert side.start.isEnabled()
 
 
 def test_other_tokenizers_make_the_result_void(qtbot, side: Side):
     choose_data(qtbot, side)
     side.start.click()
-    qtbot.waitUntil(lambda: side.data_pages.currentWidget() is side.compared)
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.use("/models/two")
-    assert side.data_pages.currentWidget() is side.nothing
+    assert side.waiting.currentWidget() is side.nothing

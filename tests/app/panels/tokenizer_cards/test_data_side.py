@@ -124,6 +124,19 @@ def test_another_step_is_asked_for(qtbot, measured: Side):
     assert answered.args[0].step.step == 7
 
 
+def test_turning_steps_over_ends_no_question(qtbot, measured: Side, monkeypatch: pytest.MonkeyPatch):
+    measured.show_page(ROWS)
+    qtbot.waitUntil(lambda: measured.rows.feature_card.feature is not None)
+    forgotten: list[int] = []
+    monkeypatch.setattr(measured._context.client, "forget", forgotten.append)
+    for step in (2, 3, 4):
+        measured.rows.number.setValue(step)
+    for line in (1, 0):
+        measured.rows.table.selectRow(line)
+    qtbot.waitUntil(lambda: measured.rows.answer.step.step == 4 and not measured.rows._feature.open)
+    assert forgotten == []
+
+
 def test_a_click_on_a_spike_leads_to_its_rows(qtbot, side: Side):
     with qtbot.waitSignal(side.rows.answered) as answered:
         side.show_step("/runs/old", 41)

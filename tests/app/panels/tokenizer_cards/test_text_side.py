@@ -14,8 +14,8 @@ from app.services.backend_client import ArrowAnswer
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import Choice, Merge, Step, StepPart, TokenizerSteps, WordTrace
-from backend.contract.tokens import TokenColumns, TokenizerDescription, TokenizerOption, Tokens
-from tests.app.example_tokens import HELLO
+from backend.contract.tokens import TokenColumns, TokenizerDescription, TokenizerOption, TokenPiece, Tokens
+from tests.app.example_tokens import HELLO, PAD, answer
 
 DESCRIPTION = TokenizerDescription(
     name="x",
@@ -178,6 +178,26 @@ def test_words_among_the_ids_are_pieces(side: Side, monkeypatch):
     assert found[-1] == ("pieces_to_text", {"tokenizer": "some", "options": {}, "pieces": ["hello", "##wor", "##ld"]})
 
 
+def test_a_late_answer_overwrites_no_newer_mistake(side: Side, monkeypatch):
+    asked(side, monkeypatch)
+    side.input.set_mode(text_input.IDS)
+    side.input.ids.setPlainText("99999999999999999999")
+    side._decode._answered(
+        Decoded(rows=[DecodedRow(text="a", with_special="a", without_special="a", cleaned="a", pieces=["a"])])
+    )
+    assert "is no id" in side.decoded.plain()
+
+
+def test_late_steps_overwrite_no_newer_sentence(side: Side, monkeypatch):
+    asked(side, monkeypatch)
+    side.tokens.show_view(tokens_card.STEPS)
+    side.input.set_mode(text_input.WORDS)
+    shown = []
+    monkeypatch.setattr(side.tokens.steps, "show_steps", shown.append)
+    side._steps._answered(TokenizerSteps(text="a"))
+    assert not shown
+
+
 def test_a_small_file_is_put_into_the_editor_and_a_large_one_is_not(side: Side, monkeypatch, tmp_path: Path):
     found = asked(side, monkeypatch)
     small, large = tmp_path / "small.txt", tmp_path / "large.txt"
@@ -223,6 +243,29 @@ def test_tokens_of_a_file_show_its_text(qtbot, side: Side, tmp_path: Path):
     assert [side.view.shown_text(index) for index in (1, 2)] == ["Hello", "world"]
 
 
+def test_another_file_ends_the_question_about_the_one_before(side: Side, monkeypatch, tmp_path: Path):
+    found = asked(side, monkeypatch)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("word " * 100_000)
+        side.open_file(str(tmp_path / name))
+    assert [Path(question["file"]).name for _, question in found] == ["a.txt", "b.txt"]
+
+
+def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, side: Side, tmp_path: Path):
+    path = tmp_path / "large.txt"
+    path.write_text("Hello world")
+    side.input.path = tmp_path / "newer.txt"
+    side._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(path)))
+    qtbot.waitUntil(side.tokens.is_drawn)
+    assert side.view.shown_text(2) == "world"
+
+
+def test_a_file_that_is_gone_meanwhile_is_told_in_a_sentence(side: Side, tmp_path: Path):
+    side._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(tmp_path / "gone.txt")))
+    assert "gone.txt cannot be read any more" in side.banner.text()
+    assert side.view.count() == 0
+
+
 # Options
 
 
@@ -239,6 +282,18 @@ def test_only_what_differs_from_the_tokenizer_is_asked_for(side: Side, monkeypat
     assert side.options.options().construction == {}
     side.options.switches["do_lower_case"].setChecked(False)
     assert found[-1][1]["options"] == {"do_lower_case": False}
+
+
+def test_a_switch_that_the_next_tokenizer_lacks_is_asked_for_no_more(side: Side, monkeypatch):
+    side.options.show_tokenizer(DESCRIPTION)
+    side.options.switches["do_lower_case"].setChecked(False)
+    found = asked(side, monkeypatch)
+    side.use("other")
+    assert found[-1][1]["options"] == {"do_lower_case": False}
+    side._tokens.stop()
+    side._on_description(msgspec.structs.replace(DESCRIPTION, options=[]))
+    assert found[-1][0] == "tokenize"
+    assert "options" not in found[-1][1]
 
 
 def test_what_a_file_has_stored_can_be_switched_on(side: Side):
@@ -262,6 +317,12 @@ def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
 def test_the_cost_is_compared_with_the_limit_that_is_written(side: Side):
     side.options.cost_limit.setValue(2)
     assert side.tokens.limit.text() == "2 tokens over 2"
+
+
+def test_windows_are_compared_with_the_limit_one_by_one(side: Side):
+    rows = [(0, 0, place, place + 1, window, 1) for window in range(3) for place in range(2)]
+    side._on_tokens(answer("ab", [*rows, (1, -1, 0, 0, 2, 0)], [TokenPiece(5, "a"), PAD], limit=4))
+    assert side.tokens.limit.text() == "50% of 4"
 
 
 # Batch, ids to text, steps
@@ -329,6 +390,7 @@ def test_a_long_text_is_shown_part_by_part(qtbot, side: Side, monkeypatch):
     monkeypatch.setattr("app.panels.tokenizer_cards.tokens_card.SHOWN_AT_ONCE", 2)
     side._on_tokens(HELLO)
     assert side.tokens.part.text() == "Tokens 1 to 2 of 4"
+    assert side.tokens.copy_button.toolTip() == "Copy these ids"
     side.tokens.after.click()
     qtbot.waitUntil(side.tokens.is_drawn)
     assert side.view.shown_text(0) == "world"

@@ -182,13 +182,13 @@ def test_an_export_holds_the_shown_rows_or_all(qtbot, opened: Side, tmp_path: Pa
 
 def test_what_is_no_tokenizer_is_told_and_may_be_tried_again(qtbot, side: Side):
     side.use("/nowhere")
-    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.waiting.failure)
-    assert "there is no tokenizer in it" in side.waiting.failure._sentence.text()
+    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.waiting.sentence)
+    assert "there is no tokenizer in it" in side.waiting.sentence._sentence.text()
 
 
 def test_opening_can_be_stopped(qtbot, side: Side):
     side.use("/never")
     side.waiting.stop.click()
-    assert "stopped" in side.waiting.failure._sentence.text()
+    assert "stopped" in side.waiting.sentence._sentence.text()
     side.use("/models/gpt2")
     qtbot.waitUntil(lambda: side.vocabulary is not None)
