@@ -50,7 +50,7 @@ class Mend(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def command(self, run: Path) -> str:
         """The whole command, ready for a shell."""
-        return shlex.join(["burnish", *self.arguments(run)]).replace("--set=", "--set ")
+        return shlex.join(["burnish", *self.arguments(run)])
 
 
 def less_memory(
