@@ -14,11 +14,15 @@ LAST_EVENTS = 20
 LAST_LINES = 60
 TAIL_BYTES = 64_000
 HIDDEN = "[hidden]"
-_MOSTLY_STEPS = (events.StepFinished, events.MemoryMeasured, events.StageProgress)
+_MOSTLY_STEPS = (events.StepFinished, events.MemoryMeasured, events.StageProgress, events.RowsSampled)
+"""Many, or somebody's data."""
 
 
 def report(folder: RunFolder) -> str:
-    """Versions, settings, the events' end and the log's, as Markdown; without tokens, environment values and home folder."""
+    """Versions, settings, the events' end and the log's, as Markdown.
+
+    Without sampled rows, tokens, environment values, names, passwords and queries in URLs, and the home folder.
+    """
     said = _events(folder.events)
     parts = [
         f"# Report on the run {folder.name}",

@@ -18,6 +18,7 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
     folder.path.mkdir()
     folder.spec.write_text(
         f"name: x\ndata: {{train: {tmp_path}/train.csv}}\nhardware: {{environment: {{PASSPHRASE: open sesame}}}}\n"
+        "model: {name_or_path: 'https://me:pass@word@host.org/model?signature=abc&key=def'}\n"
     )
     steps = [
         events.StepFinished(
@@ -28,6 +29,9 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
     said = [
         events.RunStarted(time=1, name="x", task="t", model="m", engine="torch", versions={"torch": "2.9"}),
         *steps,
+        events.RowsSampled(
+            time=2, step=399, rows=[events.SampledRow(row=0, kind="drawn", values={"text": "my diary"})]
+        ),
         events.RunFinished(time=3, state="failed", step=399, message="unexpected KeyError: 'x'", code="unknown"),
     ]
     folder.events.write_bytes(b"".join(map(events.encode, said)))
@@ -45,8 +49,13 @@ def test_it_holds_no_secret_and_no_home_folder(run: RunFolder, tmp_path: Path):
     text = report(run)
     assert TOKEN not in text
     assert "open sesame" not in text
+    assert "https://[hidden]@host.org/model?[hidden]" in text
     assert str(tmp_path) not in text
     assert "~/train.csv" in text
+
+
+def test_it_holds_no_row_of_the_data(run: RunFolder):
+    assert "my diary" not in report(run)
 
 
 def test_it_is_short(run: RunFolder):
