@@ -198,6 +198,19 @@ def test_a_missing_pad_token_is_mended_by_the_end_of_the_text(cause, situation, 
     assert event.mend == Mend({"model.tokenizer_options.pad_token": "<end>", "model.config.pad_token_id": 0})
 
 
+def test_other_words_about_padding_are_not_taken_for_a_missing_pad_token(situation):
+    here = situation()
+    assert failed(ValueError("pad_token_id must be below the vocabulary's size"), 0, here).code == "unknown"
+    own = InputError("model.tokenizer: one that does not have a padding token", "model.tokenizer")
+    assert failed(own, 0, here).code == "input"
+
+
+def test_a_pad_token_that_is_set_already_is_not_proposed_again(situation, unpadded: Path):
+    here = situation(model={"name_or_path": str(unpadded), "tokenizer_options": {"pad_token": "<end>"}})
+    event = ended(lambda: padding(unpadded), here)
+    assert (event.code, event.mend) == ("missing_pad_token", None)
+
+
 def embedding(positions: int, length: int) -> None:
     torch.nn.Embedding(positions, 2)(torch.arange(length))
 
