@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from backend import registry
+from backend import registry, train
 from backend.contract import events
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.mending import Mend
@@ -20,7 +20,7 @@ from backend.contract.spec import file as spec_file
 from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.torch.memory import shortage_stated
 from backend.models import hub
-from backend.run.event_log import EventLog
+from backend.run.event_log import EventLog, read_events
 from backend.run.failure import failed
 from backend.run.situation import Situation
 from backend.run.waiting_steps import WaitingSteps
@@ -342,6 +342,25 @@ def test_a_spec_that_cannot_be_read_does_not_hide_the_failure(situation):
     here.folder.spec.write_text("task: [")
     event = failed(MemoryError(), 0, here)
     assert event.code == "out_of_memory"
+
+
+def test_a_run_ends_in_words_even_where_looking_for_the_cause_fails(situation, monkeypatch):
+    def fails(*given: Any) -> events.RunFinished:
+        raise MemoryError
+
+    folder = situation(data={"source": "demo", "max_rows": "many"}).folder
+    monkeypatch.setattr(train, "failed", fails)
+    assert train.run(folder) == 1
+    ended = read_events(folder.events)[-1]
+    assert isinstance(ended, events.RunFinished)
+    assert (ended.state, ended.code) == ("failed", "unknown")
+
+
+def test_the_plan_of_an_earlier_attempt_is_not_the_present_one(situation):
+    here = situation()
+    with here.folder.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0)))
+    assert here.plan is None
 
 
 def test_every_recogniser_is_met_by_a_test():
