@@ -97,6 +97,15 @@ def test_each_task_has_its_measure_of_a_good_answer(columns: dict, measure: str,
     assert sorted(rated, key=lambda place: rated[place]) == order
 
 
+def test_a_row_of_many_columns_is_cut_so_that_events_stay_small(rows: Rows):
+    wide = {f"column {number}": ["x" * 500] * COUNT for number in range(50)}
+    wider = Rows(pa.table(wide), ("a.csv",), np.zeros(COUNT, np.int32), np.arange(COUNT), fingerprint="f")
+    row = sampled(wider, np.linspace(0.01, 0.99, COUNT)).rows[0]
+    assert ("column 0" in row.values, "column 49" in row.values) == (True, False)
+    assert row.values["actual"] == "good"
+    assert len(str(row.values)) < samples.LONGEST_ROW
+
+
 def test_long_texts_are_cut_so_that_events_stay_small():
     assert samples.short("x" * 5000) == "x" * samples.LONGEST_TEXT + "…"
     assert samples.short(["x" * 5000]) is None
