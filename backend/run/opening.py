@@ -30,7 +30,7 @@ from backend.run.hosts import Hosts
 from backend.run.material import Material, make_task, read_material
 from backend.run.preparation import locate_model
 from backend.run.resolving import read_spec
-from backend.run.schedule import total_steps
+from backend.run.schedule import evaluation_rows, total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations, greater_is_better
@@ -103,7 +103,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         best=attempts.best_so_far(spec, earlier, from_step),
         from_step=from_step,
         is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
-        evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size) * split.replicas,
+        evaluation_batch_size=evaluation_rows(spec.evaluation.batch_size, micro_batch_size, split.replicas),
         model_folder=model.folder,
         device=choice.words,
         precision=choice.precision,

@@ -101,3 +101,8 @@ _AFTER_WARMUP: dict[str, Callable[[int, int, int, TrainingSection], float]] = {
     "constant_with_warmup": _constant,
     "inverse_sqrt": _inverse_sqrt,
 }
+
+
+def evaluation_rows(wanted: int | None, micro_batch_size: int, replicas: int) -> int:
+    """Rows of a batch of an evaluation: without gradients there is room for more than in training."""
+    return wanted or max(64, micro_batch_size) * replicas

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.events import AnyEvent, PlanMade, RunResumed, RunStarted
+from backend.contract.events import AnyEvent, PlanMade, RunResumed, RunStarted, StageStarted
 from backend.contract.landmarks import landmarks
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
@@ -43,6 +43,12 @@ class Situation:
         """What the present attempt was about to do; None before its data was ready."""
         plans = [event for event in self._events if isinstance(event, PlanMade)]
         return plans[-1] if plans else None
+
+    @cached_property
+    def stage(self) -> str:
+        """What the present attempt was doing; compiling is done for the sake of another stage."""
+        stages = [event.stage for event in self._events if isinstance(event, StageStarted)]
+        return next((stage for stage in reversed(stages) if stage != "compiling"), "")
 
     @cached_property
     def _events(self) -> list[AnyEvent]:

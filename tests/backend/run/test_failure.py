@@ -110,6 +110,16 @@ def test_memory_that_runs_out_before_training_asks_for_fewer_rows_of_data(situat
     assert "data.max_rows" in event.hint
 
 
+@pytest.mark.parametrize(("settings", "rows"), [({}, 32), ({"batch_size": 9}, 4)])
+def test_memory_that_runs_out_in_an_evaluation_is_mended_by_half_of_its_rows(situation, settings: dict, rows: int):
+    here = situation(evaluation=settings)
+    stages = [events.StageStarted(time=3, stage=stage) for stage in ("training", "evaluating", "compiling")]
+    with here.folder.events.open("ab") as file:
+        file.write(b"".join(map(events.encode, stages)))
+    event = ended(lambda: torch.empty(HUGE), here)
+    assert (event.code, event.mend) == ("out_of_memory", Mend({"evaluation.batch_size": rows}))
+
+
 # Numbers
 
 
