@@ -1,4 +1,4 @@
-"""Owns how many steps a training has and the learning rate of each, as pure functions of the settings."""
+"""Owns how many steps a training has, the learning rate of each, and the rows of an evaluation's batch, as pure functions of the settings."""
 
 import math
 from collections.abc import Callable
