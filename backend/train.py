@@ -274,7 +274,8 @@ class Training:
             stages.warn("best_metric", _without_metric(self._best.metric, list(metrics)))
         if split == "validation" and len(rows):
             seed, columns = self._spec.training.seed, self._session.columns
-            self._log.append(samples.sampled(step, rows, scored.predictions, columns, seed))
+            numbers = self._opened.numbers(split)
+            self._log.append(samples.sampled(step, rows, scored.predictions, columns, seed, numbers))
         self._log.write(
             EvaluationFinished(
                 time=time.time(),

@@ -61,6 +61,10 @@ class Opened:
     device: str
     precision: str
 
+    def numbers(self, split: str) -> np.ndarray:
+        """Which rows of their split those are that are measured during training."""
+        return _chosen(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
+
 
 def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
     """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
@@ -261,10 +265,15 @@ def _evaluated(
         if (count is None or count >= len(rows)) and not (split == "train" and apart):
             found[split] = rows, features[split]
             continue
-        chosen = np.sort(np.random.default_rng(spec.training.seed).permutation(len(rows))[:count])
+        chosen = _chosen(len(rows), len(rows) if count is None else count, spec.training.seed)
         some = rows.take(chosen, f"{rows.fingerprint}-{count}-{spec.training.seed}")
         found[split] = some, session.features(some, stages.report)
     return found
+
+
+def _chosen(rows: int, count: int, seed: int) -> np.ndarray:
+    """The numbers of those rows that are measured, ascending."""
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:count]) if count < rows else np.arange(rows)
 
 
 def _label_counts(session: Session, rows: Rows) -> dict[str, int]:

@@ -26,8 +26,13 @@ LONGEST_ROW = 6000
 """Characters of all values of a row; columns that come when they are used up are left out."""
 
 
-def sampled(step: int, rows: Rows, predictions: Predictions, columns: Columns, seed: int) -> RowsSampled:
-    """The worst rows first, then the best, then those that are drawn from the seed and are the same at every step."""
+def sampled(
+    step: int, rows: Rows, predictions: Predictions, columns: Columns, seed: int, numbers: np.ndarray
+) -> RowsSampled:
+    """The worst rows first, then the best, then those that are drawn from the seed and are the same at every step.
+
+    `numbers` says which row of the split each of `rows` is.
+    """
     order = generator("samples", rows.fingerprint, seed).permutation(len(rows))
     drawn = order[:EACH]
     measure, rated = ratings(predictions.table, order[EACH:RATED])
@@ -43,7 +48,7 @@ def sampled(step: int, rows: Rows, predictions: Predictions, columns: Columns, s
         measure=measure,
         columns=dict(columns),
         rows=[
-            SampledRow(row=place, kind=kind, values=values, rating=rated.get(place, own.get(place)))
+            SampledRow(row=int(numbers[place]), kind=kind, values=values, rating=rated.get(place, own.get(place)))
             for (kind, place), values in zip(chosen, _values(rows, predictions, columns, chosen), strict=True)
         ],
     )
