@@ -69,3 +69,17 @@ def test_a_folder_with_nothing_but_a_broken_spec_gets_one_too(tmp_path: Path):
     folder.path.mkdir()
     folder.spec.write_text("task: [")
     assert "is not valid YAML" in report(folder)
+
+
+def test_a_run_that_went_on_does_not_end_as_an_earlier_attempt_did(run: RunFolder):
+    with run.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=4, attempt=2, from_step=0, versions={"torch": "3.0"})))
+    text = report(run)
+    assert "State: failed" not in text
+    assert "State: new" in text
+    assert "- torch 3.0" in text
+
+
+def test_a_home_folder_at_the_root_leaves_paths_as_they_are(run: RunFolder, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+    assert f"{tmp_path}/train.csv" in report(run)
