@@ -45,6 +45,12 @@ class Situation:
         return plans[-1] if plans else None
 
     @cached_property
+    def precision(self) -> str:
+        """What the present attempt computes in, for the setting may leave the choice; empty before it began."""
+        begun = [event for event in self._events if isinstance(event, RunStarted | RunResumed)]
+        return begun[-1].precision if begun else ""
+
+    @cached_property
     def stage(self) -> str:
         """What the present attempt was doing; compiling is done for the sake of another stage."""
         stages = [event.stage for event in self._events if isinstance(event, StageStarted)]

@@ -171,6 +171,14 @@ def test_a_loss_that_is_no_number_in_half_precision_is_mended_by_whole_precision
     assert "step 1" in event.message
 
 
+def test_half_precision_that_was_chosen_by_itself_is_mended_by_whole_precision_too(situation):
+    here = situation()
+    with here.folder.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0, precision="float16")))
+    event = ended(lambda: loss_without_value(here.folder), here)
+    assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
+
+
 # Tokens
 
 
