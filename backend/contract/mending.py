@@ -16,7 +16,7 @@ CHANGED_AT_RESUME = (
     "training.checkpoint_every",
     "evaluation.batch_size",
 )
-"""Settings that change neither the order of the data nor what is learnt, so that a run may go on with other ones."""
+"""Settings that change nothing of what is learnt but dropout's draws, so that a run may go on with other ones."""
 LEAST_LENGTH = 32
 """No maximum length below this is proposed: it would cut nearly every text."""
 
