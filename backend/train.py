@@ -189,6 +189,8 @@ class Training:
 
     def train(self) -> str | None:
         """Every step that is left; returns the request that ended it early, if one did."""
+        if self._opened.from_step:  # fewer may be kept by now, because the disk was full
+            self._saving.remove_older(self._opened.from_step, self.best_step())
         if self._owes_evaluation():
             self._evaluate()
         self._attempt.stages.start("training", self._total, "steps")
