@@ -20,7 +20,7 @@ from backend.contract.spec import RunSpec
 from backend.run import outcome, samples, throughput
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
-from backend.run.failure import failed
+from backend.run.failure import failed, unrecognised
 from backend.run.hosts import Hosts
 from backend.run.hosts import position as hosts_of
 from backend.run.interruption import Interrupted
@@ -50,7 +50,7 @@ def run(folder: RunFolder) -> int:
             log.write(ended)
         except Exception as error:
             traceback.print_exc()  # into process.log, for whoever mends it
-            ended = failed(hosts.cause(requests.cause(error)), attempt.step, attempt.situation)
+            ended = attempt.failed(hosts.cause(requests.cause(error)))
             log.write(ended)
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
         hosts.leave(ended.state, ended.message)
@@ -101,6 +101,14 @@ class Attempt:
         except Interrupted as wish:  # training is complete; what is left is made again at a resume
             return self._ended(wish.request)
 
+    def failed(self, error: Exception) -> RunFinished:
+        """The final event for an exception. Looking for its cause may fail as well, for there may be no memory left."""
+        try:
+            return failed(error, self.step, self.situation)
+        except Exception:
+            traceback.print_exc()
+            return unrecognised(error, self.step, self.situation)
+
     def _meet_hosts(self, spec: RunSpec) -> None:
         count = hosts_of(spec).count
         if count > 1:
@@ -109,7 +117,7 @@ class Attempt:
 
     def _lost(self, error: Exception) -> None:
         """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
-        self.log.write(failed(error, self.step, self.situation))
+        self.log.write(self.failed(error))
         self.log.close()
         end_at_once()
 
@@ -181,6 +189,8 @@ class Training:
 
     def train(self) -> str | None:
         """Every step that is left; returns the request that ended it early, if one did."""
+        if self._opened.from_step:  # fewer may be kept by now, because the disk was full
+            self._saving.remove_older(self._opened.from_step, self.best_step())
         if self._owes_evaluation():
             self._evaluate()
         self._attempt.stages.start("training", self._total, "steps")
@@ -266,7 +276,8 @@ class Training:
             stages.warn("best_metric", _without_metric(self._best.metric, list(metrics)))
         if split == "validation" and len(rows):
             seed, columns = self._spec.training.seed, self._session.columns
-            self._log.append(samples.sampled(step, rows, scored.predictions, columns, seed))
+            numbers = self._opened.numbers(split)
+            self._log.append(samples.sampled(step, rows, scored.predictions, columns, seed, numbers))
         self._log.write(
             EvaluationFinished(
                 time=time.time(),

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from app.core.run_state import RunState
-from backend.contract.mending import Mend, less_memory
+from backend.contract.mending import Mend, fewer_rows
 from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
 
 OVER = ("finished", "stopped", "paused", "failed", "lost")
@@ -102,10 +102,11 @@ def _said(state: RunState) -> Outcome:
 
 
 def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
-    """A system without memory kills a process before it can say so."""
-    if state.plan is None or _signal_name(-record.returncode) != "SIGKILL":
+    """A system without memory kills a process before it can say so. Whether more than fewer rows helps is not known."""
+    plan = state.plan if state.planned_attempt == state.attempt else None
+    if plan is None or _signal_name(-record.returncode) != "SIGKILL":
         return None
-    return less_memory({}, state.plan.micro_batch_size, None, can_resume=bool(state.checkpoints))
+    return fewer_rows(plan.micro_batch_size, can_resume=bool(state.checkpoints))
 
 
 def _exit_words(record: ExitRecord) -> tuple[str, str]:

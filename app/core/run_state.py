@@ -51,6 +51,9 @@ class RunState:
     step: int = 0
     epoch: float = 0.0
     plan: events.PlanMade | None = None
+    """The latest; at a resume that of the attempt before, until there is a new one."""
+    planned_attempt: int = 0
+    """Whose plan it is."""
     finished: events.RunFinished | None = None
     memory: events.MemoryMeasured | None = None
     best: events.EvaluationFinished | None = None
@@ -235,7 +238,7 @@ class RunState:
         self._note(event, f"{event.architecture}: {wording.short_count(event.parameters)} parameters")
 
     def _plan_made(self, event: events.PlanMade) -> None:
-        self.plan = event
+        self.plan, self.planned_attempt = event, self.attempt
         self._note(event, f"{event.total_steps} steps of {event.batch_size} rows, {event.epochs:g} epochs")
 
     def _step_finished(self, event: events.StepFinished) -> None:

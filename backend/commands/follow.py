@@ -194,7 +194,9 @@ def tell(outcome: Outcome, as_json: bool) -> int:
         _tell_in_words(outcome)
     if outcome.exit_code:
         if outcome.mend:
-            print(f"{outcome.mend.words().lower()} by: {outcome.mend.command(outcome.folder.path)}", file=sys.stderr)
+            words = outcome.mend.words()
+            by = outcome.mend.command(outcome.folder.path)
+            print(f"{words[0].lower()}{words[1:]} by: {by}", file=sys.stderr)
         reason = outcome.message or "it did not say why"
         hint = f". {outcome.hint}" if outcome.hint else ""
         print(f"{outcome.folder.name} {outcome.state}: {reason.rstrip('.')}{hint}", file=sys.stderr)

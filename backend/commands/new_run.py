@@ -53,7 +53,7 @@ def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Non
             if change is None:
                 return
             checked = preparation.check(change.spec)
-            change.kept.write_bytes(folder.spec.read_bytes())
+            _keep_spec(folder, change.kept)
             _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
     except RunLocked:
         raise InputError(f"{folder.name}: this run is running; pause it, then resume it with another engine") from None
@@ -69,10 +69,16 @@ def change_settings(folder: RunFolder, changes: list[str]) -> None:
         with locked(folder.lock):
             change = spec_change.with_settings(folder, changes)
             checked = preparation.check(change.spec)
-            change.kept.write_bytes(folder.spec.read_bytes())
+            _keep_spec(folder, change.kept)
             _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
     except RunLocked:
         raise InputError(f"{folder.name}: this run is running; pause it, then resume it with other settings") from None
+
+
+def _keep_spec(folder: RunFolder, kept: Path) -> None:
+    """The spec of the last attempt; where it is kept already, nothing was trained with the present one."""
+    if not kept.exists():
+        kept.write_bytes(folder.spec.read_bytes())
 
 
 def _put_spec(folder: RunFolder, text: str) -> None:

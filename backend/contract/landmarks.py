@@ -1,4 +1,4 @@
-"""Owns the quick reading of a run's events: everything but the steps, each after the step before it."""
+"""Owns the quick reading of a run's events: everything but the steps and the sampled rows, each after the step before it."""
 
 import re
 from pathlib import Path
@@ -7,9 +7,10 @@ from backend.contract.events import AnyEvent, decode
 
 CHUNK_BYTES = 1_000_000
 """About four milliseconds."""
-_OTHER_THAN_STEPS = re.compile(rb'^\{"event":"(?!StepFinished|MemoryMeasured|StageProgress)', re.MULTILINE)
+_OTHER_THAN_STEPS = re.compile(rb'^\{"event":"(?!StepFinished|MemoryMeasured|StageProgress|RowsSampled)', re.MULTILINE)
 
 _STEP = b'{"event":"StepFinished"'
+_SAMPLES = b'{"event":"RowsSampled"'
 
 
 class Landmarks:
@@ -68,10 +69,11 @@ def _landmarks(data: bytes) -> list[AnyEvent]:
 
 
 def _between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
-    """The last step of some lines, and what came after it, which tells the time."""
+    """The last step of some lines, and what came after it, which tells the time, unless it is long: sampled rows."""
     if begun >= end:
         return []
     last = max(begun, data.rfind(b"\n", begun, end - 1) + 1)
     step = data.rfind(_STEP, begun, end)
-    starts = [last] if step in (-1, last) else [step, last]
-    return [decode(data[start : data.find(b"\n", start) + 1]) for start in starts]
+    starts = [last] if step == last else [step, last]
+    short = [start for start in starts if start != -1 and not data.startswith(_SAMPLES, start)]
+    return [decode(data[start : data.find(b"\n", start) + 1]) for start in short]

@@ -16,7 +16,7 @@ CHANGED_AT_RESUME = (
     "training.checkpoint_every",
     "evaluation.batch_size",
 )
-"""Settings that change neither the order of the data nor what is learnt, so that a run may go on with other ones."""
+"""Settings that change nothing of what is learnt but dropout's draws, so that a run may go on with other ones."""
 LEAST_LENGTH = 32
 """No maximum length below this is proposed: it would cut nearly every text."""
 
@@ -50,7 +50,7 @@ class Mend(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def command(self, run: Path) -> str:
         """The whole command, ready for a shell."""
-        return shlex.join(["burnish", *self.arguments(run)]).replace("--set=", "--set ")
+        return shlex.join(["burnish", *self.arguments(run)])
 
 
 def less_memory(
@@ -61,13 +61,20 @@ def less_memory(
     `settings` are dotted keys; `micro_batch_size` and `longest` (tokens) are those that the run had. None where nothing
     of this is left.
     """
-    if micro_batch_size is not None and micro_batch_size > 1:
-        return Mend({"hardware.micro_batch_size": micro_batch_size // 2}, resume=can_resume)
+    if micro_batch_size is not None and (mend := fewer_rows(micro_batch_size, can_resume=can_resume)):
+        return mend
     if not settings.get("training.gradient_checkpointing"):
         return Mend({"training.gradient_checkpointing": True}, resume=can_resume)
     if longest is not None and longest // 2 >= LEAST_LENGTH:
         return Mend({"task.max_length": longest // 2})
     return None
+
+
+def fewer_rows(micro_batch_size: int, *, can_resume: bool) -> Mend | None:
+    """Half as many rows at once; None where there is only one."""
+    return (
+        Mend({"hardware.micro_batch_size": micro_batch_size // 2}, resume=can_resume) if micro_batch_size > 1 else None
+    )
 
 
 def _said(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Owns the taking out of hub tokens from what is shown or stored (stdlib only)."""
+"""Owns the taking out of secrets (hub tokens, what a URL carries) from what is shown or stored (stdlib only)."""
 
 import os
 import re
@@ -7,11 +7,15 @@ from pathlib import Path
 
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 HIDDEN = "[hub token]"
+HIDDEN_IN_URL = "[hidden]"
 _LOOKS_LIKE_TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{10,}\b")
+_NAMED_IN_URL = re.compile(r"(?<=://)[^/\s?#'\"<>]+@")
+_ASKED_BY_URL = re.compile(r"(://[^\s?#'\"<>]+\?)[^\s#'\"<>]+")
 
 
 def redacted(text: str) -> str:
-    """`text` without this user's hub token and without anything that looks like one."""
+    """`text` without this user's hub token, anything that looks like one, and names, passwords and queries of URLs."""
+    text = _ASKED_BY_URL.sub(rf"\1{HIDDEN_IN_URL}", _NAMED_IN_URL.sub(f"{HIDDEN_IN_URL}@", text))
     for token in _tokens():
         text = text.replace(token, HIDDEN)
     return _LOOKS_LIKE_TOKEN.sub(HIDDEN, text)

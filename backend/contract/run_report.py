@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.contract import events
 from backend.contract.errors import InputError
+from backend.contract.landmarks import landmarks
 from backend.contract.redaction import redacted
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import file as spec_file
@@ -14,27 +15,36 @@ LAST_EVENTS = 20
 LAST_LINES = 60
 TAIL_BYTES = 64_000
 HIDDEN = "[hidden]"
-_MOSTLY_STEPS = (events.StepFinished, events.MemoryMeasured, events.StageProgress)
+_MOSTLY_STEPS = (events.StepFinished, events.MemoryMeasured, events.StageProgress, events.RowsSampled)
+"""Many, or somebody's data."""
 
 
 def report(folder: RunFolder) -> str:
-    """Versions, settings, the events' end and the log's, as Markdown; without tokens, environment values and home folder."""
-    said = _events(folder.events)
+    """Versions, settings, the events' end and the log's, as Markdown.
+
+    Without sampled rows, tokens, environment values, names, passwords and queries in URLs, and the home folder.
+    """
+    said = landmarks(folder.events)
     parts = [
         f"# Report on the run {folder.name}",
         _how_it_ended(folder, said),
         f"## Versions\n\n{_versions(said)}",
         f"## Settings\n\n{_fenced(_settings(folder), 'yaml')}",
-        f"## Last events\n\n{_fenced(_last(said), 'json')}",
+        f"## Last events\n\n{_fenced(_last(_at_the_end(folder.events)), 'json')}",
         f"## End of process.log\n\n{_fenced(_tail(folder.log, LAST_LINES))}",
     ]
-    return redacted("\n\n".join(parts)).replace(str(Path.home()), "~") + "\n"
+    return _without_home(redacted("\n\n".join(parts))) + "\n"
+
+
+def _without_home(text: str) -> str:
+    home = Path.home()
+    return text if home == Path(home.anchor) else text.replace(str(home), "~")
 
 
 def _how_it_ended(folder: RunFolder, said: list[events.AnyEvent]) -> str:
-    ends = [event for event in said if isinstance(event, events.RunFinished)]
-    if ends:
-        end = ends[-1]
+    ends = [event for event in said if isinstance(event, events.RunFinished | events.RunResumed)]
+    end = ends[-1] if ends else None  # where another attempt began after it, an end says nothing of how it stands now
+    if isinstance(end, events.RunFinished):
         return f"State: {end.state} at step {end.step}. {end.message} (code {end.code or 'none'})"
     record = folder.exit_record()
     return f"State: {folder.life()}. " + (f"Exit code {record.returncode}. {record.message}" if record else "")
@@ -66,16 +76,13 @@ def _last(said: list[events.AnyEvent]) -> str:
     return "\n".join(events.encode(event).decode("utf-8").rstrip() for event in kept[-LAST_EVENTS:])
 
 
-def _events(path: Path) -> list[events.AnyEvent]:
-    """Those at both ends: the first tells the versions, the last how it ended."""
+def _at_the_end(path: Path) -> list[events.AnyEvent]:
     try:
         with path.open("rb") as file:
-            head = file.read(TAIL_BYTES)
-            file.seek(max(len(head), file.seek(0, 2) - TAIL_BYTES))
-            tail = file.read()
+            file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
+            return list(events.decode_all(file))
     except OSError:
         return []
-    return list(events.decode_all((head + b"\n" + tail).split(b"\n") if tail else head.split(b"\n")))
 
 
 def _tail(path: Path, lines: int) -> str:

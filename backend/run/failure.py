@@ -27,6 +27,14 @@ def failed(error: BaseException, step: int, situation: Situation) -> RunFinished
     )
 
 
+def unrecognised(error: BaseException, step: int, situation: Situation) -> RunFinished:
+    """The final event where even telling what happened fails, for example without memory; it looks at nothing of the run."""
+    code, failure = _unknown(error, situation)
+    return RunFinished(
+        time=time.time(), state="failed", step=step, message=redacted(failure.message), code=code, hint=failure.hint
+    )
+
+
 def recognised(error: BaseException, situation: Situation) -> tuple[str, Failure] | None:
     """The code and words of the first recogniser that knows the exception; a code is the recogniser's file name."""
     for name in registry.names("failure"):
@@ -41,6 +49,10 @@ def _own(error: BaseException, situation: Situation) -> tuple[str, Failure]:
         return error.code, Failure(str(error), error.hint)
     if isinstance(error, InputError):
         return "input", Failure(str(error), f"Change {error.field} and start again." if error.field else "")
+    return _unknown(error, situation)
+
+
+def _unknown(error: BaseException, situation: Situation) -> tuple[str, Failure]:
     first = next(iter(str(error).splitlines()), "no further words")
     sentence = f"unexpected {type(error).__name__}: {first}"
     return UNKNOWN, Failure(sentence, UNKNOWN_HINT.format(run=situation.folder.name))

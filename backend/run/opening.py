@@ -30,7 +30,7 @@ from backend.run.hosts import Hosts
 from backend.run.material import Material, make_task, read_material
 from backend.run.preparation import locate_model
 from backend.run.resolving import read_spec
-from backend.run.schedule import total_steps
+from backend.run.schedule import evaluation_rows, total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations, greater_is_better
@@ -60,6 +60,10 @@ class Opened:
     model_folder: Path
     device: str
     precision: str
+
+    def numbers(self, split: str) -> np.ndarray:
+        """Which rows of their split those are that are measured during training."""
+        return _chosen(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
 
 
 def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
@@ -103,7 +107,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         best=attempts.best_so_far(spec, earlier, from_step),
         from_step=from_step,
         is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
-        evaluation_batch_size=spec.evaluation.batch_size or max(64, micro_batch_size) * split.replicas,
+        evaluation_batch_size=evaluation_rows(spec.evaluation.batch_size, micro_batch_size, split.replicas),
         model_folder=model.folder,
         device=choice.words,
         precision=choice.precision,
@@ -261,10 +265,15 @@ def _evaluated(
         if (count is None or count >= len(rows)) and not (split == "train" and apart):
             found[split] = rows, features[split]
             continue
-        chosen = np.sort(np.random.default_rng(spec.training.seed).permutation(len(rows))[:count])
+        chosen = _chosen(len(rows), len(rows) if count is None else count, spec.training.seed)
         some = rows.take(chosen, f"{rows.fingerprint}-{count}-{spec.training.seed}")
         found[split] = some, session.features(some, stages.report)
     return found
+
+
+def _chosen(rows: int, count: int, seed: int) -> np.ndarray:
+    """The numbers of those rows that are measured, ascending."""
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:count]) if count < rows else np.arange(rows)
 
 
 def _label_counts(session: Session, rows: Rows) -> dict[str, int]:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,17 @@ RATED = 2000
 LONGEST_TEXT = 600
 LONGEST_LIST = 2000
 """Characters of a value in an event; a text is cut, what is no text is left out."""
+LONGEST_ROW = 6000
+"""Characters of all values of a row; columns that come when they are used up are left out."""
 
 
-def sampled(step: int, rows: Rows, predictions: Predictions, columns: Columns, seed: int) -> RowsSampled:
-    """The worst rows first, then the best, then those that are drawn from the seed and are the same at every step."""
+def sampled(
+    step: int, rows: Rows, predictions: Predictions, columns: Columns, seed: int, numbers: np.ndarray
+) -> RowsSampled:
+    """The worst rows first, then the best, then those that are drawn from the seed and are the same at every step.
+
+    `numbers` says which row of the split each of `rows` is.
+    """
     order = generator("samples", rows.fingerprint, seed).permutation(len(rows))
     drawn = order[:EACH]
     measure, rated = ratings(predictions.table, order[EACH:RATED])
@@ -41,16 +48,29 @@ def sampled(step: int, rows: Rows, predictions: Predictions, columns: Columns, s
         measure=measure,
         columns=dict(columns),
         rows=[
-            SampledRow(row=place, kind=kind, values=values, rating=rated.get(place, own.get(place)))
-            for (kind, place), values in zip(chosen, _values(rows, predictions, chosen), strict=True)
+            SampledRow(row=int(numbers[place]), kind=kind, values=values, rating=rated.get(place, own.get(place)))
+            for (kind, place), values in zip(chosen, _values(rows, predictions, columns, chosen), strict=True)
         ],
     )
 
 
-def _values(rows: Rows, predictions: Predictions, chosen: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+def _values(
+    rows: Rows, predictions: Predictions, columns: Columns, chosen: Sequence[tuple[str, int]]
+) -> list[dict[str, Any]]:
     places = np.array([place for _, place in chosen], np.int64)
     table = joined(rows.take(places, f"{rows.fingerprint}-samples"), predictions.take(places))
-    return [{name: short(value) for name, value in row.items()} for row in table.to_pylist()]
+    first = {*_READ, *columns.values()}
+    return [_fitting({name: short(value) for name, value in row.items()}, first) for row in table.to_pylist()]
+
+
+def _fitting(row: dict[str, Any], first: Set[str]) -> dict[str, Any]:
+    """The columns that have room, in their order; the `first` have it before any other."""
+    left, kept = LONGEST_ROW, set[str]()
+    for name in sorted(row, key=lambda name: name not in first):
+        left -= len(json.dumps({name: row[name]}, ensure_ascii=False))
+        if left >= 0:
+            kept.add(name)
+    return {name: value for name, value in row.items() if name in kept}
 
 
 def short(value: Any) -> Any:

@@ -65,6 +65,10 @@ class Saving:
                 is_best=begun.step == begun.best_step,
             )
         )
-        for old in self._checkpoints.remove_older(begun.step, self._keep, begun.best_step):
+        self.remove_older(begun.step, begun.best_step)
+
+    def remove_older(self, step: int, best_step: int | None) -> None:
+        """Take away what need not be kept beside the checkpoint of this step, which is whole."""
+        for old in self._checkpoints.remove_older(step, self._keep, best_step):
             removed = str(self._folder.checkpoint(old).relative_to(self._folder.path))
             self._log.write(CheckpointRemoved(time=time.time(), step=old, folder=removed))

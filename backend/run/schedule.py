@@ -1,4 +1,4 @@
-"""Owns how many steps a training has and the learning rate of each, as pure functions of the settings."""
+"""Owns how many steps a training has, the learning rate of each, and the rows of an evaluation's batch, as pure functions of the settings."""
 
 import math
 from collections.abc import Callable
@@ -101,3 +101,8 @@ _AFTER_WARMUP: dict[str, Callable[[int, int, int, TrainingSection], float]] = {
     "constant_with_warmup": _constant,
     "inverse_sqrt": _inverse_sqrt,
 }
+
+
+def evaluation_rows(wanted: int | None, micro_batch_size: int, replicas: int) -> int:
+    """Rows of a batch of an evaluation: without gradients there is room for more than in training."""
+    return wanted or max(64, micro_batch_size) * replicas

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.events import AnyEvent, PlanMade
+from backend.contract.events import AnyEvent, PlanMade, RunResumed, RunStarted, StageStarted
+from backend.contract.landmarks import landmarks
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.models.inspection import read_config
 from backend.models.location import CONVERT_OPTION
 from backend.models.positions import longest_sequence
 from backend.run.checkpoints import Checkpoints
-from backend.run.event_log import read_events
 from backend.run.preparation import locate_model
 from backend.run.resolving import read_spec
 
@@ -41,19 +41,27 @@ class Situation:
     @cached_property
     def plan(self) -> PlanMade | None:
         """What the present attempt was about to do; None before its data was ready."""
-        attempt = 0
-        for number, event in enumerate(self._events):
-            if type(event).__name__ in ("RunStarted", "RunResumed"):
-                attempt = number
-        plans = [event for event in self._events[attempt:] if isinstance(event, PlanMade)]
+        plans = [event for event in self._events if isinstance(event, PlanMade)]
         return plans[-1] if plans else None
 
     @cached_property
+    def precision(self) -> str:
+        """What the present attempt computes in, for the setting may leave the choice; empty before it began."""
+        begun = [event for event in self._events if isinstance(event, RunStarted | RunResumed)]
+        return begun[-1].precision if begun else ""
+
+    @cached_property
+    def stage(self) -> str:
+        """What the present attempt was doing; compiling is done for the sake of another stage."""
+        stages = [event.stage for event in self._events if isinstance(event, StageStarted)]
+        return next((stage for stage in reversed(stages) if stage != "compiling"), "")
+
+    @cached_property
     def _events(self) -> list[AnyEvent]:
-        try:
-            return read_events(self.folder.events)
-        except OSError:
-            return []
+        """Those of the present attempt, nearly without its steps: there may be no memory for all of them."""
+        found = landmarks(self.folder.events)
+        begun = [number for number, event in enumerate(found) if isinstance(event, RunStarted | RunResumed)]
+        return found[begun[-1] :] if begun else []
 
     @cached_property
     def can_resume(self) -> bool:

@@ -25,7 +25,7 @@ def with_settings(folder: RunFolder, changes: list[str]) -> SpecChange:
         if key not in CHANGED_AT_RESUME:
             raise InputError(
                 f"--set {key}: a run that goes on may change {', '.join(CHANGED_AT_RESUME)} alone, which change nothing "
-                f"of what it learns; start a new one with: burnish train {folder.spec} --set {change}",
+                f"but dropout's draws; start a new one with: burnish train {folder.spec} --set {change}",
                 key,
             )
     return SpecChange(read_spec(folder.spec, changes), folder.path / f"spec.before-{folder.next_attempt()}.yaml")

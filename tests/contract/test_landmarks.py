@@ -36,6 +36,17 @@ def test_a_portion_at_a_time_gives_the_same(tmp_path: Path):
     )
 
 
+def test_sampled_rows_are_left_out(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    step = events.StepFinished(
+        time=1, step=1, epoch=0, loss=1, learning_rate=1, gradient_norm=1, rows=1, tokens=1, seconds=1
+    )
+    rows = events.RowsSampled(time=2, step=1, rows=[])
+    measured = events.EvaluationFinished(time=3, step=1, epoch=0, metrics={}, rows=1, seconds=1)
+    path.write_bytes(b"".join(map(events.encode, [step, rows, measured, rows])))
+    assert landmarks(path) == [step, measured]
+
+
 def test_a_half_written_line_waits(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     line = events.encode(events.Warned(time=1, code="a", message="whole"))

@@ -18,6 +18,7 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
     folder.path.mkdir()
     folder.spec.write_text(
         f"name: x\ndata: {{train: {tmp_path}/train.csv}}\nhardware: {{environment: {{PASSPHRASE: open sesame}}}}\n"
+        "model: {name_or_path: 'https://me:pass@word@host.org/model?signature=abc&key=def'}\n"
     )
     steps = [
         events.StepFinished(
@@ -28,6 +29,9 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
     said = [
         events.RunStarted(time=1, name="x", task="t", model="m", engine="torch", versions={"torch": "2.9"}),
         *steps,
+        events.RowsSampled(
+            time=2, step=399, rows=[events.SampledRow(row=0, kind="drawn", values={"text": "my diary"})]
+        ),
         events.RunFinished(time=3, state="failed", step=399, message="unexpected KeyError: 'x'", code="unknown"),
     ]
     folder.events.write_bytes(b"".join(map(events.encode, said)))
@@ -45,8 +49,13 @@ def test_it_holds_no_secret_and_no_home_folder(run: RunFolder, tmp_path: Path):
     text = report(run)
     assert TOKEN not in text
     assert "open sesame" not in text
+    assert "https://[hidden]@host.org/model?[hidden]" in text
     assert str(tmp_path) not in text
     assert "~/train.csv" in text
+
+
+def test_it_holds_no_row_of_the_data(run: RunFolder):
+    assert "my diary" not in report(run)
 
 
 def test_it_is_short(run: RunFolder):
@@ -60,3 +69,17 @@ def test_a_folder_with_nothing_but_a_broken_spec_gets_one_too(tmp_path: Path):
     folder.path.mkdir()
     folder.spec.write_text("task: [")
     assert "is not valid YAML" in report(folder)
+
+
+def test_a_run_that_went_on_does_not_end_as_an_earlier_attempt_did(run: RunFolder):
+    with run.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=4, attempt=2, from_step=0, versions={"torch": "3.0"})))
+    text = report(run)
+    assert "State: failed" not in text
+    assert "State: new" in text
+    assert "- torch 3.0" in text
+
+
+def test_a_home_folder_at_the_root_leaves_paths_as_they_are(run: RunFolder, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+    assert f"{tmp_path}/train.csv" in report(run)

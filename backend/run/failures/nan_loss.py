@@ -26,7 +26,7 @@ def _message(error: BaseException) -> str:
 
 def _mend(situation: Situation) -> Mend | None:
     """A new run from the beginning: weights that led to this are no good start."""
-    if situation.setting("hardware.precision") == "float16":
+    if "float16" in (situation.precision, situation.setting("hardware.precision")):
         return Mend({"hardware.precision": "float32"})
     rate = situation.setting("training.learning_rate")
     return Mend({"training.learning_rate": float(f"{rate / LOWERED:.3g}")}) if rate else None

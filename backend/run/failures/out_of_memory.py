@@ -3,14 +3,18 @@
 import errno
 
 from backend.contract.errors import RunFailed
-from backend.contract.mending import less_memory
+from backend.contract.events import PlanMade
+from backend.contract.mending import Mend, less_memory
 from backend.run.failures.failure import Failure, chain, kinds
+from backend.run.schedule import evaluation_rows
 from backend.run.situation import Situation
 
 MESSAGE = "the computer's memory is used up"
 ON_ACCELERATOR = "the accelerator's memory is used up"
 HINT = "Lower hardware.micro_batch_size or task.max_length, or switch on training.gradient_checkpointing."
+OF_EVALUATION = "Lower evaluation.batch_size or task.max_length."
 BEFORE_TRAINING = "Set data.max_rows to use fewer rows, or close other programs."
+_TWICE = "training.gradient_checkpointing"
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to allocate")
 
 
@@ -21,9 +25,19 @@ def recognise(error: BaseException, situation: Situation) -> Failure | None:
         return None
     if situation.plan is None:
         return Failure(message, BEFORE_TRAINING)
-    settings = {"training.gradient_checkpointing": situation.setting("training.gradient_checkpointing")}
+    if situation.stage in ("evaluating", "predicting"):
+        return Failure(message, OF_EVALUATION, _smaller_evaluation(situation, situation.plan))
+    settings = {_TWICE: situation.setting(_TWICE)}
     mend = less_memory(settings, situation.plan.micro_batch_size, situation.longest, can_resume=situation.can_resume)
     return Failure(message, HINT, mend)
+
+
+def _smaller_evaluation(situation: Situation, plan: PlanMade) -> Mend | None:
+    """Half as many rows at once; what helps training is no help here, except for shorter texts."""
+    rows = evaluation_rows(situation.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
+    if rows > 1:
+        return Mend({"evaluation.batch_size": rows // 2}, resume=situation.can_resume)
+    return less_memory({_TWICE: True}, None, situation.longest, can_resume=situation.can_resume)
 
 
 def _message(error: BaseException) -> str:

@@ -67,6 +67,19 @@ def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
     assert derive(state, "ended", ExitRecord(1, -15, 2.0)).mend is None
 
 
+@pytest.mark.parametrize(("micro_batch_size", "resumed"), [(1, False), (8, True)])
+def test_a_killed_process_is_offered_nothing_where_fewer_rows_may_not_help(micro_batch_size: int, resumed: bool):
+    state = started()
+    state.apply(
+        events.PlanMade(
+            time=2, total_steps=9, steps_per_epoch=9, batch_size=8, micro_batch_size=micro_batch_size, accumulation=1, epochs=1
+        )
+    )  # fmt: skip
+    if resumed:  # and killed before it had a plan of its own
+        state.apply(events.RunResumed(time=3, attempt=2, from_step=0))
+    assert derive(state, "ended", ExitRecord(1, -9, 4.0)).mend is None
+
+
 def test_another_signal_is_named():
     assert "SIGTERM" in derive(started(), "ended", ExitRecord(1, -15, 2.0)).message
 

@@ -81,7 +81,7 @@ def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, mo
     panel = shown("sentiment-failed")
     button = panel.way_out.mend
     assert button.text() == "Start again with micro_batch_size 8"
-    assert "--set hardware.micro_batch_size=8" in button.toolTip()
+    assert "--set=hardware.micro_batch_size=8" in button.toolTip()
     button.click()
     assert (asked[0][0], asked[0][1].changes) == (panel.path, {"hardware.micro_batch_size": 8})
     assert not button.isEnabled()

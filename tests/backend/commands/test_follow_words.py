@@ -1,6 +1,10 @@
 """Many metrics still make a line that a person reads."""
 
-from backend.commands.follow import in_words
+from pathlib import Path
+
+from backend.commands.follow import Outcome, in_words, tell
+from backend.contract.mending import Mend
+from backend.contract.run_folder import RunFolder
 
 
 def test_variants_of_very_many_metrics_are_counted_and_not_told():
@@ -11,3 +15,9 @@ def test_variants_of_very_many_metrics_are_counted_and_not_told():
 
 def test_few_metrics_are_all_told():
     assert in_words({"loss": 0.3, "f1": 0.5, "f1_macro": 0.4}) == "f1 0.5, f1_macro 0.4, loss 0.3"
+
+
+def test_the_way_out_is_said_with_values_as_they_are(tmp_path: Path, capsys):
+    mend = Mend({"model.tokenizer_options.pad_token": "[PAD]"})
+    tell(Outcome(RunFolder(tmp_path), "failed", mend=mend), as_json=False)
+    assert capsys.readouterr().err.startswith("start again with pad_token [PAD] by: burnish train")

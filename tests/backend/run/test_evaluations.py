@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow.parquet import read_table
 
 from backend import train
 from backend.contract.events import EvaluationFinished, RowsSampled, RunFinished
@@ -75,6 +76,9 @@ def test_each_evaluation_shows_the_same_few_rows_before_its_numbers(tmp_path: Pa
         [row.row for row in event.rows if row.kind == "drawn"] for event in found if isinstance(event, RowsSampled)
     )
     assert first == second
+    validation = read_table(folder.predictions("validation", "parquet"))["text"].to_pylist()
+    shown = [row for event in found if isinstance(event, RowsSampled) for row in event.rows]
+    assert [row.values["text"] for row in shown] == [validation[row.row] for row in shown]
 
 
 def test_resumed_run_makes_up_for_the_evaluation_that_a_pause_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

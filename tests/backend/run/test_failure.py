@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from backend import registry
+from backend import registry, train
 from backend.contract import events
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.mending import Mend
@@ -20,7 +20,7 @@ from backend.contract.spec import file as spec_file
 from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.torch.memory import shortage_stated
 from backend.models import hub
-from backend.run.event_log import EventLog
+from backend.run.event_log import EventLog, read_events
 from backend.run.failure import failed
 from backend.run.situation import Situation
 from backend.run.waiting_steps import WaitingSteps
@@ -110,6 +110,16 @@ def test_memory_that_runs_out_before_training_asks_for_fewer_rows_of_data(situat
     assert "data.max_rows" in event.hint
 
 
+@pytest.mark.parametrize(("settings", "rows"), [({}, 32), ({"batch_size": 9}, 4)])
+def test_memory_that_runs_out_in_an_evaluation_is_mended_by_half_of_its_rows(situation, settings: dict, rows: int):
+    here = situation(evaluation=settings)
+    stages = [events.StageStarted(time=3, stage=stage) for stage in ("training", "evaluating", "compiling")]
+    with here.folder.events.open("ab") as file:
+        file.write(b"".join(map(events.encode, stages)))
+    event = ended(lambda: torch.empty(HUGE), here)
+    assert (event.code, event.mend) == ("out_of_memory", Mend({"evaluation.batch_size": rows}))
+
+
 # Numbers
 
 
@@ -161,6 +171,14 @@ def test_a_loss_that_is_no_number_in_half_precision_is_mended_by_whole_precision
     assert "step 1" in event.message
 
 
+def test_half_precision_that_was_chosen_by_itself_is_mended_by_whole_precision_too(situation):
+    here = situation()
+    with here.folder.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0, precision="float16")))
+    event = ended(lambda: loss_without_value(here.folder), here)
+    assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
+
+
 # Tokens
 
 
@@ -196,6 +214,19 @@ def test_a_missing_pad_token_is_mended_by_the_end_of_the_text(cause, situation, 
     event = ended(lambda: cause(unpadded), situation(model=unpadded))
     assert event.code == "missing_pad_token"
     assert event.mend == Mend({"model.tokenizer_options.pad_token": "<end>", "model.config.pad_token_id": 0})
+
+
+def test_other_words_about_padding_are_not_taken_for_a_missing_pad_token(situation):
+    here = situation()
+    assert failed(ValueError("pad_token_id must be below the vocabulary's size"), 0, here).code == "unknown"
+    own = InputError("model.tokenizer: one that does not have a padding token", "model.tokenizer")
+    assert failed(own, 0, here).code == "input"
+
+
+def test_a_pad_token_that_is_set_already_is_not_proposed_again(situation, unpadded: Path):
+    here = situation(model={"name_or_path": str(unpadded), "tokenizer_options": {"pad_token": "<end>"}})
+    event = ended(lambda: padding(unpadded), here)
+    assert (event.code, event.mend) == ("missing_pad_token", None)
 
 
 def embedding(positions: int, length: int) -> None:
@@ -329,6 +360,25 @@ def test_a_spec_that_cannot_be_read_does_not_hide_the_failure(situation):
     here.folder.spec.write_text("task: [")
     event = failed(MemoryError(), 0, here)
     assert event.code == "out_of_memory"
+
+
+def test_a_run_ends_in_words_even_where_looking_for_the_cause_fails(situation, monkeypatch):
+    def fails(*given: Any) -> events.RunFinished:
+        raise MemoryError
+
+    folder = situation(data={"source": "demo", "max_rows": "many"}).folder
+    monkeypatch.setattr(train, "failed", fails)
+    assert train.run(folder) == 1
+    ended = read_events(folder.events)[-1]
+    assert isinstance(ended, events.RunFinished)
+    assert (ended.state, ended.code) == ("failed", "unknown")
+
+
+def test_the_plan_of_an_earlier_attempt_is_not_the_present_one(situation):
+    here = situation()
+    with here.folder.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0)))
+    assert here.plan is None
 
 
 def test_every_recogniser_is_met_by_a_test():

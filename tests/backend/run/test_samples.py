@@ -35,7 +35,9 @@ def of_kind(event: events.RowsSampled, kind: str) -> list[int]:
 
 
 def sampled(rows: Rows, probabilities: np.ndarray, seed: int = 1) -> events.RowsSampled:
-    return samples.sampled(7, rows, classified(probabilities), {"text": "text", "label": "label"}, seed)
+    return samples.sampled(
+        7, rows, classified(probabilities), {"text": "text", "label": "label"}, seed, np.arange(COUNT)
+    )
 
 
 def test_worst_come_first_then_best_then_the_drawn_ones(rows: Rows):
@@ -57,6 +59,12 @@ def test_drawn_rows_are_the_same_at_each_evaluation_and_others_with_another_seed
     assert of_kind(sampled(rows, rng.random(COUNT), seed=2), "drawn") != of_kind(first, "drawn")
 
 
+def test_a_row_bears_its_number_in_the_split(rows: Rows):
+    numbers = np.arange(COUNT) * 10
+    event = samples.sampled(7, rows, classified(np.linspace(0.01, 0.99, COUNT)), {}, 1, numbers)
+    assert [row.values["text"] for row in event.rows] == [f"text {row.row // 10}" for row in event.rows]
+
+
 def test_a_row_has_the_columns_of_the_predictions_file(rows: Rows):
     row = sampled(rows, np.linspace(0.01, 0.99, COUNT)).rows[0]
     assert list(row.values) == ["text", "label", "prediction", "actual", "probability_bad", "probability_good"]
@@ -70,7 +78,7 @@ def test_the_event_is_read_back_as_it_was_written(rows: Rows):
 
 def test_rows_whose_answers_nobody_knows_are_only_drawn(rows: Rows):
     table = pa.table({"prediction": ["good"] * COUNT, "actual": pa.nulls(COUNT, pa.string())})
-    event = samples.sampled(7, rows, Predictions(table), {}, 1)
+    event = samples.sampled(7, rows, Predictions(table), {}, 1, np.arange(COUNT))
     assert [(row.kind, row.rating) for row in event.rows] == [("drawn", None)] * 3
 
 
@@ -95,6 +103,15 @@ def test_each_task_has_its_measure_of_a_good_answer(columns: dict, measure: str,
     found, rated = samples.ratings(pa.table(columns), np.arange(3))
     assert found == measure
     assert sorted(rated, key=lambda place: rated[place]) == order
+
+
+def test_a_row_of_many_columns_is_cut_so_that_events_stay_small(rows: Rows):
+    wide = {f"column {number}": ["x" * 500] * COUNT for number in range(50)}
+    wider = Rows(pa.table(wide), ("a.csv",), np.zeros(COUNT, np.int32), np.arange(COUNT), fingerprint="f")
+    row = sampled(wider, np.linspace(0.01, 0.99, COUNT)).rows[0]
+    assert ("column 0" in row.values, "column 49" in row.values) == (True, False)
+    assert row.values["actual"] == "good"
+    assert len(str(row.values)) < samples.LONGEST_ROW
 
 
 def test_long_texts_are_cut_so_that_events_stay_small():

@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
-from backend.contract.events import CheckpointRemoved, CheckpointSaved
+from backend import train
+from backend.contract.events import CheckpointRemoved, CheckpointSaved, RunResumed
+from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
+from backend.contract.spec import file as spec_file
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
+from backend.run.resolving import read_spec
 from backend.run.saving import Saving
 
 
@@ -107,3 +111,22 @@ def test_the_old_best_stays_until_the_new_one_is_whole(tmp_path: Path, log: Even
     assert kept.steps() == [10]
     removed = [event.step for event in read_events(tmp_path / "events.jsonl") if isinstance(event, CheckpointRemoved)]
     assert sorted(removed) == [5, 8, 9]
+
+
+def test_a_resume_that_keeps_fewer_makes_room_before_it_saves(tmp_path: Path):
+    values = read_spec(resource("demo", "sentiment.yaml")).model_dump(mode="json")
+    values["data"]["max_rows"] = 64
+    values["evaluation"] |= {"every": "never", "best_metric": None}
+    values["training"] |= {"max_steps": 3, "checkpoint_every": 1, "keep_checkpoints": 3}
+    folder = RunFolder(tmp_path)
+    folder.spec.write_text(spec_file.dump(values), encoding="utf-8")
+    assert train.run(folder) == 0
+    values["training"] |= {"max_steps": 4, "keep_checkpoints": 1}
+    folder.spec.write_text(spec_file.dump(values), encoding="utf-8")
+    assert train.run(folder) == 0
+    said = read_events(folder.events)
+    resumed = next(place for place, event in enumerate(said) if isinstance(event, RunResumed))
+    changes = [event for event in said[resumed:] if isinstance(event, CheckpointSaved | CheckpointRemoved)]
+    assert [(type(event), event.step) for event in changes] == [
+        (CheckpointRemoved, 1), (CheckpointRemoved, 2), (CheckpointSaved, 4), (CheckpointRemoved, 3)
+    ]  # fmt: skip
