@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from backend.contract.errors import InputError
@@ -21,11 +19,8 @@ def test_a_message_is_its_text_and_a_number_as_it_is_written(tmp_path: Path):
         read_text_column(str(path), "ids")
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.large_string(), pa.large_list(pa.string()), pa.dictionary(pa.int32(), pa.string())]
-)
-def test_the_longest_texts_are_found_in_any_type(kind: pa.DataType, tmp_path: Path):
-    long = ["a long sentence", "another one"] if not pa.types.is_large_list(kind) else [["a", "long"], ["list"]]
-    table = pa.table({"id": ["1", "2"], "sentence": pa.array(long, kind)})
-    pq.write_table(table, tmp_path / "rows.parquet")
-    assert read_text_column(str(tmp_path / "rows.parquet")).name == "sentence"
+def test_a_translation_is_a_column_of_texts(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"id": "1", "translation": {"en": "a house", "es": "una casa"}}) + "\n")
+    found = read_text_column(str(path))
+    assert (found.name, list(found.texts())) == ("translation", ["a house\nuna casa"])
