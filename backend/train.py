@@ -43,21 +43,19 @@ def run(folder: RunFolder) -> int:
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.whole()
     requests = Requests(whole, hosts)
     attempt = Attempt(whole, log, requests, hosts)
-    ended = RunFinished(time=time.time(), state="failed", step=0)
     try:
         try:
-            ended = attempt.run()
-            log.write(ended)
+            attempt.ended = attempt.run()
+            log.write(attempt.ended)
         except Exception as error:
             traceback.print_exc()  # into process.log, for whoever mends it
-            ended = attempt.failed(hosts.cause(requests.cause(error)))
-            log.write(ended)
+            attempt.write_failure(hosts.cause(requests.cause(error)))
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
-        hosts.leave(ended.state, ended.message)
+        hosts.leave(attempt.ended.state, attempt.ended.message)
         log.close()
-    if ended.state == "failed" and hosts.count > 1:
+    if attempt.ended.state == "failed" and hosts.count > 1:
         end_at_once()  # what a framework does at the exit of a process waits for minutes for a host that is gone
-    return 1 if ended.state == "failed" else 0
+    return 1 if attempt.ended.state == "failed" else 0
 
 
 def end_at_once() -> NoReturn:
@@ -68,10 +66,11 @@ def end_at_once() -> NoReturn:
 
 
 class Attempt:
-    """One life of a run. `step` is the last optimizer step that was taken."""
+    """One life of a run. `step` is the last optimizer step that was taken, `ended` how it ended once it has."""
 
     def __init__(self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts) -> None:
         self.step = 0
+        self.ended = RunFinished(time=time.time(), state="failed", step=0)
         self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
         self.stages = Stages(log, requests.interrupt, requests.interrupt_compiling)
         self.situation = Situation(folder)
@@ -101,13 +100,13 @@ class Attempt:
         except Interrupted as wish:  # training is complete; what is left is made again at a resume
             return self._ended(wish.request)
 
-    def failed(self, error: Exception) -> RunFinished:
-        """The final event for an exception. Looking for its cause may fail as well, for there may be no memory left."""
+    def write_failure(self, error: Exception) -> None:
+        """Write the final event for an exception, in any case: without memory, looking for its cause may raise as well."""
+        self.ended = unrecognised(error, self.step, self.situation)
         try:
-            return failed(error, self.step, self.situation)
-        except Exception:
-            traceback.print_exc()
-            return unrecognised(error, self.step, self.situation)
+            self.ended = failed(error, self.step, self.situation)
+        finally:
+            self.log.write(self.ended)
 
     def _meet_hosts(self, spec: RunSpec) -> None:
         count = hosts_of(spec).count
@@ -117,9 +116,11 @@ class Attempt:
 
     def _lost(self, error: Exception) -> None:
         """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
-        self.log.write(self.failed(error))
-        self.log.close()
-        end_at_once()
+        try:
+            self.write_failure(error)
+            self.log.close()
+        finally:
+            end_at_once()
 
     def _ended(self, request: str) -> RunFinished:
         self.answer(request)

@@ -368,7 +368,8 @@ def test_a_run_ends_in_words_even_where_looking_for_the_cause_fails(situation, m
 
     folder = situation(data={"source": "demo", "max_rows": "many"}).folder
     monkeypatch.setattr(train, "failed", fails)
-    assert train.run(folder) == 1
+    with pytest.raises(MemoryError):
+        train.run(folder)
     ended = read_events(folder.events)[-1]
     assert isinstance(ended, events.RunFinished)
     assert (ended.state, ended.code) == ("failed", "unknown")
