@@ -34,10 +34,12 @@ class Padder:
     """Stands in for an engine that is not loaded: what batches must know of it."""
 
     constant_rows: bool
+    """Whether it compiles shapes, as every engine does but torch's."""
+    on_accelerator: bool
 
     def device_memory_mb(self) -> float | None:
-        """No device is held."""
-        return None
+        """A number where there is an accelerator; none is held."""
+        return 0.0 if self.on_accelerator else None
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def look(spec: RunSpec, stage: Stage, split: str = "train", past: Past | None = 
     if split not in material.rows:
         raise InputError(f"there is no {split} data; there is {', '.join(material.rows)}", "split")
     _check_rows(material, past)
-    session = open_session(spec, material, model, engine=Padder(_in_eights(spec, past)))
+    session = open_session(spec, material, model, engine=_padder(spec, past))
     features = session.features(material.rows[split], stage("tokenising"), to_train=split == "train")
     return Look(session, material, model, split, features, past)
 
@@ -198,7 +200,7 @@ def _check_rows(material: Material, past: Past) -> None:
             )
 
 
-def _in_eights(spec: RunSpec, past: Past) -> bool:
-    """Whether lengths are rounded up: always where shapes are compiled, else on an accelerator."""
+def _padder(spec: RunSpec, past: Past) -> Padder:
+    """Of a run that has not begun and may choose its device, nobody knows that it will be an accelerator."""
     device = past.device or spec.hardware.device
-    return spec.hardware.engine != "torch" or not device.startswith(("cpu", "auto"))
+    return Padder(spec.hardware.engine != "torch", not device.startswith(("cpu", "auto")))

@@ -139,13 +139,18 @@ class Session:
         return batches.collate(source, indices, **self._padding)
 
     @cached_property
+    def length_multiple(self) -> int:
+        """What the lengths of batches are rounded up to (`backend.data.batches.Padding`)."""
+        if self.engine.constant_rows:  # it compiles per length
+            return batches.FEW
+        return 8 if self.engine.device_memory_mb() is not None else 1  # a processor would only compute the padding
+
+    @cached_property
     def _padding(self) -> batches.Padding:
-        # Some engines compile per length; else accelerators like eights, and a processor would only compute the padding.
-        eights = 8 if self.engine.device_memory_mb() is not None else 1
         return {
             "pad_token_id": self.pad_token_id,
             "head": self.task.head,
-            "length_multiple": batches.FEW if self.engine.constant_rows else eights,
+            "length_multiple": self.length_multiple,
             "length_limit": self.facts["max_length"],
         }
 

@@ -179,7 +179,7 @@ def _limits(look: Look) -> list[int]:
 def _widths(look: Look) -> list[Widths]:
     """The input, and for text to text the targets, as batches pad them."""
     lists, head = look.features.lists, look.session.task.head
-    multiple = 8 if look.session.engine.constant_rows else 1
+    multiple = look.session.length_multiple
     limit = look.session.facts["max_length"]
     if head is Head.MULTIPLE_CHOICE:
         choices = pc.list_flatten(look.features.table[CHOICE_LENGTHS]).to_numpy()

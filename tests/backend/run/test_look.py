@@ -14,9 +14,11 @@ from backend.contract.spec import file as spec_file
 from backend.data.batches import Batch
 from backend.engines.torch.engine import TorchEngine
 from backend.run.event_log import EventLog
-from backend.run.look import look_at_run
+from backend.run.look import look, look_at_run
 from backend.run.material import quiet
+from backend.run.resolving import resolve
 from backend.run.shown_features import rows_of_step, shown_feature
+from backend.run.shown_lengths import training_lengths
 from tests.backend.run.looked_at import looked, spec, table, text
 
 STEPS = 5
@@ -57,6 +59,19 @@ def test_every_step_shows_what_the_engine_was_given(trained: tuple[RunFolder, li
         shown = shown_feature(look, line.feature, 2)
         assert shown.arrays["input_ids"] == given[1][number]["input_ids"][row].tolist()
         assert shown.arrays["labels"] == given[1][number]["labels"][row].tolist()
+
+
+@pytest.mark.parametrize(
+    ("engine", "device", "width"), [("torch", "cpu", 132), ("torch", "cuda", 136), ("jax", "cpu", 160)]
+)
+def test_rows_are_padded_as_the_runs_engine_pads(own_cache: Path, engine: str, device: str, width: int):
+    table(own_cache, {"text": ["town " * 130, "town"] * 4, "label": ["good", "bad"] * 4})
+    values = spec(own_cache, "classified", {"batch_size": 8}, max_length=256).model_dump()
+    values["hardware"] = {"engine": engine, "device": device}
+    shown = look(resolve(values, own_cache), lambda name: quiet)
+    assert [one["input_ids"].shape for one in shown.passes(1)] == [(8, width)]
+    [chosen] = [rule for rule in training_lengths(shown, lambda name: quiet).padding if rule.chosen]
+    assert chosen.padding == pytest.approx(1 - 4 * (132 + 3) / (8 * width))
 
 
 def test_other_data_than_the_run_had_is_refused(own_cache: Path):
