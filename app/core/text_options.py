@@ -1,4 +1,4 @@
-"""Owns how a text is made into tokens on the Tokenizer page, as questions ask for it and as a run's settings."""
+"""Owns how a text is made into tokens on the Tokenizer page, as questions ask for it."""
 
 import re
 from dataclasses import dataclass, field
@@ -25,10 +25,14 @@ class TextOptions:
     padding: Padding = ""
     padding_side: Side | None = None
     pad_to_multiple_of: int | None = None
+    chat_template: str | None = None
+    """In place of the tokenizer's own."""
 
     def question(self, tokenizer: str, **given: Any) -> dict[str, Any]:
         """Arguments of `tokenize`; `given` are the text, file or messages and what belongs to them."""
         windows = self.windows and self.max_length is not None
+        if given.get("messages") is not None:
+            given["chat_template"] = self.chat_template
         return msgspec.to_builtins(
             TokenizeQuestion(
                 tokenizer=tokenizer, options=self.construction, special_tokens=self.special_tokens,
@@ -54,32 +58,6 @@ class TextOptions:
                 padding_side=self.padding_side, pad_to_multiple_of=self.pad_to_multiple_of,
             )
         )  # fmt: skip
-
-    def run_settings(self) -> dict[str, Any]:
-        """Spec key → value of those that a run has."""
-        found: dict[str, Any] = {}
-        if self.max_length is not None:
-            found["task.max_length"] = self.max_length
-        own = {**self.construction, "truncation_side": self.truncation_side, "padding_side": self.padding_side}
-        return found | {f"model.tokenizer_options.{name}": value for name, value in own.items() if value is not None}
-
-    def left_behind(self) -> list[str]:
-        """What was changed here and a run decides by itself."""
-        changed = {
-            "windows and their overlap (a task has its own setting)": self.windows,
-            "padding": bool(self.padding),
-            "special tokens": not self.special_tokens,
-        }
-        return [words for words, is_changed in changed.items() if is_changed]
-
-
-def taken_over(settings: dict[str, Any]) -> str:
-    """The settings in words: `max_length 128, add_prefix_space true`."""
-    shown = {True: "on", False: "off"}
-    return ", ".join(
-        f"{key.rpartition('.')[2]} {shown.get(value, value) if isinstance(value, bool) else value}"
-        for key, value in settings.items()
-    )
 
 
 def messages_of(turns: list[tuple[str, str]]) -> list[Message]:

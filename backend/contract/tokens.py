@@ -211,6 +211,8 @@ class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):
     truncation_side: Side = "right"
     stored_truncation: str = ""
     chat_template: str = ""
-    """Jinja; empty where it has none (a plain one is used then)."""
+    """Jinja, by which chats are written out."""
+    chat_template_is_plain: bool = False
+    """The tokenizer has none of its own: this one takes its place, here and in training."""
     options: list[TokenizerOption] = []
     notes: list[str] = []

@@ -14,7 +14,7 @@ from app.services.backend_client import ArrowAnswer
 from app.services.token_answer import token_table
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.tokens import Message, TokenizeQuestion, Tokens
+from backend.contract.tokens import TokenizeQuestion, Tokens
 from backend.tokenizers import answers, bulk, bulk_file, inspect
 from backend.tokenizers.description import described
 from backend.tokenizers.encoding import Options
@@ -109,41 +109,6 @@ def test_lone_surrogates_are_replaced_and_told():
     table = table_of(open_tokenizer(BERT_TINY), text="\ud83d alone")
     assert table.answer.sources == ["\ufffd alone"]
     assert "lone surrogate" in table.answer.notes[0]
-
-
-def test_a_chat_without_messages_is_refused(byte_level: Path):
-    with pytest.raises(InputError, match="the chat has no messages; add one"):
-        table_of(open_tokenizer(str(byte_level)), messages=[])
-
-
-def test_a_chat_is_written_by_its_template_and_its_turns_are_told(byte_level: Path):
-    tokenizer = open_tokenizer(str(byte_level))
-    template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
-    messages = [Message("user", "fox?"), Message("assistant", "dog")]
-    table = table_of(tokenizer, messages=messages, chat_template=template, generation_prompt=True)
-    text = "<user>fox?\n<assistant>dog\n<assistant>"
-    assert table.answer.sources == [text]
-    assert table.ids.tolist() == tokenizer(text, add_special_tokens=False)["input_ids"]
-    assert [text[turn.start : turn.end] for turn in table.answer.turns] == ["<user>fox?\n", "<assistant>dog\n"]
-
-
-def test_a_tokenizer_without_template_takes_the_one_of_training(byte_level: Path):
-    from backend.tasks._conversations import PLAIN
-    from backend.tokenizers import chat
-
-    assert chat.PLAIN == PLAIN
-    table = table_of(open_tokenizer(str(byte_level)), messages=[Message("user", "fox?")], generation_prompt=True)
-    assert table.answer.sources == ["User: fox?\nAssistant:"]
-    assert "no chat template" in table.answer.notes[0]
-
-
-def test_a_template_that_refuses_is_one_sentence(byte_level: Path):
-    with pytest.raises(InputError, match=r"the chat template refuses these messages \(roles must alternate\)"):
-        asked(
-            open_tokenizer(str(byte_level)),
-            messages=[Message("user", "fox?")],
-            chat_template="{{ raise_exception('roles must alternate') }}",
-        )
 
 
 @pytest.mark.parametrize(
