@@ -14,13 +14,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.core.text_options import TextOptions, stored_limits
+from app.core.text_options import TextOptions
 from app.core.wording import grouped
 from app.panels.tokenizer_cards.template_field import TemplateField
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
-from backend.contract.tokens import Padding, Side, TokenizerDescription, Truncation
+from backend.contract.token_options import Padding, Side, TokenOptions, Truncation
+from backend.contract.tokens import TokenizerDescription
 
 SIDES = (("By default", None), ("Left", "left"), ("Right", "right"))
 BEYOND = (("Is cut off", False), ("Into windows", True))
@@ -42,7 +43,7 @@ class OptionsCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Options", parent, spacing=8)
-        self._stored = ""
+        self._stored = TokenOptions()
         self._own: dict[str, Any] = {}
         self.facts = label("", "faint", wrap=True)
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -163,14 +164,14 @@ class OptionsCard(Card):
                 box.setChecked(bool(chosen.get(name, self._own.get(name))))
         self.facts.setText(facts_line(description))
         self.template.offer(description.chat_template, description.chat_template_is_plain)
-        self._stored = description.stored_truncation
-        self.stored_note.setText(self._stored)
-        self.stored_note.setVisible(bool(self._stored))
-        self.stored_button.setVisible(bool(self._stored) and any(stored_limits(self._stored)))
+        self._stored = description.stored
+        self.stored_note.setText(description.stored_truncation)
+        self.stored_note.setVisible(bool(description.stored_truncation))
+        self.stored_button.setVisible(self._stored != TokenOptions())
 
     def show_nothing(self) -> None:
         """No tokenizer is open."""
-        self._own, self._stored = {}, ""
+        self._own, self._stored = {}, TokenOptions()
         for widget in (self.stored_note, self.stored_button, *self.switches.values()):
             widget.hide()
         self.facts.setText("")
@@ -184,10 +185,15 @@ class OptionsCard(Card):
 
     def use_stored(self) -> None:
         """Switch on what the tokenizer's file has stored."""
-        length, padding = stored_limits(self._stored)
+        stored = self._stored
         with QSignalBlocker(self):
-            self.max_length.setValue(length or 0)
-            self.padding.setCurrentIndex(self.padding.findData(padding))
+            self.max_length.setValue(stored.max_length or 0)
+            self.multiple.setValue(stored.pad_to_multiple_of or 0)
+            for box, value in (
+                (self.padding, stored.padding), (self.pair_cut, stored.truncation),
+                (self.cut_side, stored.truncation_side), (self.padding_side, stored.padding_side),
+            ):  # fmt: skip
+                box.setCurrentIndex(box.findData(value))
         self._on_changed()
 
     _is_pair = _is_chat = False

@@ -87,13 +87,6 @@ def test_a_template_is_asked_for_with_a_chat_alone():
     assert asked["chat_template"] == "{{ messages }}"
 
 
-def test_what_a_file_has_stored_is_read_from_its_sentence():
-    said = "The tokenizer's file has stored truncation to 128 tokens and padding to 128 tokens; this is switched off."
-    assert text_options.stored_limits(said) == (128, "max_length")
-    assert text_options.stored_limits("padding to the longest row") == (None, "longest")
-    assert text_options.stored_limits("") == (None, "")
-
-
 def test_a_dropped_file_is_a_tokenizer_or_a_text(tmp_path: Path):
     assert dropped_file.is_tokenizer(tmp_path)
     assert dropped_file.is_tokenizer(tmp_path / "spiece.model")

@@ -14,10 +14,10 @@ from app.services.backend_client import ArrowAnswer
 from app.services.token_answer import token_table
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
+from backend.contract.token_options import TokenOptions
 from backend.contract.tokens import TokenizeQuestion, Tokens
 from backend.tokenizers import answers, bulk, bulk_file, inspect
 from backend.tokenizers.description import described
-from backend.tokenizers.encoding import Options
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.naming import named
 from backend.tokenizers.steps.pipeline import steps
@@ -179,7 +179,7 @@ def test_rows_in_bulk_are_those_of_the_library(byte_level: Path, tmp_path: Path)
     lines = NOVEL.read_text(encoding="utf-8").splitlines()[:3000]
     source, target, tokenizer = tmp_path / "rows.txt", tmp_path / "rows.arrow", open_tokenizer(str(byte_level))
     source.write_text("\n".join(lines), encoding="utf-8")
-    assert bulk_file.write(tokenizer, source, target, Options(), silent)[0] == len(lines)
+    assert bulk_file.write(tokenizer, source, target, TokenOptions(), silent)[0] == len(lines)
     with pa.memory_map(str(target)) as file:
         found = pa.ipc.open_file(file).read_all().to_pydict()
     own = tokenizer.backend_tokenizer.encode_batch(lines)
@@ -189,7 +189,7 @@ def test_rows_in_bulk_are_those_of_the_library(byte_level: Path, tmp_path: Path)
 
 
 def test_bulk_takes_options_and_slow_tokenizers(tmp_path: Path):
-    options = Options(max_length=4, padding="max_length")
+    options = TokenOptions(max_length=4, padding="max_length")
     (rows,) = bulk.encoded(open_tokenizer(BERT_TINY), ["a long film this is", "a"], options)
     assert rows.begins.tolist() == [0, 4, 8]
     assert rows.mask.tolist() == [1, 1, 1, 1, 1, 1, 1, 0]

@@ -14,6 +14,7 @@ from app.services.backend_client import ArrowAnswer
 from backend.catalogue import catalog
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
+from backend.contract.token_options import TokenOptions
 from backend.contract.tokenizer_steps import Choice, Merge, Step, StepPart, TokenizerSteps, WordTrace
 from backend.contract.tokens import TokenColumns, TokenizerDescription, TokenizerOption, TokenPiece, Tokens
 from tests.app.example_tokens import HELLO, PAD, answer
@@ -27,6 +28,7 @@ DESCRIPTION = TokenizerDescription(
     vocabulary=30522,
     limit=512,
     stored_truncation="The tokenizer's file has stored truncation to 128 tokens; this is switched off.",
+    stored=TokenOptions(max_length=128, truncation_side="left", padding="max_length", padding_side="right"),
     options=[TokenizerOption("do_lower_case", "switch", True), TokenizerOption("padding_side", "side", "right")],
 )
 
@@ -301,7 +303,9 @@ def test_what_a_file_has_stored_can_be_switched_on(side: Side):
     side.options.show_tokenizer(DESCRIPTION)
     assert side.options.stored_note.text() == DESCRIPTION.stored_truncation
     side.options.stored_button.click()
-    assert side.options.options().max_length == 128
+    chosen = side.options.options()
+    assert (chosen.max_length, chosen.truncation_side) == (128, "left")
+    assert (chosen.padding, chosen.padding_side) == ("max_length", "right")
 
 
 def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
