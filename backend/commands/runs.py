@@ -130,8 +130,8 @@ def _compare_arguments(parser: ArgumentParser) -> None:
 
 def _compare(arguments: Namespace) -> int:
     from backend.commands.summary import summary
+    from backend.contract import spec_file
     from backend.contract.run_comparison import settings_table
-    from backend.contract.spec import file as spec_file
 
     folders = list({folder.path: folder for folder in map(named_run, arguments.runs)}.values())
     if len(folders) < 2:
