@@ -11,6 +11,7 @@ from app.panels.tokenizer_cards import text_input, tokens_card
 from app.panels.tokenizer_cards.options_card import facts_line
 from app.panels.tokenizer_cards.text_side import Side
 from app.services.backend_client import ArrowAnswer
+from app.widgets.pill import Pill
 from backend.catalogue import catalog
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
@@ -194,7 +195,7 @@ def test_a_late_answer_overwrites_no_newer_mistake(side: Side, monkeypatch):
 def test_late_steps_overwrite_no_newer_sentence(side: Side, monkeypatch):
     asked(side, monkeypatch)
     side.tokens.show_view(tokens_card.STEPS)
-    side.input.set_mode(text_input.WORDS)
+    side.input.set_mode(text_input.BATCH)
     shown = []
     monkeypatch.setattr(side.tokens.steps, "show_steps", shown.append)
     side._steps._answered(TokenizerSteps(text="a"))
@@ -464,9 +465,47 @@ def test_the_pipeline_is_told_step_by_step(qtbot, side: Side):
     assert rows == ["h  i", "h + i   →   hi"]
 
 
-def test_a_tokenizer_without_steps_says_why(side: Side):
-    side._on_steps(TokenizerSteps(text="a", problem="It has no backend."))
-    assert side.tokens.steps.currentWidget() is side.tokens.steps.empty
+def test_a_step_that_is_not_known_says_so(qtbot, side: Side):
+    step = Step(stage="normalizer", name="Before the model", sentence="Not told.", changed=False, known=False)
+    side._on_steps(TokenizerSteps(text="a", steps=[step], notes=["Cut otherwise within its chat."]))
+    view = side.tokens.steps
+    qtbot.waitUntil(lambda: len(view.frames) == 1)
+    assert [pill.text() for pill in view.frames[0].findChildren(Pill)] == ["not known"]
+    assert view.notes.text() == "Cut otherwise within its chat."
+
+
+@pytest.mark.parametrize(
+    ("mode", "offered", "expected"),
+    [
+        (text_input.CHAT, ["The whole chat", "1. system: You are a helpful assistant."], {"part": 0}),
+        (text_input.WORDS, ["All words", "1. Fine-tuning"], {"part": 0, "pre_split": True}),
+        (text_input.PAIR, ["The first text", "The second text"], {"part": 1, "pair": text_input.SECOND}),
+    ],
+)
+def test_steps_are_shown_of_the_part_that_is_chosen(side: Side, monkeypatch, mode, offered, expected):
+    found = asked(side, monkeypatch)
+    side.input.set_mode(mode)
+    side.tokens.show_view(tokens_card.STEPS)
+    box = side.tokens.part_box
+    assert not box.isHidden()
+    assert [box.itemText(place) for place in (0, 1)] == offered
+    side._steps.stop()
+    box.setCurrentIndex(1)
+    box.activated.emit(1)
+    query, arguments = found[-1]
+    assert query == "tokenizer_steps"
+    assert {name: arguments[name] for name in expected} == expected
+
+
+def test_the_steps_begin_with_the_part_of_the_chosen_token(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.input.words.setPlainText("Hello world")
+    side.input.set_mode(text_input.WORDS)
+    side._on_tokens(HELLO)
+    side.tokens._show_boxes()
+    side.view._choose(1)
+    side.tokens.show_view(tokens_card.STEPS)
+    assert found[-1][1]["part"] == 1
 
 
 def test_a_long_text_is_shown_part_by_part(qtbot, side: Side, monkeypatch):
