@@ -48,7 +48,7 @@ class TokenizerChoice(QWidget):
     def refresh(self) -> None:
         """Offer what has come since: new runs bring tokenizers."""
         for model in DEMO_MODELS:
-            self._add(f"Demo model ({model.name})", str(model.folder))
+            self._add(f"{model.name} · demo model", str(model.folder))
         for run in self._context.library.runs:
             if (run.path / "model").is_dir():
                 self._add(f"{run.title} · {run.name}", str(run.path / "model"))

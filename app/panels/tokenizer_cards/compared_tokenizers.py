@@ -1,6 +1,7 @@
 """Owns the row of tokenizers that are compared: the page's own first, and one to three others beside it."""
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app import theme
@@ -15,6 +16,8 @@ from backend.contract.demo_models import DEMO_MODELS
 
 COLOR_TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
 """Of the tokenizers, in the plots and beside their names."""
+NARROW = 230
+"""Pixels of a head below which its name needs the room of the button that browses; the page's own button browses too."""
 HINT = "The tokenizer that is chosen at the top of the page"
 
 
@@ -103,7 +106,18 @@ class ComparedTokenizers(QWidget):
         self.first.setText(self.names[0])
         self.changed.emit()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """What a tokenizer is called goes before a button."""
+        super().resizeEvent(event)
+        self._show_browsing()
+
+    def _show_browsing(self) -> None:
+        room = self.width() / len(self.tokenizers)
+        for choice in self.choices:
+            choice.browse_button.setVisible(room >= NARROW)
+
     def _show_removable(self) -> None:
+        self._show_browsing()
         for head in self._heads:
             head.findChildren(IconToolButton)[-1].setVisible(len(self._heads) > 1)
 

@@ -7,6 +7,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.text_columns import language_column, text_column
+from app.core.wording import sentence
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.widgets.icon_label import IconToolButton
@@ -15,7 +16,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.queries import DataPreview, Mistake
 from backend.contract.resources import resource
 
-NO_LANGUAGE = "No language column"
+NO_LANGUAGE = "No languages"
 
 
 class DataChoice(QWidget):
@@ -56,6 +57,7 @@ class DataChoice(QWidget):
         row.addWidget(self.column, 1)
         row.addWidget(self.language, 1)
         for box in (self.column, self.language):
+            box.setMinimumContentsLength(11)
             box.setEnabled(False)
             box.activated.connect(lambda _: self.changed.emit())
         self.setAcceptDrops(True)
@@ -121,7 +123,7 @@ class DataChoice(QWidget):
         self.language.setCurrentIndex(max(0, self.language.findData(language_column(columns))))
 
     def _on_mistake(self, mistake: Mistake) -> None:
-        self.failed.emit(mistake.message)
+        self.failed.emit(sentence(mistake.message, mistake.field))
 
     def _on_browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, "Choose a data file", self._read)

@@ -20,7 +20,7 @@ from backend.contract.tokenizer_making import MadeTokenizer
 
 TITLES = ("Train a new one", "Add tokens to this one")
 
-TEXTS = ("Texts", "Texts to count in (optional)")
+TEXTS = ("Texts", "Count in (optional)")
 
 
 class Side(QWidget):

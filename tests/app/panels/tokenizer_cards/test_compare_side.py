@@ -64,6 +64,23 @@ def test_other_widths_bring_lines_together_again(qtbot, side: Side):
     qtbot.waitUntil(lambda: tops(side, 1, [60]) != before and tops(side, 0, [1]) == tops(side, 1, [60]))
 
 
+def test_no_text_leaves_columns_without_tokens(qtbot, side: Side):
+    side.text.setPlainText("")
+    qtbot.waitUntil(lambda: side.summary.text().endswith("0 words"))
+    assert [view.count() for view in side.columns.views] == [0, 0, 0, 0]
+    side.text.setPlainText("ab")
+    qtbot.waitUntil(lambda: side.columns.views[1].count() == 2)
+
+
+def test_names_have_the_room_of_buttons_where_it_is_narrow(side: Side):
+    assert side.others.choices[0].browse_button.isVisible()
+    side.add.click()
+    side.add.click()
+    side.resize(740, 700)
+    assert not any(choice.browse_button.isVisible() for choice in side.others.choices)
+    assert side.others.choices[0].box.currentText() == "bert-tiny · demo model"
+
+
 def test_all_columns_scroll_together(qtbot, side: Side):
     side.text.setPlainText("\n".join(["abc"] * 100))
     qtbot.waitUntil(lambda: side.columns.views[1].count() == 300)
