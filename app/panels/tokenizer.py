@@ -58,6 +58,7 @@ class Panel(QWidget):
     def shown(self) -> None:
         """New runs may have brought tokenizers."""
         self.choice.refresh()
+        self.draft_wanted.emit()
         self.side().shown()
 
     def side(self) -> Side:
@@ -72,6 +73,7 @@ class Panel(QWidget):
         self.header.set_subtitle(SIDES[place][2])
         self.choice.setHidden(getattr(self._sides[place], "own_tokenizer", False))
         self.pages.setCurrentWidget(self._sides[place])
+        self.draft_wanted.emit()
         self.side().use(self.choice.tokenizer())
         self.side().shown()
 
@@ -81,6 +83,7 @@ class Panel(QWidget):
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up, for the sides that ask for it; `lacks` is a sentence, or empty."""
+        self.choice.offer_draft(spec.get("model") or {})
         for side in self._sides.values():
             if hasattr(side, "show_draft"):
                 side.show_draft(spec, lacks)  # type: ignore[attr-defined]

@@ -66,7 +66,8 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PieceCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `count_pieces {tokenizer, folder, data, column}`: a numpy file with how often the piece of each row
+    """Answer of `count_pieces {tokenizer, folder, data, column}`, where `data` is a file, several, or the `data` section of a
+    spec: a numpy file with how often the piece of each row
     occurs, special tokens not added. `find_pieces` sorts by it as `frequency`."""
 
     path: str

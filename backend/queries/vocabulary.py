@@ -106,7 +106,7 @@ def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     started = time.monotonic()
     folder = Path(needed(arguments, "folder"))
     column = read_text_column(
-        needed(arguments, "data", (str, list)), str(arguments.get("column") or ""), None, reporting(tell)
+        needed(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(tell)
     )
     tokenizer = _tokenizer(arguments)
     total = len(column)

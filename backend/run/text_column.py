@@ -1,8 +1,9 @@
 """Owns one column of texts of data files, read for looking at rather than for training: for counts and comparisons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from backend.data.rows import Rows
 from backend.data.sources.files import Files, Settings
 from backend.data.sources.source import Report
 from backend.run.column_texts import holds_text, text_of
+from backend.run.data_report import subject_of_data
 from backend.run.material import quiet, reading
 
 LANGUAGE_NAMES = ("language", "lang", "locale", "language_code", "lang_id")
@@ -42,16 +44,14 @@ class TextColumn:
 
 
 def read_text_column(
-    paths: str | Sequence[str], column: str = "", language: str | None = "", report: Report = quiet
+    data: str | Sequence[str] | Mapping[str, Any],
+    column: str = "",
+    language: str | None = "",
+    report: Report = quiet,
 ) -> TextColumn:
-    """Read data files of any kind. Without `column` the one with the longest texts is taken; `language` empty takes a
+    """Read data files of any kind, or the training rows of a `data` section of any source. Without `column` the one with the longest texts is taken; `language` empty takes a
     column of a usual name and None takes none. Raises InputError."""
-    given = [paths] if isinstance(paths, str) else list(paths)
-    if not any(path.strip() for path in given):
-        raise InputError("data: name the data, for example a CSV file", "data")
-    files = [str(Path(path).expanduser().absolute()) for path in given]
-    rows = Files(Settings()).read("train", DataSection(train=files), reading(report))
-    assert rows is not None
+    rows = _rows_of_section(data, report) if isinstance(data, Mapping) else _rows_of_files(data, report)
     there = rows.table.column_names
     for name, option in ((column, "column"), (language, "language_column")):
         if name and name not in there:
@@ -61,6 +61,28 @@ def read_text_column(
     if language == "":
         language = next((name for name in there if name.lower() in LANGUAGE_NAMES and name != column), "")
     return TextColumn(rows, column or _longest(rows), language or "")
+
+
+def _rows_of_files(data: str | Sequence[str], report: Report) -> Rows:
+    given = [data] if isinstance(data, str) else list(data)
+    if not any(path.strip() for path in given):
+        raise _no_data("data")
+    files = [str(Path(path).expanduser().absolute()) for path in given]
+    rows = Files(Settings()).read("train", DataSection(train=files), reading(report))
+    assert rows is not None
+    return rows
+
+
+def _rows_of_section(data: Mapping[str, Any], report: Report) -> Rows:
+    subject = subject_of_data(dict(data), {}, None, Path.home())
+    rows = subject.source.read("train", subject.data, reading(report))
+    if rows is None:
+        raise _no_data("data.train")
+    return rows
+
+
+def _no_data(field: str) -> InputError:
+    return InputError(f"{field}: name the data, for example a CSV file", field)
 
 
 def _longest(rows: Rows) -> str:

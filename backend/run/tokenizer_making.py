@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from backend.contract import tokenizer_name
 from backend.contract.places import is_offline
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 from backend.contract.tokenizer_making import Compression, MadeTokenizer
@@ -59,7 +60,7 @@ def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | N
         say(MEASURING, 0, 0)
         measured = [compression(made, "", texts.measured())]
     if other is not None:
-        measured.append(compression(other, str(compare_with), texts.measured()))
+        measured.append(compression(other, tokenizer_name.read(str(compare_with)).tokenizer, texts.measured()))
     return Learnt(made, texts, measured, time.monotonic() - started)
 
 

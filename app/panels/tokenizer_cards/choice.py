@@ -1,11 +1,13 @@
 """Owns the choice of a tokenizer: the demo models', the runs', recent and cached ones, a folder, a file or a hub id."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
-from app.core import dropped_file
+from app.core import dropped_file, tokenizer_title
 from app.services.context import AppContext
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
@@ -22,7 +24,7 @@ class TokenizerChoice(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._last = ""
+        self._last = self._of_draft = self._title_of_draft = ""
         self.box = QuietComboBox()
         self.box.setEditable(True)
         self.box.setAccessibleName("Tokenizer")
@@ -57,8 +59,23 @@ class TokenizerChoice(QWidget):
         if self.isVisible():
             self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
 
+    def offer_draft(self, model: Mapping[str, Any]) -> None:
+        """Offer the tokenizer of the run that is being set up, with its options (the `model` section of its spec)."""
+        value, title = tokenizer_title.of_draft(model)
+        if value == self._of_draft:
+            return
+        was_chosen = bool(self._of_draft) and self._last == self._of_draft
+        if self._of_draft:
+            self.box.removeItem(self.box.findText(self._title_of_draft))
+        self._of_draft, self._title_of_draft = value, title
+        if value:
+            self.box.insertItem(0, title, value)
+        if was_chosen and value:
+            self.box.setCurrentIndex(0)
+            self._on_chosen()
+
     def tokenizer(self) -> str:
-        """The folder, file or hub id that is chosen or typed."""
+        """The folder, file or hub id that is chosen or typed; with options as `contract.tokenizer_name` writes it."""
         text = self.box.currentText().strip()
         place = self.box.findText(text)
         return self.box.itemData(place) if place >= 0 and self.box.itemData(place) else text

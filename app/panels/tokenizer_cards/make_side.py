@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLay
 
 from app.core import wording
 from app.panels.tokenizer_cards.extend_part import ExtendPart
+from app.panels.tokenizer_cards.run_data import RunData
 from app.panels.tokenizer_cards.text_source import TextSource
 from app.panels.tokenizer_cards.train_part import TrainPart
 from app.services.context import AppContext
@@ -41,9 +42,12 @@ class Side(QWidget):
         self.use_button = IconButton("Use it in my run", "bolt")
         self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
         self.banner.buttons.addWidget(self.use_button)
-        self._wants_data = False
         self.texts = TextSource(context.client)
-        self.texts.run_asked.connect(self._on_run_asked)
+        self._run_data = RunData(self)
+        self.texts.run_asked.connect(self._run_data.ask)
+        self._run_data.wanted.connect(self.draft_wanted)
+        self._run_data.message.connect(self.message)
+        self._run_data.taken.connect(self.texts.take)
         self.training, self.extending = TrainPart(context, self.texts, self), ExtendPart(context, self.texts, self)
         self._parts = (self.training, self.extending)
         self.ways, row = chips(TITLES)
@@ -109,22 +113,9 @@ class Side(QWidget):
         if self.training.form is None:
             self._ask_catalog()
 
-    def _on_run_asked(self) -> None:
-        self._wants_data = True
-        self.draft_wanted.emit()
-        if self._wants_data:  # nobody has set up a run yet
-            self.show_draft({}, "")
-
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up; its data is taken if this side has asked for it."""
-        if not self._wants_data:
-            return
-        self._wants_data = False
-        data = spec.get("data") or {}
-        if data.get("source", "files") == "files" and not data.get("train"):
-            self.message.emit("info", "The new run has no data yet; choose it there, or here.")
-        else:
-            self.texts.take(data)
+        self._run_data.show_draft(spec)
 
     def _ask_catalog(self) -> None:
         self._context.client.ask("catalog", {}, self._on_catalog, self._on_no_catalog)

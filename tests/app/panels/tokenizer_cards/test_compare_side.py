@@ -187,3 +187,22 @@ def test_other_tokenizers_make_the_result_void(qtbot, side: Side):
     qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.use("/models/two")
     assert side.waiting.currentWidget() is side.nothing
+
+
+def test_the_data_of_the_new_run_is_taken_as_a_whole(qtbot, side: Side):
+    data = {"source": "files", "train": "/data/a.csv", "validation": 0.1, "separator": ";", "columns": {"text": "id"}}
+    side.draft_wanted.connect(lambda: side.show_draft({"data": data}, ""))
+    side.show_mode(1)
+    side.data.of_run.click()
+    qtbot.waitUntil(lambda: side.data.ready)
+    assert side.data.data == {"source": "files", "train": "/data/a.csv", "separator": ";"}
+    assert (side.data.line.text(), side.data.column.currentText()) == ("New run · a.csv", "id")
+    side.data.line.editingFinished.emit()
+    assert side.data.ready
+
+
+def test_a_new_run_without_data_says_so(side: Side):
+    told: list[tuple[str, str]] = []
+    side.message.connect(lambda *words: told.append(words))
+    side.data.of_run.click()
+    assert told == [("info", "The new run has no data yet; choose it there, or here.")]
