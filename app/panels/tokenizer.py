@@ -21,7 +21,7 @@ SIDES = (
     ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
     ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
     ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
-    ("Make", "make_side", "Train a new tokenizer, or add tokens to this one"),
+    ("Make", "make_side", "Train a new tokenizer, add tokens to this one, or look at those made before"),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
@@ -125,9 +125,14 @@ class Panel(QWidget):
             if hasattr(side, name):
                 getattr(side, name).connect(getattr(self, name))
         if hasattr(side, "tokenizer_made"):
-            side.tokenizer_made.connect(self.show_tokenizer)
+            side.tokenizer_made.connect(self._on_made)
+            side.made_changed.connect(self.choice.refresh)
         self.pages.addWidget(side)
         return side
+
+    def _on_made(self, tokenizer: str) -> None:
+        self.choice.refresh()
+        self.show_tokenizer(tokenizer)
 
     def _on_chosen(self, tokenizer: str) -> None:
         self.side().use(tokenizer)

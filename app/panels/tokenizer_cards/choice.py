@@ -1,4 +1,4 @@
-"""Owns the choice of a tokenizer: the demo models', the runs', recent and cached ones, a folder, a file or a hub id."""
+"""Owns the choice of a tokenizer: the demo models', the runs', those made here, recent and cached ones, a folder, a file or a hub id."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
-from app.core import dropped_file, tokenizer_title
+from app.core import dropped_file, made_tokenizers, tokenizer_title
 from app.services.context import AppContext
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
@@ -25,6 +25,7 @@ class TokenizerChoice(QWidget):
         super().__init__(parent)
         self._context = context
         self._last = self._of_draft = self._title_of_draft = ""
+        self._made: set[str] = set()
         self.box = QuietComboBox()
         self.box.setEditable(True)
         self.box.setAccessibleName("Tokenizer")
@@ -54,6 +55,7 @@ class TokenizerChoice(QWidget):
         for run in self._context.library.runs:
             if (run.path / "model").is_dir():
                 self._add(f"{run.title} · {run.name}", str(run.path / "model"))
+        self._offer_made()
         for name in self._context.preferences.recent_models:
             self._add(name, name)
         if self.isVisible():
@@ -96,6 +98,19 @@ class TokenizerChoice(QWidget):
     def _add(self, title: str, value: str) -> None:
         if self.box.findData(value) < 0:
             self.box.addItem(title, value)
+
+    def _offer_made(self) -> None:
+        """Tokenizers that were made here; those that are gone or forgotten are offered no more."""
+        there = {one.path: one.title for one in made_tokenizers.remembered(self._context.preferences) if one.is_there}
+        for path in self._made - there.keys():
+            if path != self.tokenizer():
+                self.box.removeItem(self.box.findData(path))
+        self._made = set(there)
+        for path, title in there.items():
+            if (place := self.box.findData(path)) >= 0:
+                self.box.setItemText(place, title)
+            else:
+                self._add(title, path)
 
     def _on_cached(self, answer: CachedModels) -> None:
         for model in answer.models:

@@ -6,8 +6,9 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core import wording
+from app.core import made_tokenizers, wording
 from app.panels.tokenizer_cards.extend_part import ExtendPart
+from app.panels.tokenizer_cards.made_before import MadeBeforeCard
 from app.panels.tokenizer_cards.run_data import RunData
 from app.panels.tokenizer_cards.text_source import TextSource
 from app.panels.tokenizer_cards.train_part import TrainPart
@@ -19,9 +20,10 @@ from backend.contract.catalog import Catalog
 from backend.contract.queries import Mistake
 from backend.contract.tokenizer_making import MadeTokenizer
 
-TITLES = ("Train a new one", "Add tokens to this one")
+TITLES = ("Train a new one", "Add tokens to this one", "Made before")
+MADE_BEFORE = 2
 
-TEXTS = ("Texts", "Count in (optional)")
+TEXTS = ("Texts", "Count in (optional)", "Texts")
 
 
 class Side(QWidget):
@@ -30,6 +32,8 @@ class Side(QWidget):
     message = Signal(str, str)
     settings_chosen = Signal(dict)
     tokenizer_made = Signal(str)
+    made_changed = Signal()
+    """Another list of tokenizers that were made here is remembered."""
     draft_wanted = Signal()
     """Whoever knows the run that is being set up should call `show_draft`."""
 
@@ -59,7 +63,13 @@ class Side(QWidget):
             part.message.connect(self.message)
             part.use_asked.connect(self._use_in_run)
             part.failed.connect(self._show_failure)
-        self.training.made.connect(self.tokenizer_made)
+        self.made_before = MadeBeforeCard(context.preferences)
+        self._results.addWidget(self.made_before)
+        self.made_before.open_asked.connect(self.tokenizer_made)
+        self.made_before.use_asked.connect(self._use_in_run)
+        self.made_before.copied.connect(lambda words: self.message.emit("success", words))
+        self.made_before.forgotten.connect(self._on_forgotten)
+        self.training.made.connect(self._on_trained)
         self.extending.made.connect(self._on_extended)
         self._place(row)
         self.show_way(0)
@@ -78,6 +88,7 @@ class Side(QWidget):
         area = QScrollArea(widgetResizable=True)
         area.setWidget(inside)
         area.setMinimumWidth(340)
+        self._settings = area
         middle = QHBoxLayout()
         middle.setSpacing(14)
         middle.addWidget(area, 4)
@@ -96,6 +107,8 @@ class Side(QWidget):
         self.ways.button(place).setChecked(True)
         self.texts.set_title(TEXTS[place])
         self._results.setCurrentIndex(place)
+        self._settings.setVisible(place != MADE_BEFORE)
+        self.made_before.refresh()
         for number, part in enumerate(self._parts):
             part.settings.setVisible(number == place)
             part.foot.setVisible(number == place)
@@ -110,6 +123,7 @@ class Side(QWidget):
 
     def shown(self) -> None:
         """What was written and chosen stands."""
+        self.made_before.refresh()
         if self.training.form is None:
             self._ask_catalog()
 
@@ -131,7 +145,20 @@ class Side(QWidget):
         self.use_button.hide()
         self.banner.show_message("error", sentence)
 
+    def _on_trained(self, made: MadeTokenizer) -> None:
+        self._remember(made)
+        self.tokenizer_made.emit(made.path)
+
+    def _remember(self, made: MadeTokenizer) -> None:
+        made_tokenizers.remember(self._context.preferences, made)
+        self.made_before.refresh()
+
+    def _on_forgotten(self, words: str) -> None:
+        self.made_changed.emit()
+        self.message.emit("info", words)
+
     def _on_extended(self, made: MadeTokenizer) -> None:
+        self._remember(made)
         self._extended = made.path
         self.use_button.show()
         self.banner.show_message(
