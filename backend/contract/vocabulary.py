@@ -28,7 +28,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     scripts: dict[str, int]
     """How many pieces hold letters of each script, the most frequent first."""
     missing: int = 0
-    """Ids below the highest one that no piece has."""
+    """Rows of the table without a piece: ids that the model has a row for, or that lie below the highest one."""
     merges: int = 0
     merge_columns: list[str] = []
 

@@ -267,10 +267,11 @@ class Side(QWidget):
 
     def _summary(self, shown: int, total: int) -> str:
         assert self.vocabulary is not None
-        vocabulary, noun = self.vocabulary, self.search.table
-        words = [f"{grouped(shown)} of {count(total, noun[:-1])}" if shown != total else count(total, noun[:-1])]
+        vocabulary, is_pieces = self.vocabulary, self.search.table == "pieces"
+        noun = ("row" if vocabulary.missing else "piece") if is_pieces else "merge"
+        words = [f"{grouped(shown)} of {count(total, noun)}" if shown != total else count(total, noun)]
         words.append(vocabulary.kind)
-        if noun == "pieces":
+        if is_pieces:
             words += [f"{grouped(n)} {name}" for name, n in vocabulary.types.items() if n and name != "normal"]
             words += [f"{count(vocabulary.missing, 'id')} without a piece"] if vocabulary.missing else []
             words += [self._counted] if self._counted else []
