@@ -219,7 +219,8 @@ class Side(QWidget):
 
     def _stop_other_file(self) -> None:
         """A large file takes long, and nobody waits for it once it is closed or another one is open."""
-        wanted = str(self.input.path) if self.input.mode() == text_input.FILE else None
+        is_file = self.input.mode() == text_input.FILE and self.input.pasted is None
+        wanted = str(self.input.path) if is_file else None
         if self._tokens.asked.get("file", wanted) != wanted:
             self._tokens.stop()
 
@@ -231,7 +232,7 @@ class Side(QWidget):
         question = text_questions.about_steps(self.input, options, self.tokenizer, part)
         if question is None:
             self._steps.ignore()
-            self.tokens.steps.say("A file is too long for steps; write some of its text under “Text”.")
+            self.tokens.steps.say("This is too long for steps; write some of it under “Text”.")
         else:
             self._steps.ask(question)
 

@@ -11,6 +11,7 @@ from app.core.token_boxes import TokenBoxes
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.core.wording import count
 from app.panels.tokenizer_cards.steps_view import StepsView
+from app.widgets import missing_glyphs
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
@@ -211,7 +212,10 @@ class TokensCard(Card):
         self.limit.setVisible(bool(words) and self._answer.tokens > 0)
 
     def _hint(self, index: int) -> str:
-        return token_facts.hint_of(self.table, index) if index < len(self.table) else ""
+        if index >= len(self.table):
+            return ""
+        drawing = missing_glyphs.sentence_of(self.table.text(index))
+        return "\n".join(filter(None, (token_facts.hint_of(self.table, index), drawing)))
 
     def copy_ids(self) -> None:
         """Put the ids of the shown tokens on the clipboard."""

@@ -116,6 +116,8 @@ def test_lone_surrogates_are_replaced_and_told():
         ({"max_length": 2, "windows": True}, "stride: 0 must be less than the 0 tokens"),
         ({"max_length": 1}, "2 special tokens are added"),
         ({"max_length": 0}, "too small"),
+        ({"max_length": 10**12, "padding": "max_length"}, "too much to be filled"),
+        ({"pad_to_multiple_of": 10**12, "padding": "longest"}, "too much to be filled"),
         ({"windows": True}, "need a max_length"),
         ({"max_length": 8, "truncation": "only_second"}, "there is none"),
         ({"max_length": 8, "windows": True, "stride": 6}, "stride: 6"),
