@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TokenizerTraining", "train"]
 BYTES = 256
 READING, LEARNING = "Reading the texts", "Learning the pieces"
-SILENT = "Learning the pieces; Unigram does not tell how far it is"
+SILENT = "Learning the pieces; Unigram tells no progress"
 """Stages of every kind; `trainer_progress` has those that only some tell."""
 
 
