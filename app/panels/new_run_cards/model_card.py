@@ -100,7 +100,7 @@ class ModelCard(Card):
         self.convert = IconButton("Convert once", "refresh", "primary")
         self.trust = IconButton("I have read it, run its code", "warning", "danger")
         self.another = IconButton("Show what fits", "search")
-        self.shorten = IconButton("", "check", "primary")
+        self.shorten = IconButton("Set it to the limit", "check", "primary")
         self.fetch = IconButton("Download now", "download")
         self.convert.clicked.connect(self.conversion_agreed)
         self.trust.clicked.connect(self.trust_agreed)

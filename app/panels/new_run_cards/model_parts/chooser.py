@@ -1,7 +1,6 @@
 """Owns the window in which a model is chosen: what is here, what the hub has, each with whether it fits the run."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -9,11 +8,11 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QHBoxLayout, QLin
 
 from app.core import model_rows, wording
 from app.core.model_rows import Sought
-from app.panels.new_run_cards.inquiry import Inquiry
 from app.panels.new_run_cards.model_parts.download import ModelDownload
 from app.panels.new_run_cards.model_parts.download_bar import DownloadBar
 from app.panels.new_run_cards.model_parts.marked_model import MarkedModel
 from app.panels.new_run_cards.model_parts.model_list import ModelList
+from app.panels.new_run_cards.model_parts.model_sources import AskWish, ModelSources
 from app.services.backend_client import BackendClient
 from app.widgets.card import label, rule
 from app.widgets.chips import chips
@@ -21,8 +20,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.waiting_stack import WaitingStack
 from backend.contract.catalog import TaskEntry
-from backend.contract.model_choices import HubModel, HubSearch, ModelChoice, ModelChoices
-from backend.contract.queries import Mistake
+from backend.contract.model_choices import ModelChoice
 
 SIDES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("All here", ("demo", "recent", "run", "cache")),
@@ -33,14 +31,12 @@ SIDES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Hub", ("hub",)),
 )
 HUB = len(SIDES) - 1
-HUB_DELAY_MS = 450
+SEARCH_HUB, AGAIN = "Search the hub", "Try again"
 _EMPTY = {
     "recent": ("Nothing used before", "Models that you start a run with are remembered here."),
     "run": ("No run has made a model yet", "When a run has ended, its model can be the beginning of the next one."),
     "cache": ("The hub's cache is empty", "What is downloaded from the hub once is here for every later run."),
 }
-
-AskWish = Callable[[], Mapping[str, Any]]
 
 
 class ModelChooser(QDialog):
@@ -52,39 +48,16 @@ class ModelChooser(QDialog):
         self, client: BackendClient, download: ModelDownload, ask_wish: AskWish, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self._wish, self._download = ask_wish, download
+        self._download = download
+        self.sources = ModelSources(client, ask_wish, self)
         self._recent: list[str] = []
-        self._here: list[ModelChoice] = []
-        self._on_hub: list[ModelChoice] = []
         self._current = ""
-        self._hub_state = ""
         self.setWindowTitle("Choose a model")
         self.resize(980, 680)
         self.setMinimumSize(720, 480)
         self._build()
         self._place()
         self._connect()
-        self._choices = Inquiry(
-            client, "model_choices", self._choice_arguments, self._on_here, self._on_no_here, delay_ms=0, parent=self
-        )
-        self._search = Inquiry(
-            client,
-            "hub_search",
-            self._search_arguments,
-            self._on_found,
-            self._on_unfound,
-            delay_ms=HUB_DELAY_MS,
-            parent=self,
-        )
-        self._details = Inquiry(
-            client,
-            "hub_model",
-            self._details_arguments,
-            self._on_details,
-            self._on_no_details,
-            delay_ms=250,
-            parent=self,
-        )
 
     # Widgets
 
@@ -96,9 +69,7 @@ class ModelChooser(QDialog):
         self.task.setMinimumContentsLength(18)
         self.task.setAccessibleName("Only models that can do this task")
         self.fitting = QCheckBox("Only what fits")
-        self.fitting.setToolTip(
-            "Leaves out what goes neither with the task, nor the engine, nor the memory of this run"
-        )
+        self.fitting.setToolTip("Leaves out what does not go with the task, the engine or the memory of this run")
         self.sides, self._chips = chips([name for name, _ in SIDES])
         self.list = ModelList()
         self.stack = WaitingStack(self.list)
@@ -113,11 +84,11 @@ class ModelChooser(QDialog):
         self.choose.setDefault(True)
 
     def _place(self) -> None:
-        top = QHBoxLayout()
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(self.title)
         words.addWidget(self.subtitle)
+        top = QHBoxLayout()
         top.addLayout(words, 1)
         top.addWidget(self.browse, 0, Qt.AlignmentFlag.AlignTop)
         search = QHBoxLayout()
@@ -156,8 +127,12 @@ class ModelChooser(QDialog):
         self.choose.clicked.connect(lambda: self._on_chosen(self.list.current()))
         self.marked.download_asked.connect(self._download.start)
         self._download.changed.connect(self._on_download_changed)
-        self.stack.stopped.connect(self._on_stop_search)
+        self.stack.stopped.connect(self._on_stopped)
         self.stack.again.connect(self._on_again)
+        self.sources.changed.connect(self._show)
+        self.sources.searching.connect(self._on_searching)
+        self.sources.described.connect(self.marked.show_hub_model)
+        self.sources.undescribed.connect(self.marked.show_unasked)
 
     def set_tasks(self, tasks: Sequence[TaskEntry]) -> None:
         """What the list can be limited to."""
@@ -173,9 +148,8 @@ class ModelChooser(QDialog):
         self._current, self._recent = current, list(recent)
         self.subtitle.setText(subtitle)
         self.fitting.setChecked(fitting)
-        self.words.clear()
-        self._on_hub, self._hub_state = [], ""
         self.sides.button(0).setChecked(True)
+        self.words.clear()
         self.refresh()
         self.show()
         self.raise_()
@@ -184,11 +158,9 @@ class ModelChooser(QDialog):
 
     def refresh(self) -> None:
         """Ask again what is here, as after a download or for another task."""
-        if not self._here:
+        if not self.sources.here:
             self.stack.show_waiting("Looking for models")
-        self._choices.ask_now()
-        if self._is_on_hub():
-            self._search.ask_now()
+        self.sources.look_here(self._recent)
 
     def show_hub(self) -> None:
         """Look on the hub."""
@@ -197,70 +169,39 @@ class ModelChooser(QDialog):
     def _is_on_hub(self) -> bool:
         return self.sides.checkedId() == HUB
 
-    # What is asked and answered
-
-    def _choice_arguments(self) -> dict[str, Any]:
-        return {"wish": self._wish(), "recent": self._recent}
-
-    def _search_arguments(self) -> dict[str, Any]:
-        self._hub_state = "searching"
-        self.list.set_lines([])  # nothing of the last search can be chosen meanwhile
-        words = self.words.text().strip()
-        self.stack.show_waiting(f"Searching the hub for “{words}”" if words else "Asking the hub for popular models")
-        return {"wish": self._wish(), "words": words}
-
-    def _details_arguments(self) -> dict[str, Any] | None:
-        model = self.list.current()
-        return {"name": model.name, "wish": self._wish()} if model is not None and not model.is_here else None
-
-    def _on_here(self, found: ModelChoices) -> None:
-        self._here = found.models
-        self._show()
-
-    def _on_no_here(self, mistake: Mistake) -> None:
-        self.stack.show_sentence("The models could not be listed", wording.sentence(mistake.message), "Try again")
-
-    def _on_found(self, found: HubSearch) -> None:
-        self._on_hub, self._hub_state = found.models, "found"
-        self.more.setText(f"The {len(found.models)} most downloaded; more words find others" if found.is_cut else "")
-        self._show()
-
-    def _on_unfound(self, mistake: Mistake) -> None:
-        self._on_hub, self._hub_state = [], wording.sentence(mistake.message)
-        self._show()
-
-    def _on_details(self, found: HubModel) -> None:
-        self.marked.show_hub_model(found)
-
-    def _on_no_details(self, mistake: Mistake) -> None:
-        self.marked.show_unasked(wording.sentence(mistake.message, mistake.field))
-
     # What is shown
 
     def _show(self) -> None:
         groups = SIDES[max(0, self.sides.checkedId())][1]
-        sought = Sought(self.words.text(), groups, self.task.currentData() or "", self.fitting.isChecked())
-        if self._is_on_hub() and self._hub_state != "found":
-            if self._hub_state != "searching":
-                self.stack.show_sentence("The hub cannot be asked", f"{self._hub_state}.", "Try again")
-                self.list.set_lines([])
+        if self._is_on_hub() and self.sources.is_searching:
             return
-        self.list.set_lines(model_rows.lines([*self._here, *self._on_hub], sought), self._current)
+        models = [*self.sources.here, *self.sources.on_hub]
+        sought = Sought(self.words.text(), groups, self.task.currentData() or "", self.fitting.isChecked())
+        self.list.set_lines(model_rows.lines(models, sought), self._current)
         if self.list.models:
             self.stack.show_content()
         else:
             self.stack.show_sentence(*self._nothing(groups))
+        self._show_counts()
+
+    def _show_counts(self) -> None:
         for place, (name, side) in enumerate(SIDES[:HUB]):
-            count = sum(one.group in side for one in self._here)
+            count = sum(one.group in side for one in self.sources.here)
             self.sides.button(place).setText(f"{name} · {count}" if count else name)
+        is_cut = self._is_on_hub() and self.sources.is_cut
+        count = len(self.sources.on_hub)
+        self.more.setText(f"The {count} most downloaded; more words find others" if is_cut else "")
 
     def _nothing(self, groups: tuple[str, ...]) -> tuple[str, str, str]:
-        words = self.words.text().strip()
         if self._is_on_hub():
+            if self.sources.hub_failure:
+                return "The hub cannot be asked", self.sources.hub_failure, AGAIN
             return "Nothing found", "Try fewer or other words, or another task; the hub looks at names alone.", ""
-        if words or self.fitting.isChecked() or self.task.currentData():
-            return "Nothing here matches", "The hub may have what you look for.", "Search the hub"
-        return (*_EMPTY.get(groups[0], ("Nothing here", "")), "Search the hub")
+        if self.sources.here_failure:
+            return "The models could not be listed", self.sources.here_failure, AGAIN
+        if self.words.text().strip() or self.fitting.isChecked() or self.task.currentData():
+            return "Nothing here matches", "The hub may have what you look for.", SEARCH_HUB
+        return (*_EMPTY.get(groups[0], ("Nothing here", "")), SEARCH_HUB)
 
     def _on_marked(self, model: ModelChoice | None) -> None:
         self.marked.show_model(model)
@@ -268,50 +209,49 @@ class ModelChooser(QDialog):
         may = model is not None and not model.problem
         self.choose.setEnabled(may)
         self.choose.setToolTip("" if may or model is None else wording.sentence(model.problem))
-        self._details.cancel()
-        if model is not None and not model.is_here:
-            self._details.ask_soon()
+        self.sources.describe(model)
 
     def _on_download_changed(self) -> None:
         self.marked.set_downloading(self._download.goes_on)
 
+    def _on_searching(self, words: str) -> None:
+        self.list.set_lines([])  # nothing of the last search can be chosen meanwhile
+        self.stack.show_waiting(f"Searching the hub for “{words}”" if words else "Asking the hub for popular models")
+
     # What people do
 
-    def _on_words(self) -> None:
+    def _on_words(self, words: str) -> None:
         if self._is_on_hub():
-            self._search.ask_soon()
+            self.sources.search(words, soon=True)
         else:
             self._show()
 
     def _on_return(self) -> None:
         if not self._is_on_hub() and not self.list.models:
             self.show_hub()
-        elif self._is_on_hub() and self._hub_state != "found":
-            self._search.ask_now()
+        elif self._is_on_hub() and not self.list.models:
+            self.sources.search(self.words.text())
         else:
             self.list.setFocus()
 
     def _on_side(self) -> None:
-        self.more.setText("")
         if self._is_on_hub():
-            self._search.ask_now()
+            self.sources.search(self.words.text())
         else:
-            self._search.cancel()
+            self.sources.stop_search()
             self._show()
 
-    def _on_stop_search(self) -> None:
-        self._search.cancel()
-        self._choices.cancel()
-        self._hub_state = "The search was stopped"
+    def _on_stopped(self) -> None:
+        self.sources.stop_search("The search was stopped.")
         self._show()
 
     def _on_again(self) -> None:
         if self._is_on_hub():
-            self._search.ask_now()
-        elif self._here:
-            self.show_hub()
-        else:
+            self.sources.search(self.words.text())
+        elif self.sources.here_failure:
             self.refresh()
+        else:
+            self.show_hub()
 
     def _on_chosen(self, model: ModelChoice | None) -> None:
         if model is not None and not model.problem:
@@ -335,6 +275,5 @@ class ModelChooser(QDialog):
 
     def done(self, result: int) -> None:
         """Nothing is asked for a closed window."""
-        for inquiry in (self._choices, self._search, self._details):
-            inquiry.cancel()
+        self.sources.close()
         super().done(result)
