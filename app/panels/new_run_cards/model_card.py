@@ -58,7 +58,7 @@ class ModelCard(Card):
         self.facts = ModelFacts()
         self.notes = label("", "muted", wrap=True)
         self._looks = self._build_looks()
-        for widget in (self.banner, self.bar, self.facts, self.notes, self._looks):
+        for widget in (self.banner, self._ways, self.bar, self.facts, self.notes, self._looks):
             self.add(widget)
         self.show_nothing()
         self.setAcceptDrops(True)
@@ -69,9 +69,10 @@ class ModelCard(Card):
         self.name = PathLine(placeholderText="Folder or hub id")
         self.name.setToolTip(HINT)
         self.name.setAccessibleName("Model folder or hub id")
+        self.name.setMinimumWidth(60)
         self.name.setAcceptDrops(False)  # what is dropped on the card is the card's
         self.name.editingFinished.connect(self._on_edited)
-        self.list = IconButton("Choose…", "search")
+        self.list = QPushButton("Choose…")
         self.list.setToolTip("Demo models, those of your runs, what is on this computer, and the hub")
         self.list.clicked.connect(lambda: self.list_asked.emit(False))
         self.embedded = QPushButton()
@@ -114,13 +115,18 @@ class ModelCard(Card):
             "shorten": self.shorten,
             "download": self.fetch,
         }
+        self._ways = QWidget()
+        row = QHBoxLayout(self._ways)  # below the sentence: beside it, little room would be left for either
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
         for button in self._ways_out.values():
-            self.banner.buttons.addWidget(button)
+            row.addWidget(button)
 
     def _build_looks(self) -> QWidget:
         """Buttons that look further into the chosen model."""
         self.open = IconButton("Open folder", "folder", "quiet")
-        self.tokenizer = IconButton("Look at its tokenizer", "text", "quiet")
+        self.tokenizer = IconButton("Its tokenizer", "text", "quiet")
+        self.tokenizer.setToolTip("Look at its tokenizer on the Tokenizer page")
         self.open.clicked.connect(self._on_open)
         self.tokenizer.clicked.connect(lambda: self.tokenizer_asked.emit(self._model.folder if self._model else ""))
         holder = QWidget()
@@ -235,6 +241,7 @@ class ModelCard(Card):
     def _say(self, found: Obstacle | None) -> None:
         for way_out, button in self._ways_out.items():
             button.setVisible(found is not None and found.way_out == way_out)
+        self._ways.setVisible(found is not None and bool(found.way_out))
         if found is None or not found.sentence:
             self.banner.clear()
             return

@@ -177,6 +177,8 @@ class ModelList(QTableView):
             self.setColumnHidden(COLUMNS.index(name), left < 0)
             left += WIDTHS[name] if left < 0 else 0
         super().resizeEvent(event)
+        if event.size().height() < event.oldSize().height() and self.currentIndex().isValid():
+            self.scrollTo(self.currentIndex())
 
     def apply_theme(self) -> None:
         """Colours are asked for at every paint."""
