@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from backend import catalogue
-from backend.contract import queries
+from backend.contract import model_choices, queries
 from backend.contract.catalog import Device
 from backend.contract.resources import resource
 from backend.queries import predictions
@@ -116,6 +116,54 @@ def described(name: str, converted: bool = False) -> queries.ModelDescription | 
     )
 
 
+DEMO_MODEL = str(resource("demo", "bert-tiny"))
+HERE = [
+    model_choices.ModelChoice(
+        name=DEMO_MODEL, group="demo", title="bert-tiny", use="a small encoder to begin from", model_type="bert",
+        parameters=4_386_178, size_mb=8.8, licence="apache-2.0", tasks=["text_classification", "masked_lm"],
+    ),
+    model_choices.ModelChoice(
+        name="/runs/2026-11-20-0900-poems/model", group="run", title="2026-11-20-0900-poems", model_type="gpt2",
+        tasks=["causal_lm"], problem="a gpt2 model is too shy for this; choose another",
+    ),
+    model_choices.ModelChoice(
+        name="google/mt5-small", group="cache", model_type="mt5", size_mb=1200.0, licence="apache-2.0", used=1.7e9,
+        tasks=["seq2seq_lm"], notes=["Its weights come only as pytorch_model.bin: they are converted once."],
+    ),
+]  # fmt: skip
+"""Models that fit, do not fit, and fit with a note."""
+ON_HUB = [
+    model_choices.ModelChoice(
+        name="team/base", group="hub", use="fills in masked words", model_type="bert", parameters=110_000_000,
+        size_mb=440.0, licence="mit", downloads=61_000_000, tasks=["masked_lm"], is_here=False,
+    ),
+    model_choices.ModelChoice(
+        name="team/gated", group="hub", model_type="llama", downloads=1000, is_here=False,
+        problem="it is given only to people who accepted its terms",
+    ),
+    model_choices.ModelChoice(name="team/never", group="hub", model_type="bert", downloads=5, is_here=False),
+]  # fmt: skip
+BROUGHT = model_choices.DownloadedModel("team/base", "c0ffee", DEMO_MODEL, 440.0, 2.0)
+
+
+def searched(words: str) -> model_choices.HubSearch | queries.Mistake | None:
+    """Models by their name; `offline` cannot be asked, `slow` never answers."""
+    if words == "slow":
+        return None
+    if words == "offline":
+        return queries.Mistake("the hub cannot be reached (ConnectError); check the network")
+    return model_choices.HubSearch([one for one in ON_HUB if words in one.name])
+
+
+def of_hub(name: str) -> model_choices.HubModel:
+    """Two files, a part of which is here."""
+    choice = next(one for one in ON_HUB if one.name == name)
+    return model_choices.HubModel(
+        choice=choice, commit="c0ffee" * 6, files=["config.json", "model.safetensors"], total_mb=440.0, left_mb=340.0,
+        free_mb=50_000.0, page=f"https://hub.example/{name}",
+    )  # fmt: skip
+
+
 def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
     """A plan that follows from the batch size; an absurd one does not fit."""
     batch, epochs = spec["training"]["batch_size"], spec["training"]["epochs"]
@@ -177,6 +225,8 @@ def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
 
 def pieces(request: queries.Request) -> list[queries.Progress]:
     """What is told before the answer."""
+    if request.query == "download_model":
+        return [queries.Progress(110e6, 440e6, "bytes", "", "model.safetensors", 100e6, 430e6)]
     if request.query == "data_report":
         return [queries.Progress(1200, 2400, "rows")]
     if request.query != "answer" or request.arguments["task"] != "causal_lm":
@@ -196,6 +246,14 @@ def answered(request: queries.Request) -> object:
             return queries.DeviceList([Device("cpu", 0, "Processor, 2 cores", 8000.0, 6000.0, ["float32"])])
         case "cached_models":
             return queries.CachedModels([queries.CachedModel("google/mt5-small", 1200.0)])
+        case "model_choices":
+            return model_choices.ModelChoices(HERE)
+        case "hub_search":
+            return searched(arguments["words"])
+        case "hub_model":
+            return of_hub(arguments["name"])
+        case "download_model":
+            return None if arguments["name"] == "team/never" else BROUGHT
         case "preview_data":
             return preview(arguments["data"])
         case "data_report":
