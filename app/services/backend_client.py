@@ -15,6 +15,7 @@ from app.services.backend_process import backend_process, last_line
 from backend.contract import (
     catalog,
     comparison,
+    data_choice,
     queries,
     token_batches,
     tokenizer_making,
@@ -32,6 +33,7 @@ MakeProcess = Callable[[QObject], QProcess]
 ANSWERS: dict[str, type] = {
     "catalog": catalog.Catalog,
     "preview_data": queries.DataPreview,
+    "recognise_data": data_choice.RecognisedData,
     "data_report": queries.DataReport,
     "describe_model": queries.ModelDescription,
     "convert_model": queries.ModelDescription,
