@@ -27,6 +27,14 @@ class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[LeftOut] = []
 
 
+class DataRow(msgspec.Struct, frozen=True):
+    """Answer of `data_row {data, row}`: one training row whole, each cell as text of at most 200,000 characters."""
+
+    place: str
+    """File and line."""
+    cells: dict[str, str]
+
+
 class UnusableRow(msgspec.Struct, frozen=True):
     """A row that is left out: the file, its line there (or its number where there are no lines), and why."""
 

@@ -1,20 +1,23 @@
-"""Owns `recognise_data` (what dropped files are), `preview_data` (the first rows, and which column could play which part)
-and `data_report` (what all rows hold).
+"""Owns the questions about data that is being chosen: what files are, their first rows, all rows at a glance, a report.
+
+`recognise_data`, `preview_data`, `data_row`, `data_glance`, `export_unusable`, `data_report`.
 """
 
 from pathlib import Path
 from typing import Any
 
 from backend.contract.catalog import Column, plays_a_part
-from backend.contract.data_choice import RecognisedData
+from backend.contract.data_choice import DataGlance, DataRow, RecognisedData
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.queries import DataPreview, DataReport, GuessedColumn
+from backend.contract.queries import DataPreview, DataReport, Exported, GuessedColumn
 from backend.data.cells import cell_text
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
 ROWS = 100
 CELL_CHARACTERS = 2000
+WHOLE_CHARACTERS = 200_000
+"""Of a cell of a row that is looked at alone; more would be slow to show."""
 LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULTIPLE_CHOICE}
 CHARACTERS = 200_000
 """Of all cells together: however long and wide the rows are, the answer stays below the size of an Arrow file."""
@@ -27,15 +30,19 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
     section, kind, rows = _training_rows(arguments, tell)
     parts = _parts(arguments.get("task"))
     guess = ColumnGuess(rows.table)
-    guesses = guess.guesses(parts, section.columns)
+    guesses, alone = guess.guesses(parts, section.columns), guess.guesses(parts, {})
     columns = {part: one.column for part, one in guesses.items() if one.column is not None}
     return DataPreview(
         columns=list(rows.table.column_names),
         rows=_first_rows(rows.table),
         row_count=len(rows),
         guessed_columns=columns,
-        guess_reasons={part: one.reason for part, one in guesses.items()},
-        best_guesses=_unasked(guess, parts, columns),
+        guess_reasons={part: _reason(one, alone.get(part)) for part, one in guesses.items()},
+        best_guesses={
+            part: GuessedColumn(one.column, one.reason)
+            for part, one in alone.items()
+            if one.column is not None and one.column != columns.get(part)
+        },
         looks=[guess.looks[name] for name in rows.table.column_names],
         unfit=guess.unfit_columns(parts),
         label_counts=_label_counts(rows.table, arguments.get("task"), columns),
@@ -74,14 +81,9 @@ def _first_rows(table: Any) -> list[list[str]]:
     ]
 
 
-def _unasked(guess: Any, parts: list[Column], columns: dict[str, str]) -> dict[str, GuessedColumn]:
-    """What would be guessed if a person had chosen nothing, wherever that is another column."""
-    alone = guess.guesses(parts, {})
-    return {
-        part: GuessedColumn(one.column, one.reason)
-        for part, one in alone.items()
-        if one.column is not None and one.column != columns.get(part)
-    }
+def _reason(one: Any, alone: Any) -> str:
+    """Why a column is chosen: the guess's reason where a person has chosen what would be guessed."""
+    return alone.reason if alone is not None and alone.column == one.column else one.reason
 
 
 def _with_paths(section: Any, settings: Any, kind: Any) -> Any:
@@ -156,4 +158,55 @@ def _recognise(arguments: Arguments, tell: Tell) -> RecognisedData:
     return recognise([str(one) for one in needed(arguments, "paths", list)], str(split) if split else None)
 
 
-QUERIES = (Query("preview_data", _preview), Query("data_report", _report), Query("recognise_data", _recognise))
+def _subject(arguments: Arguments) -> Any:
+    from backend.run import data_report
+
+    task = arguments.get("task") or {}
+    section = task if isinstance(task, dict) else {"type": str(task)}
+    if not section.get("type"):
+        raise InputError("task.type: name the task, which says which rows can be used", "task.type")
+    return data_report.subject_of_data(needed(arguments, "data", dict), section, None, Path.home())
+
+
+def _glance(arguments: Arguments, tell: Tell) -> DataGlance:
+    from backend.run.data_glance import data_glance  # loads the data room
+
+    model = arguments.get("model")
+    return data_glance(_subject(arguments), str(model) if model else None, reporting(tell))
+
+
+def _export_unusable(arguments: Arguments, tell: Tell) -> Exported:
+    import csv
+
+    from backend.run.data_glance import unusable_rows
+
+    found = unusable_rows(_subject(arguments), reporting(tell))
+    output = Path(needed(arguments, "output")).expanduser()
+    try:
+        with output.open("w", newline="", encoding="utf-8-sig") as file:
+            writer = csv.writer(file)
+            writer.writerow(("split", "file", "line", "reason"))
+            writer.writerows((split, row.file, row.line, row.reason) for split, row in found)
+    except OSError as error:
+        raise InputError(f"{output}: it cannot be written: {error.strerror}; choose another place") from None
+    return Exported(str(output), len(found))
+
+
+def _row(arguments: Arguments, tell: Tell) -> DataRow:
+    rows = _training_rows(arguments, tell)[2]
+    number = int(arguments.get("row") or 0)
+    if not 0 <= number < len(rows):
+        raise InputError(f"there is no row {number}; the data has {len(rows)}")
+    [values] = rows.table.slice(number, 1).to_pylist()
+    whole = {name: cell_text(value, WHOLE_CHARACTERS) for name, value in values.items()}
+    return DataRow(place=rows.place(number), cells=whole)
+
+
+QUERIES = (
+    Query("preview_data", _preview),
+    Query("data_report", _report),
+    Query("recognise_data", _recognise),
+    Query("data_glance", _glance, warm_by="model"),
+    Query("data_row", _row),
+    Query("export_unusable", _export_unusable),
+)

@@ -52,7 +52,7 @@ class ColumnGuess:
             elif wanted is not None or part.name not in given:
                 name = guess_by_name(part.usual_names, there, _taken(found))
                 if name is not None:
-                    found[part.name] = Guess(name, f"“{name}” is a usual name for it")
+                    found[part.name] = Guess(name, "a usual name for it")
         for part in parts:
             if part.required and part.name not in found and not (part.name in given and given[part.name] is None):
                 guess = self._by_content(part, _taken(found))
@@ -81,9 +81,7 @@ class ColumnGuess:
         if len(wanted) != 1:
             return None
         [(name, count)] = wanted.items()
-        return Guess(
-            name, f"“{name}” holds lists with {_grouped(count)} different {'tags' if name in few else 'words'}"
-        )
+        return Guess(name, f"lists with {_grouped(count)} different {'tags' if name in few else 'words'}")
 
     def unfit(self, part: Column, look: ColumnLook) -> str:
         """Why a column cannot play a part, as words that follow its name; empty where it can."""
@@ -149,15 +147,15 @@ def _taken(found: Mapping[str, Guess]) -> set[str]:
 def _longest(free: list[ColumnLook]) -> Guess | None:
     """The column of the longest texts, where it is clear which that is."""
     texts = sorted((look for look in free if look.median_words), key=lambda look: -(look.median_words or 0))
-    texts = [look for look in texts if not _is_label(look)] or texts
+    texts = [look for look in texts if not _is_label(look)]
     if not texts:
         return None
     first = texts[0]
-    words = f"about {_grouped(round(first.median_words or 0))} words each"
+    words = f"about {_grouped(max(2, round(first.median_words or 0)))} words"
     if len(texts) == 1:
-        return Guess(first.name, f"“{first.name}” is the only column of texts, {words}")
+        return Guess(first.name, f"the only column of texts ({words})")
     if (first.median_words or 0) >= 2 * (texts[1].median_words or 0):
-        return Guess(first.name, f"“{first.name}” has the longest texts, {words}")
+        return Guess(first.name, f"the longest texts ({words})")
     return Guess(None, _could_be([look.name for look in texts]))
 
 
@@ -181,15 +179,15 @@ def _is_label(look: ColumnLook) -> bool:
 
 
 def _values(look: ColumnLook) -> str:
-    return f"“{look.name}”: {look.distinct} different values in {_grouped(look.rows)} rows"
+    return f"{look.distinct} different values in {_grouped(look.rows)} rows"
 
 
-def _numbers(look: ColumnLook) -> str:
-    return f"“{look.name}” is the only column of numbers"
+def _numbers(_: ColumnLook) -> str:
+    return "the only column of numbers"
 
 
-def _messages(look: ColumnLook) -> str:
-    return f"“{look.name}” is the only column of lists of messages"
+def _messages(_: ColumnLook) -> str:
+    return "the only column of lists of messages"
 
 
 def _unfit_text(look: ColumnLook) -> str:
