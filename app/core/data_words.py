@@ -11,11 +11,11 @@ _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
 
 def at_a_glance(preview: DataPreview, glance: DataGlance | None) -> str:
     """`2 400 rows · 2 labels (51 % / 49 %) · median 12 tokens · 3 unusable`."""
-    parts = [wording.count(preview.row_count, "row")]
+    parts = [wording.count(preview.row_count + preview.skipped_count, "row")]
     if preview.label_counts:
         parts.append(_labels(preview.label_counts))
     if glance is not None and glance.lengths is not None:
-        parts.append(f"median {glance.lengths.spread.p50:g} {glance.lengths.unit}")
+        parts.append(f"median {wording.grouped(round(glance.lengths.spread.p50))} {glance.lengths.unit}")
     unusable = unusable_count(preview, glance)
     if unusable:
         parts.append(f"{wording.grouped(unusable)} unusable")
@@ -54,7 +54,8 @@ def split_line(glance: DataGlance) -> str:
 def length_line(lengths: LengthGlance) -> str:
     """`Median 12, 95 % within 26, longest 62 tokens; limit 128.`"""
     spread = lengths.spread
-    said = f"Median {spread.p50:g}, 95\u202f% within {spread.p95:.0f}, longest {spread.max:.0f} {lengths.unit}"
+    median, most, longest = (wording.grouped(round(value)) for value in (spread.p50, spread.p95, spread.max))
+    said = f"Median {median}, 95\u202f% within {most}, longest {longest} {lengths.unit}"
     limit = f"; limit {wording.grouped(lengths.limit)}" if lengths.limit else ""
     return f"{said}{limit}."
 

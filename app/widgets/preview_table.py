@@ -90,6 +90,12 @@ def column_words(column: PreviewColumn) -> str:
     return f"{column.name}: {', '.join(said)}"
 
 
+def _below(column: PreviewColumn) -> str:
+    """What stands below the name: the part, and the kind unless it is text, as nearly all are."""
+    shown = (column.part, column.kind if column.kind != "text" or not column.part else "")
+    return " · ".join(filter(None, shown))
+
+
 def one_line(text: str) -> str:
     """A cell in one line: line breaks visible, what cannot be drawn as a space, long texts cut."""
     line = (text if len(text) <= SHOWN else f"{text[:SHOWN]}…").replace("\n", " ⏎ ")
@@ -126,7 +132,7 @@ class _Header(QHeaderView):
         """The section in the theme's colours."""
         painter.save()
         painter.fillRect(rect, theme.color("card"))
-        inside = rect.adjusted(10, 5, -6, -5)
+        inside = rect.adjusted(13, 5, -6, -5)
         column = self._rows.shown[logicalIndex - 1] if logicalIndex else PreviewColumn("#")
         name, words = QRect(inside), QRect(inside)
         name.setHeight(18)
@@ -136,7 +142,7 @@ class _Header(QHeaderView):
         self._draw(painter, name, column.name)
         painter.setFont(theme.font(11))
         painter.setPen(theme.color(column.color or "faint"))
-        self._draw(painter, words, " · ".join(filter(None, (column.part, column.kind))))
+        self._draw(painter, words, _below(column))
         foot = QRect(rect.left(), rect.bottom() - (2 if column.color else 0), rect.width(), 3 if column.color else 1)
         painter.fillRect(foot, theme.color(column.color or "border"))
         painter.restore()

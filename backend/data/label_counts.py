@@ -10,7 +10,7 @@ LABEL_CHARACTERS = 200
 
 
 def counted_labels(column: pa.ChunkedArray, most: int = MOST_LABELS) -> dict[str, int]:
-    """Label → rows, or of lists the members, the most frequent first."""
+    """Label → rows, or of lists the members, the most frequent first; empty cells are no label."""
     while pa.types.is_list(column.type):
         column = pc.list_flatten(column)
     if pa.types.is_nested(column.type):
@@ -18,7 +18,9 @@ def counted_labels(column: pa.ChunkedArray, most: int = MOST_LABELS) -> dict[str
     counts: dict[str, int] = {}
     for one in pc.value_counts(column):
         value, count = one["values"].as_py(), one["counts"].as_py()
-        label = cell_text(value, LABEL_CHARACTERS)
+        label = cell_text(value, LABEL_CHARACTERS).strip()
+        if not label:
+            continue  # a row without a label, which is counted among those that cannot be used
         counts[label] = counts.get(label, 0) + count
         if len(counts) > 50 * most:
             return {}  # these are no labels, and nobody reads them

@@ -4,6 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
+from app.core import wording
 from app.core.draft import Draft
 from app.panels.new_run_cards.data_card import DataCard
 from app.panels.new_run_cards.findings import Findings
@@ -55,9 +56,11 @@ class Glancing(QObject):
         self._card.view.show_glance(glance)
 
     def _on_mistake(self, mistake: Mistake) -> None:
-        # What stands in the way of a run is said by its plan; here there is only nothing more to show.
         self.glance = None
         self._card.view.show_glance(None)
+        # What else stands in the way of a run is said by its plan, or by what is still to be chosen.
+        if mistake.field in ("data.validation", "data.test"):
+            self._card.mark(mistake.field, wording.sentence(mistake.message, mistake.field))
 
     def _on_progress(self, progress: Progress) -> None:
         self._card.view.show_counting(progress.done / progress.total if progress.total else None)

@@ -57,7 +57,7 @@ class RowDialog(QDialog):
             cell.setAccessibleName(name)
             cell.setTabChangesFocus(True)
             lines = min(LINES_TALL, 1 + text.count("\n") + len(text) // 80)
-            cell.setFixedHeight(18 + lines * cell.fontMetrics().lineSpacing())
+            cell.setFixedHeight(30 + lines * cell.fontMetrics().lineSpacing())
             column.addWidget(label(name, "caption"))
             column.addWidget(cell)
         column.addStretch(1)
