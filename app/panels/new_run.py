@@ -14,6 +14,7 @@ from app.core.overlay import Overlay
 from app.core.source_choice import change_source, data_name
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.cards import Cards
+from app.panels.new_run_cards.data_desk import DataDesk
 from app.panels.new_run_cards.findings import Findings
 from app.panels.new_run_cards.model_parts.choosing import ModelChoosing
 from app.panels.new_run_cards.report_dialog import ReportDialog
@@ -68,6 +69,7 @@ class Panel(QWidget):
         self.retry = IconButton("Try again", "refresh")
         self.banner.buttons.addWidget(self.retry)
         self.cards = Cards(self.draft, self.findings)
+        self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
         page = page_layout(self)
         page.addWidget(self.header)
         page.addWidget(self.banner)
@@ -84,6 +86,8 @@ class Panel(QWidget):
             card.changed.connect(self.change)
         self.cards.data.report_asked.connect(self._on_report_asked)
         self.cards.data.tokens_asked.connect(self.data_asked)
+        self.desk.changed.connect(self.apply_settings)
+        self.desk.task_asked.connect(self.cards.task.chosen)
         self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
         self.cards.model.trust_agreed.connect(self._on_trust)

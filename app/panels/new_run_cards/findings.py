@@ -14,6 +14,7 @@ from backend.contract.queries import DataPreview, Mistake, ModelDescription, Pro
 
 CONVERSION = "The model's weights must be converted once; the card of the model says how."
 CODE = "The model wants to run code of its own, to which you have not agreed."
+STOPPED = "Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it."
 TOPICS = ("data", "model", "plan")
 
 
@@ -78,6 +79,11 @@ class Findings(QObject):
         self.problems.pop("data", None)
         self._preview.ask_soon()
         self.something_changed()
+
+    def stop_reading(self) -> None:
+        """The person does not want to wait for the data."""
+        self._preview.cancel()
+        self._on_mistake("data", Mistake(STOPPED))
 
     def model_changed(self) -> None:
         """Another model."""

@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 
 from backend import catalogue
-from backend.contract import model_choices, queries
+from backend.contract import data_choice, model_choices, queries
 from backend.contract.catalog import Device
+from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.queries import predictions
 
@@ -39,6 +40,44 @@ RTE = queries.DataPreview(
 )
 
 
+GLANCE = data_choice.DataGlance(
+    splits=[
+        data_choice.SplitGlance(
+            split="train",
+            rows=2158,
+            unusable=2,
+            reasons={"no text": 2},
+            first_unusable=[
+                data_choice.UnusableRow("train.csv", 118, "no text"),
+                data_choice.UnusableRow("train.csv", 902, "no text"),
+            ],
+            repeated=11,
+        ),
+        data_choice.SplitGlance(split="validation", rows=240, in_train=7),
+    ],
+    lengths=data_choice.LengthGlance(
+        unit="tokens",
+        rows=2000,
+        spread=queries.Spread(count=2000, mean=17.2, std=9, min=3, p50=15, p95=35, p99=50, p99_9=68.2, max=91),
+        limit=64,
+        over=6,
+        counts=[500, 900, 400, 190, 4, 6],
+        width=13.0,
+    ),
+    warnings=["7 of 240 validation rows (2.9%) are in the training data too; scores on them say little."],
+)
+
+
+def recognise(paths: list[str], split: str | None) -> object:
+    """What the backend itself says; it is asked for seldom and imports much."""
+    from backend.run import recognising
+
+    try:
+        return recognising.recognise(paths, split)
+    except InputError as error:
+        return queries.Mistake(str(error), error.field)
+
+
 def preview(data: dict) -> queries.DataPreview | queries.Mistake:
     """The first lines of a file with the columns text and label; of any folder of GLUE but `nowhere` the same row."""
     if data["source"] == "glue":
@@ -55,7 +94,9 @@ def preview(data: dict) -> queries.DataPreview | queries.Mistake:
         rows=rows[:100],
         row_count=len(rows),
         guessed_columns=known,
-        guess_reasons={part: f"{part} is a usual name for it" for part in known},
+        guess_reasons=dict.fromkeys(known, "a usual name for it"),
+        unfit={"label": {"text": "holds 2,400 different values in 2,400 rows"}},
+        best_guesses={part: queries.GuessedColumn(part, "a usual name for it") for part in known},
         label_counts={"negative": 1200, "positive": 1200},
         skipped_count=2,
         skipped=[f"{path.name}:118 the text is empty", f"{path.name}:902 the text is empty"],
@@ -254,6 +295,14 @@ def answered(request: queries.Request) -> object:
             return of_hub(arguments["name"])
         case "download_model":
             return None if arguments["name"] == "team/never" else BROUGHT
+        case "recognise_data":
+            return recognise(arguments["paths"], arguments["split"] or None)
+        case "data_glance":
+            return GLANCE
+        case "data_row":
+            return data_choice.DataRow("train.csv:5", {"text": "word " * 500, "label": "positive"})
+        case "export_unusable":
+            return queries.Exported(arguments["output"], 2)
         case "preview_data":
             return preview(arguments["data"])
         case "data_report":
