@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 
 from app.core.draft import PATHS, SECTIONS, Draft, make_absolute
 from app.core.setting_index import NO_SETTINGS, Setting, settings_of, value_words
+from backend.contract import spec_file
 from backend.contract.catalog import Catalog, SourceEntry
 from backend.contract.errors import InputError
-from backend.contract.spec import file as spec_file
 
 ENDINGS = (".yaml", ".yml")
 PATTERNS = "Specs (*.yaml *.yml *.json);;All files (*)"

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from app.core.draft import Draft
-from backend.contract import places
+from backend.contract import places, spec_file
 from backend.contract.catalog import Preset
 from backend.contract.errors import InputError
-from backend.contract.spec import file as spec_file
 
 NEVER = {"task": ("labels",), "hardware": ("environment",)}
 """Settings that belong to one set of data or to one computer."""

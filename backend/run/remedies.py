@@ -12,7 +12,7 @@ from backend.contract.cost import Remedy
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import RunSpec
-from backend.contract.spec.file import with_values
+from backend.contract.spec_file import with_values
 from backend.hardware import devices, planner
 from backend.run import options, resolving
 

@@ -9,9 +9,9 @@ from app.core.draft import Draft
 from app.core.draft_file import is_spec, open_draft, save_draft
 from app.core.own_presets import delete, file_name, fragment, listed, problem, save
 from backend import catalogue
+from backend.contract import spec_file as file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.spec import file
 from backend.run import resolving
 
 HEAD = "task: {type: text_classification}\nmodel: {name_or_path: some/model}\n"

@@ -9,7 +9,7 @@ from backend.commands.plan import _in_words
 from backend.contract.catalog import Device
 from backend.contract.queries import RunPlan
 from backend.contract.resources import resource
-from backend.contract.spec.file import with_values
+from backend.contract.spec_file import with_values
 from backend.run import cost, resolving
 
 CPU = Device("cpu", 0, "Processor", 8000, 6000, ["float32", "bfloat16"])

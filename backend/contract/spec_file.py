@@ -10,7 +10,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode
 
 from backend.contract.errors import InputError
-from backend.contract.spec.include import with_includes
+from backend.contract.spec_include import with_includes
 
 
 class _Constructor(SafeConstructor):
