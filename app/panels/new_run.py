@@ -13,13 +13,14 @@ from app.core.actions import Action
 from app.core.draft import Draft, Values, read_draft
 from app.core.draft_file import is_spec
 from app.panels.new_run_cards import missing
+from app.panels.new_run_cards.card_states import card_states
 from app.panels.new_run_cards.cards import TITLES, Cards
-from app.panels.new_run_cards.changes_dialog import ChangesDialog
+from app.panels.new_run_cards.changes import Changes
 from app.panels.new_run_cards.editing import Editing
 from app.panels.new_run_cards.filing import Filing
 from app.panels.new_run_cards.findings import Findings
 from app.panels.new_run_cards.head import Head
-from app.panels.new_run_cards.jump_bar import DONE, OPEN, WRONG, JumpBar
+from app.panels.new_run_cards.jump_bar import JumpBar
 from app.panels.new_run_cards.path_field import dropped_paths
 from app.panels.new_run_cards.preset_choice import PresetChoice
 from app.panels.new_run_cards.report_dialog import ReportDialog
@@ -53,7 +54,6 @@ class Panel(QWidget):
         self.starting = Starting(context, self.draft, self.findings, self)
         self.filing = Filing(self.draft, self)
         self.report: ReportDialog | None = None
-        self.changes: ChangesDialog | None = None
         self._build()
         self._connect()
         self._ask_catalog()
@@ -76,6 +76,7 @@ class Panel(QWidget):
         self.bar = JumpBar(TITLES)
         self.seeking = Seeking(self.bar, self.cards, self.editing.settings, self)
         self.presets = PresetChoice(self.editing, self.cards.task, self)
+        self.changes = Changes(self.editing, self.seeking, self.cards.settings, self)
         page = page_layout(self)
         page.addWidget(self.header)
         page.addWidget(self.bar)
@@ -95,8 +96,6 @@ class Panel(QWidget):
         self.cards.task.renamed.connect(self.editing.rename)
         for card in (self.cards.data, self.cards.model, self.cards.hardware, self.cards.settings):
             card.changed.connect(self.change)
-        self.cards.settings.reset_asked.connect(self.editing.reset)
-        self.cards.settings.changes_asked.connect(self.show_changes)
         self.cards.hardware.look_again.connect(self.findings.look_again)
         self.cards.data.report_asked.connect(self._on_report_asked)
         self.cards.data.tokens_asked.connect(self.data_asked)
@@ -114,7 +113,6 @@ class Panel(QWidget):
         self.editing.changed.connect(self._on_changed)
         self.editing.replaced.connect(self._show_other_spec)
         self.undoing.went.connect(self._on_went)
-        self.undoing.changed.connect(self._show_changes)
         self.filing.opened.connect(lambda draft: self._load(draft, f"Opening {draft.get('name', 'a spec')}"))
         for part in (self.filing, self.presets):
             part.message.connect(self.message)
@@ -128,7 +126,7 @@ class Panel(QWidget):
             Action("Find a setting", self.bar.ask, "Ctrl+F", "search"),
             Action("Open a spec", self.open_spec, "Ctrl+O", "folder", words="yaml load file"),
             Action("Save as a spec", self.save_spec, "Ctrl+S", "save", words="yaml file"),
-            Action("Show the changed settings", self.show_changes, "", "settings", words="defaults reset"),
+            Action("Show the changed settings", self.changes.look, "", "settings", words="defaults reset"),
             Action("Look through the presets", self.presets.look, "", "table"),
             Action("Save the settings as a preset", self.presets.ask_save, "", "save"),
             Action("Copy the command", self.copy_command, "", "copy", words="terminal"),
@@ -270,7 +268,7 @@ class Panel(QWidget):
         self.cards.clear_marks()
         self.cards.show_draft()
         self.presets.show()
-        self._show_changes()
+        self.changes.show()
         self._show_reason()
         self.findings.everything_changed()
 
@@ -310,24 +308,6 @@ class Panel(QWidget):
     def _dropped_spec(self, event: QDropEvent) -> str:
         return next((path for path in dropped_paths(event, specs=True) if is_spec(path)), "")
 
-    # What was changed
-
-    def show_changes(self) -> None:
-        """All settings that are not their defaults, beside the page."""
-        if self.changes is None:
-            self.changes = ChangesDialog(self)
-            self.changes.reset_asked.connect(self.editing.reset)
-            self.changes.shown_asked.connect(self.seeking.show)
-        self.changes.show_changes(self.editing.differences())
-        self.changes.show()
-        self.changes.raise_()
-
-    def _show_changes(self) -> None:
-        changes = self.editing.differences()
-        self.cards.settings.show_changes(changes)
-        if self.changes is not None and self.changes.isVisible():
-            self.changes.show_changes(changes)
-
     def flush(self) -> None:
         """Take over what was typed this moment."""
         for form in self.findChildren(SchemaForm):
@@ -362,28 +342,9 @@ class Panel(QWidget):
         lacking = self._missing()
         self.findings.readable = self.catalog is not None and not missing.in_data(self.draft, self.editing.source())
         self.findings.plannable = not lacking and not self.cards.mistakes()
-        self.bar.show_states(self._states())
+        self.bar.show_states(card_states(self.editing, self.findings, self.cards))
         if not self.starting.busy:
             self.cards.cost.show_reason(self.reason(), is_problem=not lacking and bool(self._mistaken()))
-
-    def _states(self) -> dict[str, str]:
-        """How each card stands."""
-        problems = self.findings.problems
-        entry = self.editing.task()
-        lacks_data = missing.in_data(self.draft, self.editing.source())
-        lacks_columns = entry is not None and bool(missing.in_columns(self.draft, entry, self.findings.preview))
-        model = self.draft.get("model.name_or_path")
-        return {
-            "task": DONE if entry is not None else OPEN,
-            "data": WRONG
-            if "data" in problems or self.cards.data.mistakes()
-            else OPEN
-            if lacks_data or lacks_columns
-            else DONE,
-            "model": WRONG if "model" in problems else DONE if model else OPEN,
-            "hardware": WRONG if self.cards.hardware.mistakes() else DONE,
-            "settings": WRONG if self.cards.settings.mistakes() else DONE,
-        }
 
     def start(self) -> None:
         """Start the run; the command line's one sentence is shown where it is refused."""
