@@ -15,6 +15,7 @@ from app.services.backend_process import backend_process, last_line
 from backend.contract import (
     catalog,
     comparison,
+    predictions,
     queries,
     token_batches,
     tokenizer_making,
@@ -44,9 +45,7 @@ ANSWERS: dict[str, type] = {
     "decode": token_batches.Decoded,
     "pieces_to_text": token_batches.PiecesAsText,
     "tokenizer_steps": tokenizer_steps.TokenizerSteps,
-    "filter_predictions": queries.PredictionRows,
-    "export_predictions": queries.Exported,
-    "confusion": queries.Confusion,
+    **predictions.ANSWERS,
     "answer": queries.Answer,
     "vocabulary": vocabulary.Vocabulary,
     "find_pieces": vocabulary.FoundRows,

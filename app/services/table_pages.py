@@ -1,7 +1,8 @@
-"""Owns paging through a predictions file: a few row groups in memory, whatever the file's size."""
+"""Owns paging through a predictions file: a few row groups in memory, or all rows mapped from the disk."""
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,36 @@ class TablePages:
         self._starts = [0]
         for group in range(metadata.num_row_groups):
             self._starts.append(self._starts[-1] + metadata.row_group(group).num_rows)
-        self._pages: OrderedDict[int, pa.Table] = OrderedDict()
+        self._pages: OrderedDict[int, pa.Table | pa.RecordBatch] = OrderedDict()
+        self._mapped: Any = None
+        self._mapped_starts: list[int] = []
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether any row is read at once, wherever it stands."""
+        return self._mapped is not None
+
+    def map(self, arrow: Path | str) -> None:
+        """Read from here on from the same rows uncompressed (`open_predictions`), derived columns included.
+
+        Rows of a sorted table lie all over the file: each would cost a row group to decompress. Raises OSError, ValueError.
+        """
+        import pyarrow as pa
+
+        mapped = pa.ipc.open_file(pa.memory_map(str(arrow)))
+        starts = [0]
+        batches = [mapped.get_batch(place) for place in range(mapped.num_record_batches)]
+        for batch in batches:
+            starts.append(starts[-1] + batch.num_rows)
+        if starts[-1] != self.row_count:
+            raise ValueError(f"{self.path.name} was written again; open it once more")
+        self._pages.clear()
+        self._mapped, self._mapped_starts = batches, starts
 
     def close(self) -> None:
         """Let go of the file."""
         self._pages.clear()
+        self._mapped = None
         self._file.close()
 
     def cell(self, row: int, column: int) -> Any:
@@ -46,6 +72,23 @@ class TablePages:
         """All values of one row by column name."""
         page, start = self._page(row)
         return {name: page.column(number)[row - start].as_py() for number, name in enumerate(self.columns)}
+
+    def cells(self, rows: Sequence[int], name: str) -> list[Any]:
+        """The values of one column in some rows, in their order."""
+        import numpy as np
+
+        found: list[Any] = [None] * len(rows)
+        wanted = np.asarray(rows, dtype=np.int64)
+        starts = self._mapped_starts if self.is_mapped else self._starts
+        groups = np.searchsorted(starts, wanted, side="right") - 1
+        for group in np.unique(groups):
+            places = np.flatnonzero(groups == group)
+            page, start = self._page(int(wanted[places[0]]))
+            column = page.column(page.schema.get_field_index(name))
+            values = column.take(_int64(wanted[places] - start)).to_pylist()
+            for place, value in zip(places, values, strict=True):
+                found[place] = value
+        return found
 
     def bounds(self, name: str) -> list[float]:
         """Least and greatest number of a plain column, from the file's statistics; empty where it holds no numbers."""
@@ -67,7 +110,7 @@ class TablePages:
         """Numbers of the rows that fit, in the order asked for; for files of at most FILTER_ROWS rows.
 
         `right` keeps rows whose prediction equals (or does not equal) the actual value, `text` those with that text in
-        any column. Raises ValueError for larger files and unknown columns.
+        any column but fractions. Raises ValueError for larger files and unknown columns.
         """
         import numpy as np
         import pyarrow.compute as compute
@@ -103,7 +146,12 @@ class TablePages:
         Path(arrow).unlink(missing_ok=True)
         return indices
 
-    def _page(self, row: int) -> "tuple[pa.Table, int]":
+    def _page(self, row: int) -> "tuple[pa.Table | pa.RecordBatch, int]":
+        if self._mapped is not None:
+            group = bisect_right(self._mapped_starts, row) - 1
+            if not 0 <= group < len(self._mapped):
+                raise IndexError(row)
+            return self._mapped[group], self._mapped_starts[group]
         group = bisect_right(self._starts, row) - 1
         if not 0 <= group < len(self._starts) - 1:
             raise IndexError(row)
@@ -115,6 +163,12 @@ class TablePages:
         else:
             self._pages.move_to_end(group)
         return page, self._starts[group]
+
+
+def _int64(values: "np.ndarray") -> "pa.Array":
+    import pyarrow as pa
+
+    return pa.array(values, pa.int64())
 
 
 def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
@@ -135,7 +189,7 @@ def _contains(table: "pa.Table", text: str) -> "np.ndarray":
     options = compute.MatchSubstringOptions(text, ignore_case=True)
     found = np.zeros(table.num_rows, dtype=bool)
     for column in table.columns:
-        if pa.types.is_nested(column.type):
+        if pa.types.is_nested(column.type) or pa.types.is_floating(column.type):
             continue
         hits = compute.call_function("match_substring", [compute.cast(column, "string")], options)
         found |= compute.fill_null(hits, False).to_numpy().astype(bool)

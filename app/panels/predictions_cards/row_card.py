@@ -19,6 +19,8 @@ class RowCard(Card):
 
     step_requested = Signal(int)
     """+1 for the next mistake below, −1 for the one above."""
+    row_step_requested = Signal(int)
+    """+1 for the row below, −1 for the one above, right or wrong."""
     try_requested = Signal(dict)
     """The row's values by column."""
     closed = Signal()
@@ -30,6 +32,10 @@ class RowCard(Card):
         self.verdict = Pill("")
         self.previous = self._step("chevron-up", "Mistake before (Ctrl+Up)", -1)
         self.next = self._step("chevron-down", "Next mistake (Ctrl+Down)", 1)
+        before = IconToolButton("chevron-left", "Row before (Up in the table)")
+        after = IconToolButton("chevron-right", "Next row (Down in the table)")
+        for button, direction in ((before, -1), (after, 1)):
+            button.clicked.connect(lambda _=False, direction=direction: self.row_step_requested.emit(direction))
         copy = IconToolButton("copy", "Copy this row")
         copy.clicked.connect(self.copy)
         close = IconToolButton("close", "Close this row (Escape)")
@@ -38,7 +44,7 @@ class RowCard(Card):
         self.attempt = IconButton("Try", "play", "quiet")
         self.attempt.setToolTip("Put this row into the Try box")
         self.attempt.clicked.connect(lambda: self.try_requested.emit(dict(self._values)))
-        for widget in (self.verdict, self.attempt, self.previous, self.next, copy, close):
+        for widget in (self.verdict, self.attempt, before, after, self.previous, self.next, copy, close):
             self.corner.addWidget(widget)
         self.corner.setSpacing(2)
         self.corner.insertSpacing(1, 6)

@@ -10,8 +10,21 @@ import msgspec
 from backend import catalogue
 from backend.contract import queries
 from backend.contract.catalog import Device
+from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.queries import predictions
+from backend.queries import (
+    chosen_rows,
+    number_statistics,
+    prediction_pages,
+    prediction_statistics,
+    predictions,
+)
+
+PREDICTIONS = {
+    query.name: query.answer
+    for module in (chosen_rows, number_statistics, prediction_pages, prediction_statistics, predictions)
+    for query in module.QUERIES
+}
 
 DEMO = {
     "version": 1,
@@ -206,8 +219,11 @@ def answered(request: queries.Request) -> object:
             return described(arguments["name_or_path"], converted=True)
         case "plan":
             return planned(arguments["spec"])
-        case "filter_predictions" | "confusion":
-            return next(one.answer for one in predictions.QUERIES if one.name == request.query)(arguments, silent)
+        case name if name in PREDICTIONS:
+            try:
+                return PREDICTIONS[name](arguments, silent)
+            except InputError as error:
+                return queries.Mistake(str(error), error.field)
         case "answer":
             return said(arguments)
         case _:

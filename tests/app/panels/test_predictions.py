@@ -76,7 +76,7 @@ def test_right_is_green_and_wrong_is_red(panel: Panel):
 
 
 def test_text_is_found_a_moment_after_typing(qtbot, panel: Panel):
-    qtbot.keyClicks(panel.browser.filters.search, "FILM")
+    qtbot.keyClicks(panel.browser.filters.search.line, "FILM")
     qtbot.waitUntil(lambda: texts(panel) == ["good film", "bad film"])
 
 
@@ -146,7 +146,7 @@ def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Panel):
 
 def test_an_export_that_is_done_is_told(qtbot, panel: Panel):
     with qtbot.waitSignal(panel.message) as signal:
-        panel.browser._on_exported(Exported(path="/tmp/x.csv", rows=3))
+        panel.browser.exporting._on_exported(Exported(path="/tmp/x.csv", rows=3))
     assert signal.args == ["success", "Wrote 3 rows to /tmp/x.csv."]
 
 

@@ -140,8 +140,8 @@ def test_a_cell_of_the_matrix_shows_its_rows_and_a_chip_takes_it_back(qtbot, pan
     qtbot.waitUntil(lambda: bool(matrix._labels))
     qtbot.mouseClick(matrix, Qt.MouseButton.LeftButton, pos=matrix.box_of(0, 2).center().toPoint())
     qtbot.waitUntil(lambda: sources(panel) == [0])
-    assert panel.browser.filters.pair_button.text() == "Actual negative, predicted positive"
-    panel.browser.filters.pair_button.click()
+    assert panel.browser.filters.chips.words() == ["Actual negative, predicted positive"]
+    panel.browser.filters.chips.chip("pair").click()
     assert sources(panel) == [0, 1, 2]
 
 
@@ -184,8 +184,8 @@ def test_down_in_the_search_field_leads_into_the_rows(qtbot, panel: Panel, runs:
     panel.show_run(str(write_run(runs, "causal_lm")))
     panel.activateWindow()
     qtbot.waitUntil(panel.isActiveWindow)
-    panel.browser.filters.search.setFocus()
-    qtbot.keyClick(panel.browser.filters.search, Qt.Key.Key_Down)
+    panel.browser.filters.search.line.setFocus()
+    qtbot.keyClick(panel.browser.filters.search.line, Qt.Key.Key_Down)
     assert panel.browser.table.currentIndex().row() == 0
 
 
