@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.services.arrow_numbers import numbers, whole_numbers
 from app.services.table_pages import FILTER_ROWS, TablePages
 from backend.contract.predictions import AT_THRESHOLD
 
@@ -156,7 +157,7 @@ class PredictionRows:
         import numpy as np
 
         table = self.pages.read(self.probabilities)
-        surest = np.max([table[name].to_numpy() for name in self.probabilities], axis=0)
+        surest = np.max([numbers(table[name]) for name in self.probabilities], axis=0)
         rows = self.pages.filter(right, text)
         order = np.argsort(-surest[rows] if descending else surest[rows], kind="stable")
         return rows[order]
@@ -171,10 +172,11 @@ def _written(path: Path) -> int:
 
 def write_indices(indices: Sequence[int]) -> str:
     """An Arrow file of row numbers for a question to the helper; its reader deletes it."""
+    import numpy as np
     import pyarrow as pa
 
     descriptor, path = tempfile.mkstemp(prefix="burnish-rows-", suffix=".arrow")
-    table = pa.table({"row": pa.array(indices, pa.int64())})
+    table = pa.table({"row": whole_numbers(np.asarray(indices))})
     with os.fdopen(descriptor, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     return path

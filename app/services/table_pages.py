@@ -3,8 +3,11 @@
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from app.services.arrow_numbers import numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +36,6 @@ class TablePages:
             self._starts.append(self._starts[-1] + metadata.row_group(group).num_rows)
         self._pages: OrderedDict[int, pa.Table | pa.RecordBatch] = OrderedDict()
         self._mapped: Any = None
-        self._mapped_starts: list[int] = []
 
     @property
     def is_mapped(self) -> bool:
@@ -48,14 +50,10 @@ class TablePages:
         import pyarrow as pa
 
         mapped = pa.ipc.open_file(pa.memory_map(str(arrow)))
-        starts = [0]
-        batches = [mapped.get_batch(place) for place in range(mapped.num_record_batches)]
-        for batch in batches:
-            starts.append(starts[-1] + batch.num_rows)
-        if starts[-1] != self.row_count:
+        if mapped.num_record_batches != len(self._starts) - 1:
             raise ValueError(f"{self.path.name} was written again; open it once more")
         self._pages.clear()
-        self._mapped, self._mapped_starts = batches, starts
+        self._mapped = mapped
 
     def close(self) -> None:
         """Let go of the file."""
@@ -75,19 +73,20 @@ class TablePages:
 
     def cells(self, rows: Sequence[int], name: str) -> list[Any]:
         """The values of one column in some rows, in their order."""
-        import numpy as np
+        if len(rows) > 1 and rows[-1] - rows[0] == len(rows) - 1 and all(b - a == 1 for a, b in pairwise(rows)):
+            return self._stretch(rows[0], len(rows), name)
+        found: list[Any] = []
+        for row in rows:
+            page, start = self._page(row)
+            found.append(page.column(name)[row - start].as_py())
+        return found
 
-        found: list[Any] = [None] * len(rows)
-        wanted = np.asarray(rows, dtype=np.int64)
-        starts = self._mapped_starts if self.is_mapped else self._starts
-        groups = np.searchsorted(starts, wanted, side="right") - 1
-        for group in np.unique(groups):
-            places = np.flatnonzero(groups == group)
-            page, start = self._page(int(wanted[places[0]]))
-            column = page.column(page.schema.get_field_index(name))
-            values = column.take(_int64(wanted[places] - start)).to_pylist()
-            for place, value in zip(places, values, strict=True):
-                found[place] = value
+    def _stretch(self, first: int, count: int, name: str) -> list[Any]:
+        """The values of one column in rows that follow each other."""
+        found: list[Any] = []
+        while len(found) < count:
+            page, start = self._page(first + len(found))
+            found += page.column(name).slice(first + len(found) - start, count - len(found)).to_pylist()
         return found
 
     def bounds(self, name: str) -> list[float]:
@@ -129,7 +128,7 @@ class TablePages:
         if sort_by not in self.columns:
             raise ValueError(f"{sort_by!r} is no column of {self.path.name}")
         keys = [(sort_by, "descending" if descending else "ascending")]
-        order = compute.call_function("sort_indices", [table], compute.SortOptions(keys)).to_numpy()
+        order = numbers(compute.call_function("sort_indices", [table], compute.SortOptions(keys)))
         return order[keep[order]]
 
     def read_indices(self, arrow: Path | str) -> "np.ndarray":
@@ -142,33 +141,25 @@ class TablePages:
             except pa.ArrowInvalid:
                 source.seek(0)
                 table = pa.ipc.open_stream(source).read_all()
-            indices = table.column(0).to_numpy().copy()
+            indices = numbers(table.column(0)).copy()
         Path(arrow).unlink(missing_ok=True)
         return indices
 
+    def _read_page(self, group: int) -> "pa.Table | pa.RecordBatch":
+        return self._file.read_row_group(group) if self._mapped is None else self._mapped.get_batch(group)
+
     def _page(self, row: int) -> "tuple[pa.Table | pa.RecordBatch, int]":
-        if self._mapped is not None:
-            group = bisect_right(self._mapped_starts, row) - 1
-            if not 0 <= group < len(self._mapped):
-                raise IndexError(row)
-            return self._mapped[group], self._mapped_starts[group]
         group = bisect_right(self._starts, row) - 1
         if not 0 <= group < len(self._starts) - 1:
             raise IndexError(row)
         page = self._pages.get(group)
         if page is None:
-            page = self._pages[group] = self._file.read_row_group(group)
-            if len(self._pages) > PAGES_KEPT:
+            page = self._pages[group] = self._read_page(group)
+            if len(self._pages) > PAGES_KEPT and not self.is_mapped:
                 self._pages.popitem(last=False)
         else:
             self._pages.move_to_end(group)
         return page, self._starts[group]
-
-
-def _int64(values: "np.ndarray") -> "pa.Array":
-    import pyarrow as pa
-
-    return pa.array(values, pa.int64())
 
 
 def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
@@ -178,7 +169,7 @@ def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
         raise ValueError("there are no actual values to compare the predictions with")
     equal = compute.call_function("equal", [compute.cast(table[name], "string") for name in ("prediction", "actual")])
     wanted = equal if right else compute.call_function("invert", [equal])
-    return compute.fill_null(wanted, False).to_numpy().astype(bool)
+    return numbers(compute.fill_null(wanted, False))
 
 
 def _contains(table: "pa.Table", text: str) -> "np.ndarray":
@@ -192,5 +183,5 @@ def _contains(table: "pa.Table", text: str) -> "np.ndarray":
         if pa.types.is_nested(column.type) or pa.types.is_floating(column.type):
             continue
         hits = compute.call_function("match_substring", [compute.cast(column, "string")], options)
-        found |= compute.fill_null(hits, False).to_numpy().astype(bool)
+        found |= numbers(compute.fill_null(hits, False))
     return found

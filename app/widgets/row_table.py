@@ -4,12 +4,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
@@ -17,6 +15,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.widgets.row_blocks import Block, RowBlocks
 from app.widgets.row_copy import MOST_LINES, as_tsv, chosen_lines
+from app.widgets.row_delegate import RowDelegate
 
 ROW_HEIGHT = 34
 NUMBER_WIDTH = 60
@@ -150,16 +149,6 @@ def cell_text(value: object) -> str:
     return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
 
 
-class _KeepsColor(QStyledItemDelegate):
-    """A selected cell keeps its own colour."""
-
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
-        super().initStyleOption(option, index)
-        color = index.data(Qt.ItemDataRole.ForegroundRole)
-        if color is not None:
-            option.palette.setColor(QPalette.ColorRole.HighlightedText, color)  # type: ignore[attr-defined]
-
-
 class RowTable(QTableView):
     """Shows a PagedModel, or those of its rows that `indices` names, in that order."""
 
@@ -181,7 +170,7 @@ class RowTable(QTableView):
         self._is_stretched: bool | None = None
         self._is_laying_out = False
         self.setModel(self._model)
-        self.setItemDelegate(_KeepsColor(self))
+        self.setItemDelegate(RowDelegate(self))
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)

@@ -102,11 +102,11 @@ def _write(path: Path, pages: Path, tell: Tell) -> None:
     try:
         with parquet.ParquetFile(path) as file:
             total = file.metadata.num_rows
-            first = with_all_columns(file.read_row_group(0))
+            first = with_all_columns(file.read_row_group(0)).combine_chunks()  # one batch for each row group
             with pa.ipc.new_file(str(beside), first.schema) as writer:
                 writer.write_table(first)
                 for group in range(1, file.num_row_groups):
-                    writer.write_table(with_all_columns(file.read_row_group(group)))
+                    writer.write_table(with_all_columns(file.read_row_group(group)).combine_chunks())
                     tell(Progress(first.num_rows * (group + 1), total, "rows"))
         beside.replace(pages)
     finally:

@@ -5,30 +5,23 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from app.core.predicted_row import PredictedRow
 from app.core.run_task import RunTask, read_run_task
 from app.core.wording import count, grouped, metric_title, number
 from app.panels.predictions_cards.export_dialog import ExportChoice, Offer
 from app.panels.predictions_cards.exporting import Exporting
 from app.panels.predictions_cards.file_prediction import FilePrediction
 from app.panels.predictions_cards.filter_bar import FilterBar
-from app.panels.predictions_cards.overview_card import OverviewCard
-from app.panels.predictions_cards.row_card import RowCard
-from app.panels.predictions_cards.row_steps import RowSteps
-from app.panels.predictions_cards.row_views.plain_view import PlainView
 from app.panels.predictions_cards.row_views.registry import view_of
-from app.panels.predictions_cards.row_views.row_view import RowView
+from app.panels.predictions_cards.rows_view import RowsView
 from app.panels.predictions_cards.statistics import Statistics
-from app.panels.predictions_cards.table_card import TableCard
+from app.services.arrow_loading import ArrowLoading
 from app.services.chosen_rows import ChosenRows
 from app.services.context import AppContext
 from app.services.prediction_rows import PredictionRows
 from app.widgets.activity_line import ActivityLine
 from app.widgets.empty_state import EmptyState
-from app.widgets.row_table import RowTable
-from backend.contract.predictions import AT_THRESHOLD
 from backend.contract.run_folder import RunFolder
 
 
@@ -52,21 +45,22 @@ class Browser(QWidget):
         self.rows: PredictionRows | None = None
         self.run: Path | None = None
         self.task = RunTask()
-        self.form: type[RowView] = PlainView
-        self._bounds: tuple[float, float] | None = None
-        self._indices: Sequence[int] | None = None
         self._sort: tuple[str, bool] = ("", False)
         self.setAcceptDrops(True)
+        self._arrow = ArrowLoading(self)
+        self._arrow.ready.connect(self._open)
         self.chosen = ChosenRows(context.client, self)
-        self.steps = RowSteps(self)
+        self.view = RowsView()
+        self.table, self.overview, self.details = self.view.table, self.view.overview, self.view.details
         self.filters = FilterBar()
+        self.filters.tools.addWidget(self.view.card.columns_button)
         self.further = FilePrediction(context.client)
         self.line = ActivityLine()
         self.exporting = Exporting(context.client, self.line, self)
         self.empty = EmptyState("target", "", "", "Show runs")
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
-        self.stack.addWidget(self._content())
+        self.stack.addWidget(self.view)
         self.statistics = Statistics(context.client, self.overview, self)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -77,26 +71,6 @@ class Browser(QWidget):
         self._connect()
         self._list_runs()
         self._show_nothing()
-
-    # Building
-
-    def _content(self) -> QWidget:
-        self.card = TableCard()
-        self.table: RowTable = self.card.table
-        self.filters.tools.addWidget(self.card.columns_button)
-        self.overview, self.details = OverviewCard(), RowCard()
-        self.side = QStackedWidget()
-        self.side.addWidget(self.overview)
-        self.side.addWidget(self.details)
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        self.splitter.setHandleWidth(14)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.addWidget(self.card)
-        self.splitter.addWidget(self.side)
-        self.splitter.setStretchFactor(0, 3)
-        self.splitter.setStretchFactor(1, 2)
-        self.splitter.setSizes([660, 360])
-        return self.splitter
 
     def _connect(self) -> None:
         self._context.library_watcher.changed.connect(self._list_runs)
@@ -110,36 +84,20 @@ class Browser(QWidget):
         self.chosen.waiting.connect(self._on_waiting)
         self.chosen.opening.connect(self._on_opening)
         self.chosen.opened.connect(self.table.refresh)
-        self.table.set_color(self._color)
-        self.table.row_selected.connect(self._show_row)
         self.table.sort_requested.connect(self._on_sort_requested)
-        self.card.value_wanted.connect(self.filters.want_value)
-        for part in (self.card, self.further, self.exporting, self.statistics):
+        self.view.card.value_wanted.connect(self.filters.want_value)
+        self.view.all_rows_wanted.connect(self.filters.clear)
+        self.view.try_requested.connect(self.try_requested)
+        for part in (self.view, self.further, self.exporting, self.statistics):
             part.message.connect(self.message)
         self.overview.pair_chosen.connect(self._on_pair_chosen)
         self.overview.bin_chosen.connect(self._on_bin_chosen)
-        self.overview.row_chosen.connect(self.show_source_row)
         self.overview.mistakes_wanted.connect(self._on_mistakes_wanted)
-        self.overview.threshold.threshold_changed.connect(self._on_threshold_changed)
-        self.details.closed.connect(self.table.clearSelection)
-        self.details.closed.connect(lambda: self.table.setCurrentIndex(self.table.rootIndex()))
-        self.details.step_requested.connect(self.step_to_mistake)
-        self.details.row_step_requested.connect(self.step)
-        self.details.try_requested.connect(self.try_requested)
-        self.steps.found.connect(self._on_mistake_found)
-        self.steps.ended.connect(self._on_no_mistake)
         self.further.predicted.connect(self._on_predicted)
         self.further.busy.connect(lambda busy: self.predictable.emit(not busy and self.run is not None))
         self.exporting.busy.connect(lambda busy: self.exportable.emit(not busy and self.rows is not None))
-        for keys, direction in (("Ctrl+Down", 1), ("Ctrl+Up", -1)):
-            QShortcut(QKeySequence(keys), self, lambda direction=direction: self.step_to_mistake(direction))
-        below = QShortcut(QKeySequence("Down"), self.filters.search.line, self._into_table)
+        below = QShortcut(QKeySequence("Down"), self.filters.search.line, self.view.enter)
         below.setContext(Qt.ShortcutContext.WidgetShortcut)
-
-    def _into_table(self) -> None:
-        self.table.setFocus()
-        if not self.table.currentIndex().isValid() and self.table.shown_count():
-            self.table.selectRow(0)
 
     def shown(self) -> None:
         """The newest run with predictions, if none was chosen; what was written since is read."""
@@ -169,6 +127,9 @@ class Browser(QWidget):
     def _open(self) -> None:
         if self.run is None:
             return
+        if not self._arrow.is_done:
+            self._arrow.begin()
+            return
         path = RunFolder(self.run).predictions(self.filters.split, "parquet")
         self._close_rows()
         if not path.is_file():
@@ -185,14 +146,11 @@ class Browser(QWidget):
     def _close_rows(self) -> None:
         for part in (self.chosen, self.statistics):
             part.close()
-        self.steps.stop()
+        self.view.clear()
         if self.rows is not None:
-            self.card.show_rows(None)
             self.rows.close()
-        self.rows, self._indices, self._sort = None, None, ("", False)
+        self.rows, self._sort = None, ("", False)
         self.filters.forget()
-        self.overview.clear()
-        self.side.setCurrentWidget(self.overview)
 
     def _show_nothing(self) -> None:
         title = "No predictions yet"
@@ -215,22 +173,16 @@ class Browser(QWidget):
     def _show_rows(self, rows: PredictionRows) -> None:
         run = self._context.library.find(self.run) if self.run else None
         kind = self.task.kind or (run.task if run else "")
-        self.form = view_of(kind, rows.columns)
-        self._bounds = rows.bounds()
-        self.card.show_rows(rows, self._usual_columns(), kind)
+        form = view_of(kind, rows.columns)
+        self.view.show_rows(rows, form, self.task.columns, kind)
         self.filters.search.offer_columns([(name, self.table.title(name)) for name in rows.columns])
-        self.details.use(self.form)
-        self.stack.setCurrentWidget(self.splitter)
+        self.stack.setCurrentWidget(self.view)
         there = [*rows.columns, *(["actual"] if rows.has_actual else [])]
-        self.filters.offer_orders([order for order in self.form.orders if order.fits(there)])
-        self._enable(True, rows.has_actual and self.form.compares)
+        self.filters.offer_orders([order for order in form.orders if order.fits(there)])
+        self._enable(True, rows.has_actual and form.compares)
         self.chosen.open(rows)
-        self.statistics.open(rows, self.form)
+        self.statistics.open(rows, form)
         self._filter()
-
-    def _usual_columns(self) -> list[str]:
-        assert self.rows is not None
-        return self.rows.shown_columns(hidden=self.form.hidden(self.task.columns))
 
     def _write_summary(self) -> None:
         assert self.rows is not None
@@ -254,60 +206,6 @@ class Browser(QWidget):
         if self.filters.wanted.is_empty and not self._sort[0]:
             return
         self.filters.show_count(f"Preparing the file, {part:.0%}")
-
-    def is_right(self, row: int) -> bool | None:
-        """Whether a row is right; None where that is unknown or no question."""
-        return self.rows.is_right(row) if self.rows is not None and self.form.compares else None
-
-    def _color(self, row: int, column: str) -> str:
-        if column == AT_THRESHOLD and self.rows is not None:
-            return "accent_text" if self.rows.cells([row], column)[0] != self.rows.value(row, "prediction") else "faint"
-        right = self.is_right(row) if column == "prediction" else None
-        return "" if right is None else "success" if right else "danger"
-
-    # One row
-
-    def _show_row(self, row: int) -> None:
-        if self.rows is None or row < 0:
-            self.side.setCurrentWidget(self.overview)
-            return
-        values = self.rows.pages.row(row)
-        self.details.show_row(
-            f"Row {row + 1:,}", PredictedRow(values, self.task.columns, self._bounds), self.is_right(row)
-        )
-        self.side.setCurrentWidget(self.details)
-
-    def step(self, direction: int) -> None:
-        """Choose the row below (+1) or above (−1) in the order that is shown."""
-        line = self.table.currentIndex().row() + direction
-        if 0 <= line < self.table.shown_count():
-            self.table.selectRow(line)
-
-    def step_to_mistake(self, direction: int) -> None:
-        """Choose the next wrong row below (+1) or above (−1) in the order that is shown."""
-        self.steps.search(
-            self.table.currentIndex().row(), self.table.shown_count(), direction,
-            lambda line: self.is_right(self._row_at(line)) is False,
-        )  # fmt: skip
-
-    def _on_mistake_found(self, line: int) -> None:
-        self.table.selectRow(line)
-        self.table.setFocus()
-
-    def _on_no_mistake(self, direction: int) -> None:
-        words = "No mistake below this row." if direction > 0 else "No mistake above this row."
-        self.message.emit("info", words)
-
-    def show_source_row(self, row: int) -> None:
-        """Choose a row of the file, among all rows where those that are shown do not have it."""
-        lines = [row] if self._indices is None else [line for line, one in enumerate(self._indices) if one == row]
-        if not lines:
-            self.filters.clear()
-            lines = [row]
-        self.table.selectRow(lines[0])
-
-    def _row_at(self, line: int) -> int:
-        return line if self._indices is None else int(self._indices[line])
 
     # Filter and sort
 
@@ -345,21 +243,8 @@ class Browser(QWidget):
     def _show_indices(self, indices: Sequence[int] | None) -> None:
         if self.rows is None:
             return
-        self.steps.stop()
-        self._indices = indices
-        self.table.set_indices(indices)
-        self.table.scrollToTop()
-        self.side.setCurrentWidget(self.overview)
+        self.view.show_indices(indices)
         self._write_summary()
-
-    def _on_threshold_changed(self, label: str, value: float | None) -> None:
-        if self.rows is None:
-            return
-        had = self.rows.threshold is not None
-        self.rows.set_threshold(label, value)
-        if had != (value is not None):
-            self.card.show_threshold(self._usual_columns())
-        self.table.refresh()
 
     # Another file
 
@@ -401,7 +286,7 @@ class Browser(QWidget):
         """Write the rows that are shown now, in their order, or all, to a file."""
         assert self.rows is not None
         columns = [name for name in self.table.columns if name in self.rows.columns]
-        self.exporting.export(self.rows, path, choice, self._indices, columns)
+        self.exporting.export(self.rows, path, choice, self.view.indices, columns)
 
 
 def dropped_file(event: QDropEvent) -> Path | None:

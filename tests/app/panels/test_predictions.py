@@ -71,8 +71,8 @@ def test_right_and_wrong_rows_can_be_told_apart(panel: Panel, chip: int, rows: l
 
 
 def test_right_is_green_and_wrong_is_red(panel: Panel):
-    assert [panel.browser._color(row, "prediction") for row in range(3)] == ["success", "danger", "success"]
-    assert panel.browser._color(0, "text") == ""
+    assert [panel.browser.view.color(row, "prediction") for row in range(3)] == ["success", "danger", "success"]
+    assert panel.browser.view.color(0, "text") == ""
 
 
 def test_text_is_found_a_moment_after_typing(qtbot, panel: Panel):
@@ -89,10 +89,10 @@ def test_a_header_click_sorts_also_by_confidence(qtbot, panel: Panel):
 
 def test_one_row_is_shown_whole(panel: Panel):
     panel.table.selectRow(1)
-    assert panel.browser.side.currentWidget() is panel.browser.details
+    assert panel.browser.view.side.currentWidget() is panel.browser.details
     assert panel.browser.details._values["text"] == "bad film"
     panel.browser.filters.right_group.button(1).click()
-    assert panel.browser.side.currentWidget() is panel.browser.overview
+    assert panel.browser.view.side.currentWidget() is panel.browser.overview
 
 
 def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context, run: Path):
