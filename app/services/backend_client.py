@@ -15,6 +15,7 @@ from app.services.backend_process import backend_process, last_line
 from backend.contract import (
     catalog,
     comparison,
+    model_choices,
     predictions,
     queries,
     token_batches,
@@ -37,6 +38,10 @@ ANSWERS: dict[str, type] = {
     "describe_model": queries.ModelDescription,
     "convert_model": queries.ModelDescription,
     "cached_models": queries.CachedModels,
+    "model_choices": model_choices.ModelChoices,
+    "hub_search": model_choices.HubSearch,
+    "hub_model": model_choices.HubModel,
+    "download_model": model_choices.DownloadedModel,
     "devices": queries.DeviceList,
     "plan": queries.RunPlan,
     "tokenize": tokens.Tokens,

@@ -28,6 +28,10 @@ class Progress(msgspec.Struct, frozen=True):
     total: float = 0
     unit: str = ""
     text: str = ""
+    part: str = ""
+    """The part of the whole that is worked on, for example a file that is downloaded, and how far that is."""
+    part_done: float = 0
+    part_total: float = 0
 
 
 class Mistake(msgspec.Struct, frozen=True):
@@ -35,6 +39,8 @@ class Mistake(msgspec.Struct, frozen=True):
 
     message: str
     field: str | None = None
+    line: int | None = None
+    """Of the field's value, from 1, where the value has several."""
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

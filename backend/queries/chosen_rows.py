@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.errors import InputError
 from backend.contract.predictions import RIGHT
 from backend.contract.queries import PredictionRows
+from backend.data.arrow_numbers import numbers, whole_numbers
 from backend.queries import prediction_pages
 from backend.queries.derived_columns import with_column
 from backend.queries.query import Arguments, Query, Tell, needed
@@ -31,7 +32,7 @@ def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
     import pyarrow as pa
 
     rows = chosen_rows(arguments, tell)
-    return PredictionRows(arrow=_written(pa.table({"row": pa.array(rows, pa.int64())})), count=len(rows))
+    return PredictionRows(arrow=_written(pa.table({"row": whole_numbers(rows)})), count=len(rows))
 
 
 def chosen_rows(arguments: Arguments, tell: Tell = lambda progress: None) -> "np.ndarray":
@@ -60,7 +61,7 @@ def _order(version: str, path: str, column: str, descending: bool) -> "np.ndarra
         key = _ranks(key)
     direction = "descending" if descending else "ascending"
     order = compute.call_function("sort_indices", [key], compute.SortOptions([("", direction)]))
-    return order.to_numpy()
+    return numbers(order)
 
 
 def _ranks(column: Any) -> Any:
@@ -219,7 +220,7 @@ def _not(column: Any) -> Any:
 def _flags(column: Any) -> "np.ndarray":
     import pyarrow.compute as compute
 
-    return compute.fill_null(column, False).to_numpy(zero_copy_only=False).astype(bool)
+    return numbers(compute.fill_null(column, False))
 
 
 def _check(table: "pa.Table", column: str) -> None:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.predictions import AT_THRESHOLD, RIGHT
+from backend.data.arrow_numbers import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +38,7 @@ def at_threshold(table: "pa.Table", label: str, threshold: float) -> "pa.Table":
     if f"{PROBABILITY}{label}" not in names or len(names) < 2:
         return table
     labels = np.array([name.removeprefix(PROBABILITY) for name in names], dtype=object)
-    chances = np.stack([table[name].to_numpy() for name in names], axis=1)  # (rows, labels)
+    chances = np.stack([numbers(table[name]) for name in names], axis=1)  # (rows, labels)
     place = names.index(f"{PROBABILITY}{label}")
     known, chosen = ~np.isnan(chances).any(axis=1), chances[:, place] >= threshold
     chances[:, place] = -1

@@ -1,6 +1,5 @@
 """Owns `number_statistics` and `entity_scores`: predicted numbers and predicted entities against the actual ones."""
 
-import math
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.errors import InputError
 from backend.contract.predictions import EntityScores, NumberPoint, NumberStatistics
 from backend.contract.queries import Progress
+from backend.data.arrow_numbers import numbers
 from backend.queries.prediction_pages import read_columns
 from backend.queries.prediction_statistics import PAIR, score
 from backend.queries.query import Arguments, Query, Tell, needed
@@ -28,7 +28,7 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
     table = read_columns(needed(arguments, "parquet"), PAIR)
     try:
         actual, predicted = (
-            compute.fill_null(compute.cast(table[name], pa.float64()), math.nan).to_numpy() for name in PAIR
+            numbers(compute.cast(table[name], pa.float64())) for name in PAIR
         )
     except pa.ArrowInvalid:
         raise InputError("the predictions of this file are no numbers") from None

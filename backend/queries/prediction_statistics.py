@@ -12,6 +12,7 @@ from backend.contract.predictions import (
     ThresholdCounts,
 )
 from backend.contract.queries import Confusion
+from backend.data.arrow_numbers import numbers
 from backend.queries.derived_columns import PROBABILITY
 from backend.queries.prediction_pages import read, read_columns
 from backend.queries.query import Arguments, Query, Tell, needed
@@ -112,11 +113,11 @@ def reliability(table: "pa.Table") -> list[ReliabilityBin]:
     names = [name for name in table.column_names if name.startswith(PROBABILITY)]
     if not names or not set(PAIR) <= set(table.column_names):
         return []
-    confidence = compute.max_element_wise(*[table[name] for name in names]).to_numpy()
+    confidence = numbers(compute.max_element_wise(*[table[name] for name in names])).astype(np.float64)
     pair = [compute.cast(table[name], pa.string()) for name in PAIR]
     equal = compute.call_function("equal", pair)
-    known = compute.call_function("is_valid", [equal]).to_numpy() & ~np.isnan(confidence)
-    right = compute.fill_null(equal, False).to_numpy()[known].astype(np.float64)
+    known = numbers(compute.call_function("is_valid", [equal])) & ~np.isnan(confidence)
+    right = numbers(compute.fill_null(equal, False))[known].astype(np.float64)
     confidence = confidence[known].astype(np.float64)
     place = np.clip(np.ceil(confidence * BINS).astype(np.int64) - 1, 0, BINS - 1)
     counts = np.bincount(place, minlength=BINS)
@@ -152,9 +153,9 @@ def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
         raise InputError(f"{label!r}: there is no probability of this label in the file")
     table = read_columns(path, ["actual", column])
     actual = compute.cast(table["actual"], pa.string())
-    known = compute.call_function("is_valid", [actual]).to_numpy()
-    is_label = compute.fill_null(compute.call_function("equal", [actual, pa.scalar(label)]), False).to_numpy()
-    chance = table[column].to_numpy().astype(np.float64)
+    known = numbers(compute.call_function("is_valid", [actual]))
+    is_label = numbers(compute.fill_null(compute.call_function("equal", [actual, pa.scalar(label)]), False))
+    chance = numbers(compute.cast(table[column], pa.float64()))
     thresholds = np.arange(THRESHOLD_STEPS + 1) / THRESHOLD_STEPS
     positive, negative = (np.sort(chance[known & which]) for which in (is_label, ~is_label))
     counts = [len(found) - np.searchsorted(found, thresholds, side="left") for found in (positive, negative)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.errors import InputError
 from backend.contract.predictions import AT_THRESHOLD
 from backend.contract.queries import Exported, Progress
+from backend.data.arrow_numbers import numbers, whole_numbers
 from backend.queries import prediction_pages
 from backend.queries.derived_columns import at_threshold, with_column
 from backend.queries.query import Arguments, Query, Tell, needed
@@ -65,7 +66,7 @@ def export(wishes: Wishes, report: Callable[[int, int], None] = lambda done, tot
 
 
 def _shaped(wishes: Wishes) -> "pa.Table":
-    import pyarrow as pa
+    import numpy as np
     import pyarrow.parquet as parquet
 
     own = parquet.read_schema(wishes.parquet).names if Path(wishes.parquet).is_file() else []
@@ -81,7 +82,7 @@ def _shaped(wishes: Wishes) -> "pa.Table":
     if missing:
         raise InputError(f"{missing[0]!r} is no column of this file; there are {', '.join(own)}")
     table = table.select(columns)
-    return table if wishes.rows is None else table.take(pa.array(wishes.rows, pa.int64()))
+    return table if wishes.rows is None else table.take(whole_numbers(np.asarray(wishes.rows)))
 
 
 def _numbers(indices: Any) -> Any:
@@ -91,7 +92,7 @@ def _numbers(indices: Any) -> Any:
     if not isinstance(indices, str):
         return indices
     with pa.memory_map(indices) as source:
-        return pa.ipc.open_file(source).read_all().column(0).combine_chunks().to_numpy().copy()
+        return numbers(pa.ipc.open_file(source).read_all().column(0)).copy()
 
 
 QUERIES = (Query("export_predictions", _export),)

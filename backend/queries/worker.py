@@ -21,6 +21,7 @@ from backend.queries import (
     data,
     further_predictions,
     generation,
+    hub,
     large_answer,
     models,
     number_statistics,
@@ -46,6 +47,7 @@ QUERIES: dict[str, Query] = {
         data,
         further_predictions,
         generation,
+        hub,
         models,
         number_statistics,
         prediction_pages,
@@ -82,7 +84,7 @@ def answered(request: Request, channel: Channel) -> Reply:
             return Reply(request.id, {"arrow": large_answer.written(answer)})
         return Reply(request.id, msgspec.Raw(encoded))
     except InputError as error:
-        return Reply(request.id, error=Mistake(redacted(str(error)), error.field))
+        return Reply(request.id, error=Mistake(redacted(str(error)), error.field, error.line))
     except RunFailed as error:
         return Reply(request.id, error=Mistake(redacted(f"{error} {error.hint}".strip())))
     except Exception as error:
