@@ -169,7 +169,7 @@ def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
         raise ValueError("there are no actual values to compare the predictions with")
     equal = compute.call_function("equal", [compute.cast(table[name], "string") for name in ("prediction", "actual")])
     wanted = equal if right else compute.call_function("invert", [equal])
-    return numbers(compute.fill_null(wanted, False))
+    return numbers(wanted)
 
 
 def _contains(table: "pa.Table", text: str) -> "np.ndarray":
@@ -183,5 +183,5 @@ def _contains(table: "pa.Table", text: str) -> "np.ndarray":
         if pa.types.is_nested(column.type) or pa.types.is_floating(column.type):
             continue
         hits = compute.call_function("match_substring", [compute.cast(column, "string")], options)
-        found |= numbers(compute.fill_null(hits, False))
+        found |= numbers(hits)
     return found

@@ -309,7 +309,7 @@ class RowTable(QTableView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl+C copies the chosen rows, cells separated by tabs."""
-        if event.matches(QKeySequence.StandardKey.Copy) and self.currentIndex().isValid():
+        if event.matches(QKeySequence.StandardKey.Copy) and self.selectionModel().hasSelection():
             self.copy_rows()
             return
         super().keyPressEvent(event)
@@ -317,7 +317,7 @@ class RowTable(QTableView):
     def copy_rows(self, with_titles: bool = False) -> None:
         """Put the chosen rows on the clipboard as they are shown, uncut."""
         lines, is_part = chosen_lines(self.selectionModel().selection())
-        rows = [self._model.source_row(line) for line in lines or [self.currentIndex().row()]]
+        rows = [self._model.source_row(line) for line in lines]
         cells = list(zip(*[self._values(rows, place) for place in range(len(self._model.shown))], strict=True))
         titles = [tuple(self._model.shown)] if with_titles else []
         QGuiApplication.clipboard().setText(as_tsv([*titles, *cells]))

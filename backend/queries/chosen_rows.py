@@ -111,7 +111,7 @@ def _compared(table: "pa.Table", condition: Any) -> "np.ndarray":
     if isinstance(value, str) or not _is_plain_number(column.type):
         column, value = _as_text(column), str(value)
     found = compute.call_function(function, [column, pa.scalar(value)])
-    return _flags(compute.fill_null(found, operation == "is_not"))
+    return _flags(compute.fill_null(found, True) if operation == "is_not" else found)
 
 
 _OPERATIONS = {
@@ -168,16 +168,17 @@ def _matching(arguments: Arguments) -> list[_Match]:
 
 
 def _matched(column: Any, matches: list[_Match]) -> "np.ndarray":
+    import numpy as np
     import pyarrow.compute as compute
 
     if _has_few_values(column):
         values = compute.call_function("unique", [column])
-        hits = values.filter(_matched(values, matches))
-        return _flags(compute.is_in(column, value_set=hits, skip_nulls=True))
+        places = np.flatnonzero(_matched(values, matches))
+        return _flags(compute.is_in(column, value_set=values.take(whole_numbers(places)), skip_nulls=True))
     (function, options), *rest = matches
     found = _flags(compute.call_function(function, [column], options))
     if rest and found.any():
-        found[found] = _matched(column.filter(found), rest)
+        found[found] = _matched(column.take(whole_numbers(np.flatnonzero(found))), rest)
     return found
 
 
@@ -218,9 +219,7 @@ def _not(column: Any) -> Any:
 
 
 def _flags(column: Any) -> "np.ndarray":
-    import pyarrow.compute as compute
-
-    return numbers(compute.fill_null(column, False))
+    return numbers(column)  # of which those without a value are False
 
 
 def _check(table: "pa.Table", column: str) -> None:

@@ -27,9 +27,7 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
 
     table = read_columns(needed(arguments, "parquet"), PAIR)
     try:
-        actual, predicted = (
-            numbers(compute.cast(table[name], pa.float64())) for name in PAIR
-        )
+        actual, predicted = (numbers(compute.cast(table[name], pa.float64())) for name in PAIR)
     except pa.ArrowInvalid:
         raise InputError("the predictions of this file are no numbers") from None
     rows = np.flatnonzero(np.isfinite(actual) & np.isfinite(predicted))

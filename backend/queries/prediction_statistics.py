@@ -117,7 +117,7 @@ def reliability(table: "pa.Table") -> list[ReliabilityBin]:
     pair = [compute.cast(table[name], pa.string()) for name in PAIR]
     equal = compute.call_function("equal", pair)
     known = numbers(compute.call_function("is_valid", [equal])) & ~np.isnan(confidence)
-    right = numbers(compute.fill_null(equal, False))[known].astype(np.float64)
+    right = numbers(equal)[known].astype(np.float64)
     confidence = confidence[known].astype(np.float64)
     place = np.clip(np.ceil(confidence * BINS).astype(np.int64) - 1, 0, BINS - 1)
     counts = np.bincount(place, minlength=BINS)
@@ -154,7 +154,7 @@ def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
     table = read_columns(path, ["actual", column])
     actual = compute.cast(table["actual"], pa.string())
     known = numbers(compute.call_function("is_valid", [actual]))
-    is_label = numbers(compute.fill_null(compute.call_function("equal", [actual, pa.scalar(label)]), False))
+    is_label = numbers(compute.call_function("equal", [actual, pa.scalar(label)]))
     chance = numbers(compute.cast(table[column], pa.float64()))
     thresholds = np.arange(THRESHOLD_STEPS + 1) / THRESHOLD_STEPS
     positive, negative = (np.sort(chance[known & which]) for which in (is_label, ~is_label))

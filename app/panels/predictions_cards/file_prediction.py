@@ -144,6 +144,7 @@ class FilePrediction(QWidget):
         for place, part in enumerate(fit.parts):
             box = QuietComboBox()
             box.setAccessibleName(part.title)
+            box.setMinimumContentsLength(34)
             box.addItem(NONE, "")
             for column in fit.columns:
                 first = fit.first.get(column, "")

@@ -20,7 +20,7 @@ from backend.contract.queries import Confusion
 
 HINT = "Choose a row to see it whole. The arrow keys walk through the rows."
 MATRIX, LABELS, RELIABILITY, THRESHOLD = range(4)
-TITLES = ("Confusion", "Labels", "Reliability", "Threshold")
+TITLES = ("Matrix", "Labels", "Reliability", "Threshold")
 
 
 class OverviewCard(Card):
@@ -40,6 +40,7 @@ class OverviewCard(Card):
         self._chips = QWidget()
         self._chips.setLayout(row)
         row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
         row.addStretch(1)
         self.matrix = ConfusionMatrix()
         self.matrix.pair_chosen.connect(self.pair_chosen)
@@ -65,7 +66,7 @@ class OverviewCard(Card):
         self.body.addStretch(0)
         self.add(self.note)
         self.add(self.hint)
-        self.setMinimumWidth(350)
+        self.setMinimumWidth(372)
         self.clear()
 
     def _place_tiles(self) -> None:

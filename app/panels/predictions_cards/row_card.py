@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.widgets.card import Card
-from app.widgets.icon_label import IconButton, IconToolButton
+from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
 
 
@@ -41,8 +41,7 @@ class RowCard(Card):
         close = IconToolButton("close", "Close this row (Escape)")
         close.setShortcut(QKeySequence("Escape"))
         close.clicked.connect(self.closed)
-        self.attempt = IconButton("Try", "play", "quiet")
-        self.attempt.setToolTip("Put this row into the Try box")
+        self.attempt = IconToolButton("play", "Put this row into the Try box", "accent_text")
         self.attempt.clicked.connect(lambda: self.try_requested.emit(dict(self._values)))
         for widget in (self.verdict, self.attempt, before, after, self.previous, self.next, copy, close):
             self.corner.addWidget(widget)

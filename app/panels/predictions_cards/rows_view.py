@@ -46,7 +46,7 @@ class RowsView(QSplitter):
         self.addWidget(self.side)
         self.setStretchFactor(0, 3)
         self.setStretchFactor(1, 2)
-        self.setSizes([660, 360])
+        self.setSizes([640, 380])
         self._connect()
 
     def _connect(self) -> None:

@@ -2,16 +2,19 @@
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import msgspec
 
 from backend import catalogue
+from backend.contract import predictions as contract
 from backend.contract import queries
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
+from backend.contract.run_folder import RunFolder
 from backend.queries import (
     chosen_rows,
     number_statistics,
@@ -188,8 +191,37 @@ def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
     )
 
 
+def predicted_file(arguments: dict) -> object:
+    """Predictions of a file whose column is called `text`, or is said to be another; those of `never.csv` never come."""
+    run, data = RunFolder(arguments["run"]), Path(arguments["data"])
+    if data.name == "never.csv":
+        return None
+    columns = data.read_text(encoding="utf-8").splitlines()[0].split(",")
+    chosen = arguments["columns"].get("text", "text")
+    if chosen not in columns:
+        return queries.Mistake(
+            f"data.columns.text: there is no column 'text'; there are {', '.join(columns)}", "data.columns.text"
+        )
+    name = data.stem
+    csv_path, parquet = run.predictions(name), run.predictions(name, "parquet")
+    shutil.copy(run.predictions("validation", "parquet"), parquet)
+    return contract.PredictedFile(
+        name=name, csv=str(csv_path), parquet=str(parquet), rows=3, skipped=[f"{data.name}:4 no text"],
+        skipped_count=1, metrics={"accuracy": 0.5}, seconds=0.1,
+    )  # fmt: skip
+
+
+def file_parts(arguments: dict) -> contract.FileFit:
+    """The columns of a file, none of which is found to be the text."""
+    columns = Path(arguments["data"]).read_text(encoding="utf-8").splitlines()[0].split(",")
+    parts = [contract.FilePart(name="text", title="Text"), contract.FilePart(name="label", title="Label", needed=False)]
+    return contract.FileFit(columns=columns, rows=3, parts=parts, first={columns[0]: "A joy"})
+
+
 def pieces(request: queries.Request) -> list[queries.Progress]:
     """What is told before the answer."""
+    if request.query == "predict_file":
+        return [queries.Progress(text="Predicting"), queries.Progress(500, 2000, "rows")]
     if request.query == "data_report":
         return [queries.Progress(1200, 2400, "rows")]
     if request.query != "answer" or request.arguments["task"] != "causal_lm":
@@ -224,6 +256,10 @@ def answered(request: queries.Request) -> object:
                 return PREDICTIONS[name](arguments, silent)
             except InputError as error:
                 return queries.Mistake(str(error), error.field)
+        case "predict_file":
+            return predicted_file(arguments)
+        case "file_parts":
+            return file_parts(arguments)
         case "answer":
             return said(arguments)
         case _:
