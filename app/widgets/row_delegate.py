@@ -10,6 +10,8 @@ from app import theme
 
 MARGIN = 13
 """As the header's texts have it."""
+NARROW = 3
+"""Pixels of the narrowest letters."""
 KEPT = 4000
 """Texts that are laid out."""
 
@@ -50,7 +52,9 @@ class RowDelegate(QStyledItemDelegate):
         key = (text, width)
         made = self._texts.get(key)
         if made is None:
-            shown = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+            most = max(1, width // NARROW)
+            cut = text if len(text) <= most else f"{text[:most]}…"  # the rest of a long text need not be measured
+            shown = self._metrics.elidedText(cut, Qt.TextElideMode.ElideRight, width)
             made = self._texts[key] = QStaticText(shown)
             made.setTextFormat(Qt.TextFormat.PlainText)
             made.setPerformanceHint(QStaticText.PerformanceHint.ModerateCaching)

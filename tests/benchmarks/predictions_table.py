@@ -92,8 +92,7 @@ def main() -> int:
 
 def write_run(runs: Path, rows: int, keep: Path | None) -> Path:
     """A finished run with so many predictions."""
-    from backend.contract import events
-    from backend.contract.spec import file as spec_file
+    from backend.contract import events, spec_file
 
     run = runs / "2026-11-21-1530-million"
     run.mkdir(parents=True)
