@@ -14,7 +14,9 @@ from app.core.overlay import Overlay
 from app.core.source_choice import change_source, data_name
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.cards import Cards
+from app.panels.new_run_cards.data_desk import DataDesk
 from app.panels.new_run_cards.findings import Findings
+from app.panels.new_run_cards.model_parts.choosing import ModelChoosing
 from app.panels.new_run_cards.report_dialog import ReportDialog
 from app.panels.new_run_cards.starting import Starting
 from app.services.context import AppContext
@@ -23,7 +25,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
 from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
 from backend.contract.errors import InputError
-from backend.contract.queries import CachedModel, CachedModels, Mistake
+from backend.contract.queries import Mistake
 from backend.contract.version import same_major
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
@@ -39,6 +41,8 @@ class Panel(QWidget):
     run_started = Signal(str)
     data_asked = Signal()
     """Somebody wants to see the data as the training will."""
+    tokenizer_asked = Signal(str)
+    """Somebody wants to look at the tokenizer in this folder."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,12 +69,12 @@ class Panel(QWidget):
         self.retry = IconButton("Try again", "refresh")
         self.banner.buttons.addWidget(self.retry)
         self.cards = Cards(self.draft, self.findings)
+        self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
         page = page_layout(self)
         page.addWidget(self.header)
         page.addWidget(self.banner)
         page.addWidget(self.cards, 1)
-        self._cached: list[CachedModel] = []
-        self._offer_models()
+        self.models = ModelChoosing(self._context, self.draft, self.cards.model, self.findings, self)
 
     def _connect(self) -> None:
         self.demo.clicked.connect(self.fill_demo)
@@ -82,9 +86,12 @@ class Panel(QWidget):
             card.changed.connect(self.change)
         self.cards.data.report_asked.connect(self._on_report_asked)
         self.cards.data.tokens_asked.connect(self.data_asked)
+        self.desk.changed.connect(self.apply_settings)
+        self.desk.task_asked.connect(self.cards.task.chosen)
         self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
         self.cards.model.trust_agreed.connect(self._on_trust)
+        self.cards.model.tokenizer_asked.connect(self.tokenizer_asked)
         self.cards.cost.start_asked.connect(self.start)
         self.starting.changed.connect(self._on_starting)
         self.starting.started.connect(self.run_started)
@@ -112,31 +119,16 @@ class Panel(QWidget):
         self.cards.offer(catalog)
         if self._entry() is None and catalog.tasks:
             self._use_task(next((task for task in catalog.tasks if task.name == FIRST_TASK), catalog.tasks[0]))
+        self.models.set_catalog(catalog)
         self._show_other_spec()
-        self._ask_cached_models()
 
     def _on_no_catalog(self, mistake: Mistake) -> None:
         self.banner.show_message("error", mistake.message)
         self._show_reason()
 
-    def shown(self) -> None:
-        """A download or a run may have brought models since the page was last seen."""
-        self._offer_models()
-        if self.catalog is not None:
-            self._ask_cached_models()
-
-    def _ask_cached_models(self) -> None:
-        self._context.client.ask("cached_models", {}, self._on_cached_models, self._on_no_cached_models)
-
-    def _on_cached_models(self, found: CachedModels) -> None:
-        self._cached = found.models
-        self._offer_models()
-
-    def _on_no_cached_models(self, mistake: Mistake) -> None:
-        self.message.emit("warning", f"The models that are here already could not be listed: {mistake.message}")
-
-    def _offer_models(self) -> None:
-        self.cards.model.set_offers(self._context.preferences.recent_models, self._cached)
+    def unfinished(self) -> str:
+        """What closing the window would end, as a sentence; empty where nothing."""
+        return self.models.unfinished()
 
     def _source(self) -> SourceEntry | None:
         return self._source_named(self.draft.get("data.source", "files"))

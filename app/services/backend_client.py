@@ -15,6 +15,7 @@ from app.services.backend_process import backend_process, last_line
 from backend.contract import (
     catalog,
     comparison,
+    data_choice,
     model_choices,
     predictions,
     queries,
@@ -34,6 +35,10 @@ MakeProcess = Callable[[QObject], QProcess]
 ANSWERS: dict[str, type] = {
     "catalog": catalog.Catalog,
     "preview_data": queries.DataPreview,
+    "recognise_data": data_choice.RecognisedData,
+    "data_glance": data_choice.DataGlance,
+    "data_row": data_choice.DataRow,
+    "export_unusable": queries.Exported,
     "data_report": queries.DataReport,
     "describe_model": queries.ModelDescription,
     "convert_model": queries.ModelDescription,
