@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,10 +10,24 @@ import msgspec
 
 from backend import catalogue
 from backend.contract import data_choice, model_choices, queries
+from backend.contract import predictions as contract
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.queries import predictions
+from backend.contract.run_folder import RunFolder
+from backend.queries import (
+    chosen_rows,
+    number_statistics,
+    prediction_pages,
+    prediction_statistics,
+    predictions,
+)
+
+PREDICTIONS = {
+    query.name: query.answer
+    for module in (chosen_rows, number_statistics, prediction_pages, prediction_statistics, predictions)
+    for query in module.QUERIES
+}
 
 DEMO = {
     "version": 1,
@@ -264,8 +279,37 @@ def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
     )
 
 
+def predicted_file(arguments: dict) -> object:
+    """Predictions of a file whose column is called `text`, or is said to be another; those of `never.csv` never come."""
+    run, data = RunFolder(arguments["run"]), Path(arguments["data"])
+    if data.name == "never.csv":
+        return None
+    columns = data.read_text(encoding="utf-8").splitlines()[0].split(",")
+    chosen = arguments["columns"].get("text", "text")
+    if chosen not in columns:
+        return queries.Mistake(
+            f"data.columns.text: there is no column 'text'; there are {', '.join(columns)}", "data.columns.text"
+        )
+    name = data.stem
+    csv_path, parquet = run.predictions(name), run.predictions(name, "parquet")
+    shutil.copy(run.predictions("validation", "parquet"), parquet)
+    return contract.PredictedFile(
+        name=name, csv=str(csv_path), parquet=str(parquet), rows=3, skipped=[f"{data.name}:4 no text"],
+        skipped_count=1, metrics={"accuracy": 0.5}, seconds=0.1,
+    )  # fmt: skip
+
+
+def file_parts(arguments: dict) -> contract.FileFit:
+    """The columns of a file, none of which is found to be the text."""
+    columns = Path(arguments["data"]).read_text(encoding="utf-8").splitlines()[0].split(",")
+    parts = [contract.FilePart(name="text", title="Text"), contract.FilePart(name="label", title="Label", needed=False)]
+    return contract.FileFit(columns=columns, rows=3, parts=parts, first={columns[0]: "A joy"})
+
+
 def pieces(request: queries.Request) -> list[queries.Progress]:
     """What is told before the answer."""
+    if request.query == "predict_file":
+        return [queries.Progress(text="Predicting"), queries.Progress(500, 2000, "rows")]
     if request.query == "download_model":
         return [queries.Progress(110e6, 440e6, "bytes", "", "model.safetensors", 100e6, 430e6)]
     if request.query == "data_report":
@@ -313,8 +357,15 @@ def answered(request: queries.Request) -> object:
             return described(arguments["name_or_path"], converted=True)
         case "plan":
             return planned(arguments["spec"])
-        case "filter_predictions" | "confusion":
-            return next(one.answer for one in predictions.QUERIES if one.name == request.query)(arguments, silent)
+        case name if name in PREDICTIONS:
+            try:
+                return PREDICTIONS[name](arguments, silent)
+            except InputError as error:
+                return queries.Mistake(str(error), error.field)
+        case "predict_file":
+            return predicted_file(arguments)
+        case "file_parts":
+            return file_parts(arguments)
         case "answer":
             return said(arguments)
         case _:
