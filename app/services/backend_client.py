@@ -14,7 +14,9 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from app.services.backend_process import backend_process, last_line
 from backend.contract import (
     catalog,
+    collected_rows,
     comparison,
+    open_models,
     queries,
     token_batches,
     tokenizer_making,
@@ -48,6 +50,9 @@ ANSWERS: dict[str, type] = {
     "export_predictions": queries.Exported,
     "confusion": queries.Confusion,
     "answer": queries.Answer,
+    "add_row": collected_rows.AddedRow,
+    "open_models": open_models.OpenModels,
+    "let_go": open_models.OpenModels,
     "vocabulary": vocabulary.Vocabulary,
     "find_pieces": vocabulary.FoundRows,
     "piece_origin": vocabulary.PieceOrigin,

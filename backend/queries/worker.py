@@ -15,6 +15,7 @@ from backend.contract.redaction import redacted
 from backend.queries import (
     answer,
     catalog,
+    collected_rows,
     comparison,
     cost,
     data,
@@ -35,6 +36,7 @@ QUERIES: dict[str, Query] = {
     for module in (
         answer,
         catalog,
+        collected_rows,
         comparison,
         cost,
         data,
