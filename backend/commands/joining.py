@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 from backend.commands.screen import Screen
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.engines.hosts import Position
 
 LOOK_SECONDS = 0.5

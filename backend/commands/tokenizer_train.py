@@ -71,7 +71,7 @@ def add_data(parser: Any, *, required: bool) -> None:
 
 def texts_of(arguments: Namespace, screen: Screen) -> "ColumnTexts":
     """The texts that `add_data`'s words name. Raises InputError."""
-    from backend.contract.spec import file as spec_file
+    from backend.contract import spec_file
     from backend.run.column_texts import read_column_texts  # loads the data room
     from backend.run.data_report import named
 
@@ -112,10 +112,10 @@ def _train(arguments: Namespace) -> int:
 def _shown_on(screen: Screen) -> Any:
     stages: list[str] = []
 
-    def say(stage: str, done: int, total: int) -> None:
+    def say(stage: str, done: int, total: int, unit: str) -> None:
         if stages[-1:] != [stage]:
             stages.append(stage)
-            screen.begin(stage, total, "rows" if total else "", announce=False)
+            screen.begin(stage, total, unit, announce=False)
         screen.advance(done, total)
 
     return say

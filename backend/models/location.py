@@ -12,6 +12,7 @@ from huggingface_hub.utils import HFValidationError, validate_repo_id
 from backend.contract.errors import InputError
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
+from backend.models.tokenizer_files import read_tokenizer
 from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
 
 CONVERT_OPTION = "--convert-weights"
@@ -81,6 +82,28 @@ def look(
     return ModelLocation(folder, "hub", folder.name, name_or_path, remote)
 
 
+def without_weights(
+    name_or_path: str,
+    revision: str = "main",
+    *,
+    offline: bool = False,
+    report: Report = quiet,
+    needs_tokenizer: bool = True,
+) -> ModelLocation:
+    """The folder with what is here, of a hub model at least its small files: weights are neither fetched nor read.
+
+    Raises InputError.
+    """
+    here = _local(name_or_path, revision)
+    if here is not None and (here.found == "folder" or offline or not needs_tokenizer or _has_tokenizer(here.folder)):
+        return here
+    if offline:
+        raise _not_here(name_or_path)
+    remote = hub.remote_model(name_or_path, revision)
+    folder = hub.download(remote, remote.small_files, report)
+    return ModelLocation(folder, "hub", folder.name, name_or_path)
+
+
 def must_be_converted(name: str, weights_format: str) -> str:
     """What a person is told of old weights that nobody agreed to convert, as the end of a sentence."""
     kind = {"bin": "pytorch_model.bin, a format that can hold programs", "flax": "flax_model.msgpack"}[weights_format]
@@ -103,6 +126,10 @@ def _local(name: str, revision: str) -> ModelLocation | None:
         return None
     folder = Path(config).parent
     return ModelLocation(folder, "cache", folder.name, name)
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    return not read_tokenizer(folder).problem
 
 
 def _is_hub_id(name: str) -> bool:

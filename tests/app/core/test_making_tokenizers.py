@@ -6,10 +6,10 @@ import pytest
 
 from app.core.free_folder import free_folder
 from app.core.proposed_rows import ProposedRows, new_tokens, note_of, saved_words, tokens_of
-from app.core.text_guess import likely_texts
 from app.core.tokenizer_command import extend_command, train_command
 from backend.__main__ import main
 from backend.catalogue import catalog
+from backend.contract.column_guess import likely_texts
 from backend.contract.resources import resource
 from backend.contract.tokenizer_making import ProposedToken, TokenCounts
 
@@ -95,6 +95,6 @@ def test_notes_say_what_becomes_of_a_token(token, note):
     assert note_of(token) == note
 
 
-@pytest.mark.parametrize(("after", "words"), [(900, "10.0% fewer"), (1000, "no fewer")])
+@pytest.mark.parametrize(("after", "words"), [(900, "10.0% fewer"), (1000, "no fewer"), (1008, "0.8% more")])
 def test_what_is_saved_is_said(after, words):
     assert words in saved_words(TokenCounts(counts={}, rows=5, tokens_before=1000, tokens_after=after))
