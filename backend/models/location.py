@@ -104,6 +104,25 @@ def without_weights(
     return ModelLocation(folder, "hub", folder.name, name_or_path)
 
 
+def fetch(
+    name: str, revision: str, *, cache: Path, report: Report = quiet, on_file: "hub.OnFile | None" = None
+) -> ModelLocation:
+    """All that is needed of a hub model, downloaded into the hub library's cache. Raises InputError.
+
+    Of old weights the hub's own conversion is taken where there is one; else they come as they are.
+    """
+    if not _is_hub_id(name):
+        raise InputError(f"{_FIELD}: {name!r} is no name of a hub model; give one such as google/mt5-small", _FIELD)
+    remote = hub.remote_model(name, revision)
+    if remote.weights_format == "none":
+        raise InputError(f"{_FIELD}: {name} has no weights that can be trained; choose one with safetensors", _FIELD)
+    taken = (hub.conversion_of(remote) if remote.weights_format in OLD_FORMATS else None) or remote
+    folder = hub.download(taken, taken.files, report, on_file)
+    if taken is not remote:
+        _Pin(cache, name, revision).write(folder, taken.commit)
+    return ModelLocation(folder, "hub", taken.commit, name)
+
+
 def must_be_converted(name: str, weights_format: str) -> str:
     """What a person is told of old weights that nobody agreed to convert, as the end of a sentence."""
     kind = {"bin": "pytorch_model.bin, a format that can hold programs", "flax": "flax_model.msgpack"}[weights_format]
@@ -158,7 +177,7 @@ def _fetched(
     if remote.weights_format in OLD_FORMATS and needs_weights:
         converted = hub.conversion_of(remote)
         if converted is not None:
-            folder = hub.download(converted, converted.small_files + converted.weight_files, report)
+            folder = hub.download(converted, converted.files, report)
             pin.write(folder, converted.commit)
             return ModelLocation(folder, "hub", converted.commit, name)
         if not consent:
