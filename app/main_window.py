@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QPaintEvent, QShortcut
+from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from app import theme
+from app.core import actions
+from app.core.actions import Action, OffersActions
 from app.core.preferences import Preferences
+from app.widgets.commands import Commands
 from app.widgets.desktop_messages import DesktopMessages
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import ToastOverlay
@@ -79,7 +82,8 @@ class MainWindow(QMainWindow):
         self.toasts = ToastOverlay(self.centralWidget())
         self.desktop = DesktopMessages(self, self._on_desktop_answered)
         self.sidebar.page_chosen.connect(self._on_page_chosen)
-        self._add_shortcuts()
+        self.commands = Commands(self.centralWidget(), self)
+        self._offer_actions()
         self._restore_geometry()
 
     def _place(self) -> None:
@@ -93,11 +97,33 @@ class MainWindow(QMainWindow):
         self.sidebar.set_page(0)
         self.pages.setFocus()
 
-    def _add_shortcuts(self) -> None:
-        for number, (_, _, name) in enumerate(PANELS, start=1):
-            QShortcut(QKeySequence(f"Ctrl+{number}"), self, lambda name=name: self.show_page(name))
-        QShortcut(QKeySequence("F11"), self, lambda: self.setWindowState(self.windowState() ^ _FULL_SCREEN))
-        QShortcut(QKeySequence.StandardKey.Quit, self, self.close)
+    # What can be done
+
+    def _offer_actions(self) -> None:
+        self.commands.add("Window", self, self._window_actions)
+        self.commands.add("Pages", self, lambda: actions.page_actions(PANELS, self.show_page))
+        self.commands.add("Runs by name", self, self._run_actions)
+
+    def _window_actions(self) -> list[Action]:
+        return [
+            Action("Find actions, pages, runs", self.commands.show_palette, "Ctrl+K; Ctrl+Shift+P", "search"),
+            Action("Show the keyboard shortcuts", self.commands.show_sheet, "F1; ?", "info"),
+            Action("Use the light theme", lambda: self.choose_theme("light"), icon="sun"),
+            Action("Use the dark theme", lambda: self.choose_theme("dark"), icon="moon"),
+            Action("Use the theme of the system", lambda: self.choose_theme("system"), icon="settings"),
+            Action("Fill the screen, or leave it", self._switch_full_screen, "F11", "external"),
+            Action("Close the window; runs go on", self.close, "Ctrl+Q", "close", words="quit exit"),
+        ]
+
+    def _run_actions(self) -> list[Action]:
+        if self.context is None:
+            return []
+        from app.core.run_actions import run_actions  # reads events, which the first paint does not wait for
+
+        return run_actions(self.context.library.runs, self.show_run)
+
+    def _switch_full_screen(self) -> None:
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     # Pages
 
@@ -148,8 +174,11 @@ class MainWindow(QMainWindow):
                 getattr(panel, signal).connect(getattr(self, slot))
         if hasattr(panel, "message"):
             panel.message.connect(self.show_message)
+        if isinstance(panel, OffersActions):
+            title = next(title for title, _, module in PANELS if module == name)
+            self.commands.add(title, self._panels[name], panel.offered_actions, lambda: self.show_page(name))
         _spare_collections()
-        return panel
+        return self._panels[name]
 
     def show_message(self, kind: str, text: str) -> None:
         """A toast; kind is info, success, warning or error."""
@@ -253,6 +282,14 @@ class MainWindow(QMainWindow):
         if panel is not None:
             panel.show_step(path, step)  # type: ignore[attr-defined]
 
+    def choose_theme(self, choice: str) -> None:
+        """Give the window the look of `choice` (system, light or dark) from now on."""
+        self.preferences.set("theme", choice)
+        self._on_theme_changed(choice)
+        settings = self.panel("settings")
+        if settings is not None:
+            settings.show_preferences()  # type: ignore[attr-defined]
+
     def _on_theme_changed(self, choice: str) -> None:
         application = QApplication.instance()
         assert isinstance(application, QApplication)
@@ -286,9 +323,6 @@ def _spare_collections() -> None:
     # What is loaded stays: walking all of it again would stop the window for 40 ms at a time.
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
-
-
-_FULL_SCREEN = Qt.WindowState.WindowFullScreen
 
 
 def _geometry() -> QSettings:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
+from app.core.actions import Action
 from app.core.outcome import Outcome
 from app.panels.run_cards.comparison import Comparison
 from app.panels.run_cards.course import Course
@@ -21,6 +22,7 @@ from app.panels.run_cards.way_out import WayOut
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
+from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
 from app.widgets.page_header import PageHeader, page_layout
 from backend.contract.events import RequestAnswered
@@ -123,6 +125,18 @@ class Panel(QWidget):
         """A low page keeps its room for the plots."""
         super().resizeEvent(event)
         self.tiles.set_low(event.size().height() < LOW)
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        said = {
+            "checkpoint": ("Save a checkpoint now", "Ctrl+S", "save"),
+            "pause": ("Pause the run", "", "pause"),
+            "stop": ("Stop the run", "", "stop"),
+            "resume": ("Resume the run", "Ctrl+R", "play"),
+            "predictions": ("Show the predictions of this run", "Ctrl+P", "target"),
+            "duplicate": ("Make a new run like this one", "Ctrl+D", "copy"),
+        }
+        return [button_action(self.controls.buttons[key], *words) for key, words in said.items()]
 
     # The run that is shown
 

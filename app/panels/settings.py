@@ -80,10 +80,7 @@ class Panel(QWidget):
     def _look_card(self) -> Card:
         card = Card("Appearance")
         self.theme_group, row = chips([title for title, _ in THEMES])
-        present = self._context.preferences.theme
-        # A file of another version may name a theme that is not here; the first one follows the system.
-        chosen = next((place for place, (_, value) in enumerate(THEMES) if value == present), 0)
-        self.theme_group.button(chosen).setChecked(True)
+        self.show_preferences()
         self.theme_group.idClicked.connect(self._on_theme_chosen)
         row.addStretch(1)
         card.body.addLayout(row)
@@ -179,6 +176,13 @@ class Panel(QWidget):
         card.body.addLayout(self.versions)
         self._show_versions({})
         return card
+
+    def show_preferences(self) -> None:
+        """Show what was chosen elsewhere, for example in the palette."""
+        present = self._context.preferences.theme
+        # A file of another version may name a theme that is not here; the first one follows the system.
+        chosen = next((place for place, (_, value) in enumerate(THEMES) if value == present), 0)
+        self.theme_group.button(chosen).setChecked(True)
 
     # Changes
 
