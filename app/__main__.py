@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Burnish")
     application.setDesktopFileName("burnish")
-    theme.apply(application, preferences.theme)
+    theme.apply(application, preferences.theme, preferences.text_size)
     window = MainWindow(preferences)
     QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: _follow_system(application, preferences))
     window.first_painted.connect(lambda: _after_first_paint(window, options))

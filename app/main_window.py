@@ -55,7 +55,8 @@ CONNECTIONS = (
     ("tokenizer", "new_run_requested", "_on_new_run_requested"),
     ("new_run", "data_asked", "_on_data_asked"),
     ("run", "rows_requested", "_on_rows_requested"),
-    ("settings", "theme_changed", "_on_theme_changed"),
+    ("settings", "theme_changed", "_on_look_changed"),
+    ("settings", "text_size_changed", "_on_look_changed"),
 )
 """Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
 
@@ -111,6 +112,9 @@ class MainWindow(QMainWindow):
             Action("Use the light theme", lambda: self.choose_theme("light"), icon="sun"),
             Action("Use the dark theme", lambda: self.choose_theme("dark"), icon="moon"),
             Action("Use the theme of the system", lambda: self.choose_theme("system"), icon="settings"),
+            Action("Make the text larger", lambda: self.choose_text_size(1), "Ctrl++; Ctrl+=", "text", words="zoom in"),
+            Action("Make the text smaller", lambda: self.choose_text_size(-1), "Ctrl+-", "text", words="zoom out"),
+            Action("Use the usual text size", lambda: self.choose_text_size(0), "Ctrl+0", "text"),
             Action("Fill the screen, or leave it", self._switch_full_screen, "F11", "external"),
             Action("Close the window; runs go on", self.close, "Ctrl+Q", "close", words="quit exit"),
         ]
@@ -285,15 +289,22 @@ class MainWindow(QMainWindow):
     def choose_theme(self, choice: str) -> None:
         """Give the window the look of `choice` (system, light or dark) from now on."""
         self.preferences.set("theme", choice)
-        self._on_theme_changed(choice)
+        self._on_look_changed()
+
+    def choose_text_size(self, steps: int) -> None:
+        """Make all text so many steps larger (or smaller) from now on; 0 is the usual size."""
+        present = theme.TEXT_SIZES.index(theme.text_size())
+        place = max(0, min(len(theme.TEXT_SIZES) - 1, present + steps))
+        self.preferences.set("text_size", theme.TEXT_SIZES[place] if steps else theme.USUAL_SIZE)
+        self._on_look_changed()
+
+    def _on_look_changed(self) -> None:
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        theme.apply(application, self.preferences.theme, self.preferences.text_size)
         settings = self.panel("settings")
         if settings is not None:
             settings.show_preferences()  # type: ignore[attr-defined]
-
-    def _on_theme_changed(self, choice: str) -> None:
-        application = QApplication.instance()
-        assert isinstance(application, QApplication)
-        theme.apply(application, choice)
 
     # The window itself
 

@@ -20,6 +20,8 @@ class Preferences:
     """What a person has chosen once and for all. Change a value with `set`, which writes the file."""
 
     theme: str = "system"
+    text_size: int = 13
+    """Pixels of plain text; one that the theme does not know is not followed."""
     runs_folder: str = ""
     cache_folder: str = ""
     offline: bool = False
@@ -60,6 +62,12 @@ class Preferences:
     def trusts(self, repository: str, commit: str) -> bool:
         """Whether this user has agreed to that code."""
         return commit in self.trusted_repositories.get(repository, [])
+
+    def withdraw(self, repository: str, commit: str) -> None:
+        """Agree no longer to run that code."""
+        left = [one for one in self.trusted_repositories.get(repository, []) if one != commit]
+        others = {name: commits for name, commits in self.trusted_repositories.items() if name != repository}
+        self.set("trusted_repositories", {**others, repository: left} if left else others)
 
     def runs_path(self) -> Path:
         """Where runs lie."""

@@ -61,7 +61,7 @@ class LogView(QTableView):
         self._model = _Lines(self)
         self._widest = 0.0
         self.setModel(self._model)
-        self.setFont(theme.mono_font(12))
+        theme.give_font(self, 12, mono=True)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTextElideMode(Qt.TextElideMode.ElideNone)

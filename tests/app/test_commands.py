@@ -151,7 +151,7 @@ def test_a_theme_chosen_in_the_palette_is_kept_and_shown_in_the_settings(
     palette.field.setText("dark theme")
     palette._take(palette.list.currentIndex())
     assert theme.is_dark()
-    assert window.panel("settings").theme_group.checkedId() == 2  # type: ignore[union-attr]
+    assert window.panel("settings").look.themes.checkedId() == 2  # type: ignore[union-attr]
     assert preferences.load(window.preferences.path).theme == "dark"
     window.choose_theme("light")
 
