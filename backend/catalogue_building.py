@@ -4,6 +4,7 @@ import importlib.util
 from typing import Any
 
 from backend import registry
+from backend.contract import spec_file
 from backend.contract.catalog import (
     AdapterEntry,
     Bridge,
@@ -18,7 +19,6 @@ from backend.contract.catalog import (
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
-from backend.contract.spec import file as spec_file
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 

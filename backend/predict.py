@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from backend import registry
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.places import is_offline, runs_folder
 from backend.contract.run_folder import find_run
 from backend.contract.spec import RunSpec
-from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
 from backend.engines.engine import Loaded, Loading

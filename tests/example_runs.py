@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from backend.contract import events
-from backend.contract.spec import file as spec_file
+from backend.contract import events, spec_file
 
 CONTEXT = (
     "The Norman dynasty had a major political, cultural and military impact on medieval Europe. The Normans were famed "

@@ -100,9 +100,9 @@ class Draft:
 def read_draft(path: Path) -> Draft:
     """The draft that begins with a spec file; its paths are made absolute. Raises InputError."""
     # YAML and pydantic are heavy and not wanted before the first paint.
-    from backend.contract.spec import file
+    from backend.contract import spec_file
 
-    draft = Draft(file.read(path))
+    draft = Draft(spec_file.read(path))
     for key in PATHS:
         if draft.get(key) is not None:
             draft.set(key, _absolute(draft.get(key), path.absolute().parent))

@@ -4,6 +4,7 @@ import signal
 import time
 from dataclasses import dataclass
 
+from app.core import wording
 from app.core.run_state import RunState
 from backend.contract.mending import Mend, fewer_rows
 from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
@@ -84,7 +85,8 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
     if state.finished is not None:
         return _said(state)
     if life == "ended" and record is not None:
-        return Outcome("failed", *_exit_words(record), mend=_mend_of_kill(record, state))
+        again = "Resume continues it from its last checkpoint." if state.checkpoints else "Resume begins it anew."
+        return Outcome("failed", _exit_words(record), again, _mend_of_kill(record, state))
     if life == "new" and age_seconds < GROWTH_SECONDS:
         return Outcome("starting")
     if life == "new":
@@ -104,25 +106,21 @@ def _said(state: RunState) -> Outcome:
 def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
     """A system without memory kills a process before it can say so. Whether more than fewer rows helps is not known."""
     plan = state.plan if state.planned_attempt == state.attempt else None
-    if plan is None or _signal_name(-record.returncode) != "SIGKILL":
+    if plan is None or state.stage != "training" or _signal_name(-record.returncode) != "SIGKILL":
         return None
     return fewer_rows(plan.micro_batch_size, can_resume=bool(state.checkpoints))
 
 
-def _exit_words(record: ExitRecord) -> tuple[str, str]:
-    again = "Resume continues it from its last checkpoint; the log below holds the last words of the process."
+def _exit_words(record: ExitRecord) -> str:
     if record.message:
-        return record.message, again
+        return f"{wording.sentence(record.message.rstrip('.'))}."
     if record.returncode >= 0:
-        return f"The training process ended with exit code {record.returncode} before the run was over.", again
+        return f"The training process ended with exit code {record.returncode} before the run was over."
     number = -record.returncode
     name = _signal_name(number)
     if name == "SIGKILL":
-        return (
-            "The training process was killed (SIGKILL); most often the system was out of memory.",
-            "Choose fewer rows per device or a shorter maximum length, then resume.",
-        )
-    return f"The training process was ended by signal {number} ({name}).", again
+        return "The training process was killed (SIGKILL); most often the system was out of memory."
+    return f"The training process was ended by signal {number} ({name})."
 
 
 def _signal_name(number: int) -> str:

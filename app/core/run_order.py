@@ -7,6 +7,7 @@ from typing import Any
 from app.core import wording
 from app.core.outcome import TITLES
 from app.core.run_library import RunSummary
+from backend.contract import run_search
 
 GROUPS = {"": "No groups", "task": "Task", "model": "Model", "data": "Data", "tag": "Tag", "state": "State"}
 """What runs can be gathered by, in the words of a list."""
@@ -50,16 +51,12 @@ def arranged(runs: Sequence[RunSummary], wish: Arrangement) -> list[Line]:
 
 def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
     """Those in which every word is found; `#word` means a tag."""
-    wanted = words.casefold().split()
-    return [run for run in runs if all(_has(run, word) for word in wanted)]
+    return [run for run in runs if run_search.found(words, _texts(run), run.tags)]
 
 
 def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
     """Runs by a column of the table; those without a value come last either way, equal ones stay as they are."""
-    value = _VALUES[column]
-    known = [run for run in runs if value(run) not in (None, "", ())]
-    unknown = [run for run in runs if value(run) in (None, "", ())]
-    return [*sorted(known, key=value, reverse=descending), *unknown]
+    return run_search.ordered(runs, _VALUES[column], descending=descending)
 
 
 def task_words(run: RunSummary) -> str:
@@ -91,11 +88,8 @@ _VALUES: dict[str, Callable[[RunSummary], Any]] = {
 }
 
 
-def _has(run: RunSummary, word: str) -> bool:
-    if word.startswith("#"):
-        return any(tag.casefold().startswith(word[1:]) for tag in run.tags)
-    texts = (run.title, run.name, state_words(run), task_words(run), model_words(run), run.data, run.note, *run.tags)
-    return any(word in text.casefold() for text in texts)
+def _texts(run: RunSummary) -> tuple[str, ...]:
+    return (run.title, run.name, state_words(run), task_words(run), model_words(run), run.data, run.note)
 
 
 def _groups_of(run: RunSummary, group: str) -> Sequence[str]:

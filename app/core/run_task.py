@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from backend.contract import spec_file
 from backend.contract.catalog import Column, TaskEntry
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 
 
 @dataclass(frozen=True)

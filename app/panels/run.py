@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
 from app.core.actions import Action
@@ -31,6 +31,7 @@ REFRESH_MS = 100
 ROOM_FOR_ROWS = 300
 LOW = 720
 """Pixels below which the numbers stand in one row."""
+LOWEST_PLOTS = 220
 CATCH_UP_MS = 25
 """Between refreshes while points wait to be handed to the plots."""
 
@@ -99,6 +100,16 @@ class Panel(QWidget):
         layout = page_layout(body)
         layout.addWidget(self.header)
         layout.addWidget(self.banner)
+        layout.addWidget(self._scrolled(), 1)
+        return body
+
+    def _scrolled(self) -> QScrollArea:
+        """What a low window scrolls through, rather than squeeze it."""
+        holder = QWidget()
+        holder.setObjectName("scrolled")
+        layout = QVBoxLayout(holder)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(14)
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.course)
@@ -110,10 +121,13 @@ class Panel(QWidget):
         split.setStretchFactor(0, 3)
         split.setStretchFactor(1, 1)
         split.setSizes([400, 200])
+        self.plots.setMinimumHeight(LOWEST_PLOTS)
         self.journal.setMinimumHeight(130)
         self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
-        return body
+        area = QScrollArea(widgetResizable=True)
+        area.setWidget(holder)
+        return area
 
     def _on_page_shown(self, name: str) -> None:
         """A row in the shape of its task needs more room than lines do."""

@@ -88,7 +88,7 @@ class ComparedStates(QObject):
         self._begin_next()
 
     def _read_spec(self) -> None:
-        from backend.contract.spec import file  # the YAML reader is not wanted before a page is shown
+        from backend.contract import spec_file  # the YAML reader is not wanted before a page is shown
 
         if not self._unread:
             self._specs_timer.stop()
@@ -96,7 +96,7 @@ class ComparedStates(QObject):
             return
         path = self._unread.pop(0)
         try:
-            self.specs[path] = file.read(RunFolder(path).spec)
+            self.specs[path] = spec_file.read(RunFolder(path).spec)
         except InputError as error:
             self.specs[path] = {}
             self.problems.append(str(error))

@@ -21,7 +21,7 @@ from app.widgets.number_line import NumberLine
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_field import FieldSchema, wanted
 from backend.contract.errors import InputError
-from backend.contract.spec.file import dump, parse
+from backend.contract.spec_file import dump, parse
 
 
 class BooleanEditor(Editor):

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.widgets.schema_field import FieldSchema
 from backend.contract.errors import InputError
-from backend.contract.spec.file import parse
+from backend.contract.spec_file import parse
 
 
 class NotUsableError(ValueError):

@@ -24,6 +24,10 @@ class IconLabel(QLabel):
         self.setPixmap(theme.pixmap(self._name, self._token, self._size))
 
 
+_TOKENS = {"primary": "on_accent", "danger": "danger", "quiet": "accent_text"}
+"""Role of a button → the colour of its icon."""
+
+
 class IconButton(QPushButton):
     """A push button with words and an icon that follows the theme; `role` as in app.theme."""
 
@@ -31,11 +35,14 @@ class IconButton(QPushButton):
         self, text: str, name: str, role: str = "", token: str = "text", parent: QWidget | None = None
     ) -> None:
         super().__init__(text, parent)
-        self._name = name
-        self._token = {"primary": "on_accent", "danger": "danger", "quiet": "accent_text"}.get(role, token)
-        if role:
-            theme.role(self, role)
+        self._name, self._plain = name, token
         self.setIconSize(QSize(20, 16))
+        self.set_role(role)
+
+    def set_role(self, role: str) -> None:
+        """Look like another kind of button; empty is a plain one."""
+        self._token = _TOKENS.get(role, self._plain)
+        theme.role(self, role)
         self.apply_theme()
 
     def set_icon(self, name: str) -> None:

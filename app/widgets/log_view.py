@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QFontMetricsF, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from app import theme
@@ -53,10 +53,11 @@ class _Lines(QAbstractTableModel):
 
 
 class LogView(QTableView):
-    """Follows the end unless someone scrolled up; Ctrl+C copies the selected lines."""
+    """Follows the end unless someone scrolled up; Ctrl+C copies the selected lines. `nothing` stands for no lines."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, nothing: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.nothing = nothing
         theme.role(self, "log")
         self._model = _Lines(self)
         self._widest = 0.0
@@ -121,6 +122,15 @@ class LogView(QTableView):
         """A selected line is marked over the whole width."""
         super().resizeEvent(event)
         self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Without lines, the words for that."""
+        super().paintEvent(event)
+        if not self._model.lines and self.nothing:
+            painter = QPainter(self.viewport())
+            painter.setPen(theme.color("muted"))
+            painter.setFont(self.window().font())
+            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, self.nothing)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl+C copies whole lines."""

@@ -86,7 +86,7 @@ def _prepare(arguments: Namespace) -> int:
 
 
 def _subject(arguments: Namespace) -> "Subject":
-    from backend.contract.spec import file as spec_file
+    from backend.contract import spec_file
     from backend.run import data_report, resolving
 
     if arguments.target.endswith((".yaml", ".yml")):

@@ -55,7 +55,7 @@ def _imported(arguments: Namespace) -> "tuple[str, Imported]":
     if arguments.line is not None or arguments.file.suffix in _SCRIPT_FILES:
         values, script = example_scripts.from_command(arguments.line or _text(arguments.file))
         return "transformers example", example_scripts.imported(values, arguments.script or script)
-    from backend.contract.spec import file as spec_file  # loads the YAML reader
+    from backend.contract import spec_file  # loads the YAML reader
 
     values = spec_file.parse(_text(arguments.file), str(arguments.file))
     if isinstance(values, dict):
@@ -81,7 +81,7 @@ def _text(path: Path) -> str:
 
 def _checked(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
     """The spec with `--set` changes, valid for every setting. Raises InputError."""
-    from backend.contract.spec import file as spec_file
+    from backend.contract import spec_file
     from backend.run.resolving import resolve
 
     changed = spec_file.with_changes({"version": 1, **spec}, arguments.changes)
@@ -90,7 +90,7 @@ def _checked(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
 
 
 def _with_remarks(spec: dict[str, Any], system: str, found: "Imported") -> str:
-    from backend.contract.spec import file as spec_file
+    from backend.contract import spec_file
 
     remarks = [f"Imported from a {system}."]
     remarks += ["Without counterpart:", *(f"  {line}" for line in found.unmatched)] if found.unmatched else []

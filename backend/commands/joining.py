@@ -5,10 +5,9 @@ import time
 from pathlib import Path
 
 from backend.commands.screen import Screen
-from backend.contract import offline
+from backend.contract import offline, spec_file
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.engines.hosts import Position
 
 LOOK_SECONDS = 0.5

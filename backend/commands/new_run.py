@@ -33,7 +33,7 @@ def prepared(path: Path, arguments: Namespace) -> "RunSpec":
 
 def written(spec: "RunSpec", path: Path | None) -> RunFolder:
     """A new run folder with the spec in it: at `path`, or named by date and spec under the runs folder."""
-    from backend.contract.spec import file as spec_file
+    from backend.contract import spec_file
 
     text = spec_file.dump(spec.model_dump(mode="json"))
     folder = _made(path) if path else _made_by_date(spec.name)
@@ -43,8 +43,8 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 
 def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
     """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
+    from backend.contract import spec_file
     from backend.contract.run_folder import RunLocked, locked
-    from backend.contract.spec import file as spec_file
     from backend.run import engine_change, preparation
 
     try:
@@ -61,8 +61,8 @@ def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Non
 
 def change_settings(folder: RunFolder, changes: list[str]) -> None:
     """Let a run go on with other settings; the spec as it was stays beside the new one. Raises InputError."""
+    from backend.contract import spec_file
     from backend.contract.run_folder import RunLocked, locked
-    from backend.contract.spec import file as spec_file
     from backend.run import preparation, spec_change
 
     try:

@@ -1,12 +1,12 @@
 """Owns `burnish runs`, `note` and `compare`: all runs as lines or a table, a person's words on one, several side by side."""
 
-import math
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_json
 from backend.commands.follow import in_words
 from backend.commands.named_run import named_run
+from backend.contract import run_search
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import run_folders
@@ -31,9 +31,9 @@ def _runs(arguments: Namespace) -> int:
 
     from backend.commands.summary import summary
 
-    words = arguments.search.casefold().split()
     every = [summary(folder) for folder in run_folders(runs_folder())]
-    found = _sorted([run for run in every if all(_has(run, word) for word in words)], arguments.sort)
+    matching = [run for run in every if run_search.found(arguments.search, _texts(run), run.tags)]
+    found = _sorted(matching, arguments.sort)
     if arguments.json:
         print(msgspec.json.encode(found).decode())
     elif arguments.table:
@@ -45,11 +45,8 @@ def _runs(arguments: Namespace) -> int:
     return 0
 
 
-def _has(run: "Summary", word: str) -> bool:
-    if word.startswith("#"):
-        return any(tag.casefold().startswith(word[1:]) for tag in run.tags)
-    texts = (run.name, run.state, run.task, run.model, run.data, run.note, *run.tags)
-    return any(word in text.casefold() for text in texts)
+def _texts(run: "Summary") -> tuple[str, ...]:
+    return (run.name, run.state, run.task, run.model, run.data, run.note)
 
 
 def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
@@ -59,12 +56,10 @@ def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
         raise InputError(f"--sort: no run has {column!r}; there are {', '.join([*SORTED_BY, *known])}")
 
     def value(run: "Summary") -> Any:
-        found = getattr(run, column) if column in SORTED_BY else run.metrics.get(column)
-        return None if found == "" or (isinstance(found, float) and math.isnan(found)) else found
+        return getattr(run, column) if column in SORTED_BY else run.metrics.get(column)
 
-    known = [run for run in runs if value(run) is not None]
     is_text = column in ("name", "state", "task", "model", "data")
-    return [*sorted(known, key=value, reverse=not is_text), *(run for run in runs if value(run) is None)]
+    return run_search.ordered(runs, value, descending=not is_text)
 
 
 def _print_lines(runs: "list[Summary]", group: str | None) -> None:
@@ -135,8 +130,8 @@ def _compare_arguments(parser: ArgumentParser) -> None:
 
 def _compare(arguments: Namespace) -> int:
     from backend.commands.summary import summary
+    from backend.contract import spec_file
     from backend.contract.run_comparison import settings_table
-    from backend.contract.spec import file as spec_file
 
     folders = list({folder.path: folder for folder in map(named_run, arguments.runs)}.values())
     if len(folders) < 2:

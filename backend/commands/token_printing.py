@@ -10,9 +10,8 @@ import numpy as np
 
 from backend.commands.screen import Screen
 from backend.contract.token_batches import BatchQuestion
-from backend.contract.tokens import TokenizeQuestion, Tokens
+from backend.contract.tokens import COUNTS, TokenizeQuestion, Tokens
 from backend.tokenizers import answers, batch, bulk_file, decoding, inspect
-from backend.tokenizers.encoding import options_of
 from backend.tokenizers.sources import lines_of
 from backend.tokenizers.steps import pipeline
 from backend.tokenizers.streaming import Stream
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 WIDEST = 60
-_COUNTS = ("tokens", "padding", "text_tokens", "left_out", "windows", "characters", "bytes", "words", "unknown", "partial", "byte_fallback", "limit", "stored_truncation", "notes")  # fmt: skip
+_TOLD = (*COUNTS, "limit", "stored_truncation", "notes")
 
 
 def tokens(
@@ -33,7 +32,7 @@ def tokens(
         rest = _streamed(tokenizer, question)
         _counts(_with(rest, notes), arguments.json)
         return 0
-    table = answers.short(tokenizer, question) or inspect.tokenize(tokenizer, question.text or "", options_of(question))
+    table = answers.short(tokenizer, question) or inspect.tokenize(tokenizer, question.text or "", question)
     rest = _with(table.rest, notes)
     if arguments.counts:
         _counts(rest, arguments.json)
@@ -98,7 +97,7 @@ def written_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuesti
     """The lines of a file into an Arrow file."""
     screen = Screen()
     screen.begin("tokenising", announce=False)
-    rows, count = bulk_file.write(tokenizer, arguments.file, arguments.output, options_of(question), _advancing(screen))
+    rows, count = bulk_file.write(tokenizer, arguments.file, arguments.output, question, _advancing(screen))
     screen.close()
     screen.line(f"{rows:,} rows, {count:,} tokens")
     if arguments.json:
@@ -173,7 +172,7 @@ def _sentences(rest: Tokens) -> None:
 
 
 def _counts(rest: Tokens, as_json: bool) -> None:
-    told = {name: value for name, value in msgspec.to_builtins(rest).items() if name in _COUNTS}
+    told = {name: value for name, value in msgspec.to_builtins(rest).items() if name in _TOLD}
     if as_json:
         _say(told)
         return

@@ -158,14 +158,14 @@ def _messages(given: str) -> list[Message]:
 
 
 def _options(given: list[str]) -> dict[str, Any]:
-    from backend.contract.spec import file
+    from backend.contract import spec_file
 
     options: dict[str, Any] = {}
     for one in given:
         name, equals, value = one.partition("=")
         if not equals or not name:
             raise InputError(f"--option {one}: give NAME=VALUE, for example add_prefix_space=true")
-        options[name] = file.parse(value, f"--option {name}")
+        options[name] = spec_file.parse(value, f"--option {name}")
     return options
 
 

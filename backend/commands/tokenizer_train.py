@@ -71,7 +71,7 @@ def add_data(parser: Any, *, required: bool) -> None:
 
 def texts_of(arguments: Namespace, screen: Screen) -> "ColumnTexts":
     """The texts that `add_data`'s words name. Raises InputError."""
-    from backend.contract.spec import file as spec_file
+    from backend.contract import spec_file
     from backend.run.column_texts import read_column_texts  # loads the data room
     from backend.run.data_report import named
 

@@ -78,7 +78,7 @@ def _resume(arguments: Namespace) -> int:
 
 
 def _require_consent(folder: RunFolder, arguments: Namespace) -> None:
-    from backend.contract.spec import file as spec_file  # loads the YAML reader
+    from backend.contract import spec_file  # loads the YAML reader
 
     model = spec_file.read(folder.spec).get("model")
     wanted = isinstance(model, dict) and bool(model.get("trust_remote_code"))

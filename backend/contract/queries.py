@@ -35,6 +35,8 @@ class Mistake(msgspec.Struct, frozen=True):
 
     message: str
     field: str | None = None
+    line: int | None = None
+    """Of the field's value, from 1, where the value has several."""
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -4,12 +4,11 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from backend.contract import events
+from backend.contract import events, spec_file
 from backend.contract.errors import InputError
 from backend.contract.landmarks import landmarks
 from backend.contract.redaction import redacted
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 
 LAST_EVENTS = 20
 LAST_LINES = 60

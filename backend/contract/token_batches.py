@@ -1,31 +1,20 @@
 """Owns the answers about several texts at once, and about ids and pieces on their way back to text."""
 
-from typing import Any
-
 import msgspec
 
-from backend.contract.tokens import Padding, Side, Truncation
+from backend.contract.token_options import Padding, TokenizerQuestion
 
 MOST_CELLS = 300_000
 """Rows times the longest row; more are refused in a sentence."""
 
 
-class BatchQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Arguments of `tokenize_batch`; the fields mean what they do in `TokenizeQuestion`."""
+class BatchQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaults=True):
+    """Arguments of `tokenize_batch`; every row is one window."""
 
-    tokenizer: str
     texts: list[str]
     pairs: list[str] | None = None
     """As many as texts."""
-    revision: str = "main"
-    options: dict[str, Any] = {}
-    special_tokens: bool = True
-    max_length: int | None = None
-    truncation: Truncation = "longest_first"
-    truncation_side: Side | None = None
     padding: Padding = "longest"
-    padding_side: Side | None = None
-    pad_to_multiple_of: int | None = None
 
 
 class TokenGrid(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,14 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from backend.contract.token_options import Side, TokenizerQuestion, TokenOptions
+
 MOST_IN_JSON = 4_000
 """More tokens than these come as an Arrow file."""
 LONG_TEXT = 1_000_000
 """A longer text is tokenised block by block, with progress (`unit` is `characters`, of a file `bytes`)."""
-
-Side = Literal["left", "right"]
-Truncation = Literal["longest_first", "only_first", "only_second"]
-Padding = Literal["", "longest", "max_length"]
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -27,15 +25,9 @@ class Message(msgspec.Struct, frozen=True):
     content: str
 
 
-class TokenizeQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Arguments of `tokenize`: one of `text`, `file` and `messages` is given. `msgspec.to_builtins` makes them JSON."""
+class TokenizeQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaults=True):
+    """Arguments of `tokenize`: one of `text`, `file` and `messages` is given."""
 
-    tokenizer: str
-    """Folder, file (tokenizer.json, .model, vocab.txt, vocab.json, merges.txt, .tiktoken), hub id, run name or folder."""
-    revision: str = "main"
-    options: dict[str, Any] = {}
-    """`model.tokenizer_options`, given at construction: add_prefix_space, do_lower_case, added_tokens …; the tokenizer
-    is opened anew for other values (and kept). What it takes is in `TokenizerDescription.options`."""
     text: str | None = None
     file: str | None = None
     """A UTF-8 text file, in constant memory whatever its size; without pair, windows, padding and words."""
@@ -47,23 +39,6 @@ class TokenizeQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """Write out what comes before the assistant's next answer."""
     pair: str | None = None
     """The second text; an empty one is a text too."""
-    pre_split: bool = False
-    """Words are what white space parts (`is_split_into_words`); offsets still point into the whole text."""
-    special_tokens: bool = True
-    """Add what the model expects around a text; with `messages` the template does and this does nothing."""
-    max_length: int | None = None
-    """Cut to that many tokens, special ones counted; None cuts nothing. The limit of padding `max_length` too."""
-    truncation: Truncation = "longest_first"
-    """Which of two texts is cut."""
-    truncation_side: Side | None = None
-    """None is the tokenizer's own."""
-    windows: bool = False
-    """What does not fit goes into further windows, which share `stride` tokens with the one before."""
-    stride: int = 0
-    padding: Padding = ""
-    """`longest` fills to the longest window, `max_length` to `max_length` (or the model's limit)."""
-    padding_side: Side | None = None
-    pad_to_multiple_of: int | None = None
 
 
 class TokenPiece(msgspec.Struct, frozen=True, array_like=True):
@@ -136,19 +111,9 @@ class Turn(msgspec.Struct, frozen=True):
     end: int
 
 
-class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `tokenize`."""
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be counted of tokens; counts of parts that follow each other are added."""
 
-    pieces: list[TokenPiece] = []
-    columns: TokenColumns = TokenColumns()
-    sources: list[str] = []
-    """The texts that offsets point into: one, or two with a pair; the written chat. Lone surrogates in them are U+FFFD.
-    Empty for `file`, whose UTF-8 bytes (after a byte order mark) `byte_start` and `byte_end` point into."""
-    file: str = ""
-    file_skip: int = 0
-    """Bytes of a byte order mark before the text of `file`."""
-    turns: list[Turn] = []
-    """Of a chat; empty where the template does not let them be told apart."""
     tokens: int = 0
     """All, padding left out."""
     padding: int = 0
@@ -167,6 +132,28 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens that hold only part of a character, single bytes of byte fallback among them."""
     byte_fallback: int = 0
     """Tokens that are one byte (`<0xE2>`), since the vocabulary has no piece for the character."""
+
+    def __add__(self, other: "Counts") -> "Counts":
+        sums = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
+        return Counts(**sums | {"windows": max(self.windows, other.windows)})
+
+
+COUNTS = Counts.__struct_fields__
+
+
+class Tokens(Counts, frozen=True, kw_only=True):
+    """Answer of `tokenize`."""
+
+    pieces: list[TokenPiece] = []
+    columns: TokenColumns = TokenColumns()
+    sources: list[str] = []
+    """The texts that offsets point into: one, or two with a pair; the written chat. Lone surrogates in them are U+FFFD.
+    Empty for `file`, whose UTF-8 bytes (after a byte order mark) `byte_start` and `byte_end` point into."""
+    file: str = ""
+    file_skip: int = 0
+    """Bytes of a byte order mark before the text of `file`."""
+    turns: list[Turn] = []
+    """Of a chat; empty where the template does not let them be told apart."""
     limit: int | None = None
     """What the model reads at most; None where it does not say."""
     round_trip: RoundTrip = RoundTrip(same=True, skipped=True)
@@ -210,7 +197,11 @@ class TokenizerDescription(msgspec.Struct, frozen=True, kw_only=True):
     padding_side: Side = "right"
     truncation_side: Side = "right"
     stored_truncation: str = ""
+    stored: TokenOptions = TokenOptions()
+    """The same as options, by which it can be switched on again."""
     chat_template: str = ""
-    """Jinja; empty where it has none (a plain one is used then)."""
+    """Jinja, by which chats are written out."""
+    chat_template_is_plain: bool = False
+    """The tokenizer has none of its own: this one takes its place, here and in training."""
     options: list[TokenizerOption] = []
     notes: list[str] = []

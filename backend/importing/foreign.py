@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.spec.include import laid_over
+from backend.contract.spec_include import laid_over
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Owns the texts that stand in the columns of some data, however they are stored, a thousand rows at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,19 +70,44 @@ def read_column_texts(
 
     Raises InputError where there are no rows, no such column, or no text.
     """
+    rows = read_rows(data, base, report)
+    check_columns(rows, columns or [], field)
+    found = columns or columns_with_text(rows)
+    if not found:
+        raise InputError(f"{field}: no column holds text; there are {', '.join(rows.table.column_names)}", field)
+    return ColumnTexts(rows, tuple(found))
+
+
+def read_rows(data: dict[str, Any], base: Path, report: Report = quiet) -> Rows:
+    """The training rows of a `data` section, as they stand. Raises InputError where there are none."""
     subject = subject_of_data(data, {}, None, base)
     rows = subject.source.read("train", subject.data, reading(report))
     if rows is None:
         raise InputError("data.train: name the data, for example a CSV file", "data.train")
+    return rows
+
+
+def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: bool = False) -> None:
+    """Raises InputError for a column that is not there, or cannot be read as text; single numbers can where wanted."""
     there = {one.name: one.type for one in rows.table.schema}
-    if missing := [name for name in columns or [] if name not in there]:
+    if missing := [name for name in names if name not in there]:
         raise InputError(f"{field}: there is no column {missing[0]!r}; there are {', '.join(there)}", field)
-    if wrong := [name for name in columns or [] if not holds_text(there[name])]:
+    wrong = [
+        name for name in names if not holds_text(kind := there[name]) and (pa.types.is_nested(kind) or not numbers_too)
+    ]
+    if wrong:
         raise InputError(f"{field}: the column {wrong[0]!r} holds no text but {there[wrong[0]]}", field)
-    found = columns or [name for name, kind in there.items() if holds_text(kind)]
-    if not found:
-        raise InputError(f"{field}: no column holds text; there are {', '.join(there)}", field)
-    return ColumnTexts(rows, tuple(found))
+
+
+def columns_with_text(rows: Rows) -> list[str]:
+    """Those whose cells hold text, however they are stored."""
+    return [one.name for one in rows.table.schema if holds_text(one.type)]
+
+
+def cells(rows: Rows, name: str) -> Iterator[Any]:
+    """The values of a column, some rows at a time in memory."""
+    for start in range(0, len(rows), AT_ONCE):
+        yield from rows.table[name].slice(start, AT_ONCE).to_pylist()
 
 
 def holds_text(kind: pa.DataType) -> bool:

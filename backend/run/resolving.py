@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from backend import registry
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.spec import RunSpec, run_spec, validated
-from backend.contract.spec import file as spec_file
 from backend.data.sources.source import Source
 from backend.run import metrics, options
 from backend.tasks.task import Task

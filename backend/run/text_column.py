@@ -2,21 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-import pyarrow as pa
-
+from backend.contract.column_guess import LOOKED_AT, language_column, text_column
 from backend.contract.errors import InputError
-from backend.contract.spec import DataSection
 from backend.data.rows import Rows
-from backend.data.sources.files import Files, Settings
 from backend.data.sources.source import Report
-from backend.run.column_texts import holds_text, text_of
-from backend.run.material import quiet, reading
-
-LANGUAGE_NAMES = ("language", "lang", "locale", "language_code", "lang_id")
-"""What a column with the texts' languages is usually called."""
-_LOOKED_AT = 200
+from backend.run.column_texts import cells, check_columns, columns_with_text, read_rows, text_of
+from backend.run.material import quiet
 
 
 @dataclass(frozen=True)
@@ -32,13 +26,13 @@ class TextColumn:
 
     def texts(self) -> Iterator[str]:
         """Words and messages joined, numbers as they are written; an empty cell is an empty text."""
-        return (_text(value) for value in _values(self.rows, self.name))
+        return map(_text, cells(self.rows, self.name))
 
     def languages(self) -> Iterator[str]:
         """Of each text; empty where there is none."""
         if not self.language:
             return (("") for _ in range(len(self)))
-        return (_text(value) for value in _values(self.rows, self.language))
+        return map(_text, cells(self.rows, self.language))
 
 
 def read_text_column(
@@ -50,31 +44,20 @@ def read_text_column(
     if not any(path.strip() for path in given):
         raise InputError("data: name the data, for example a CSV file", "data")
     files = [str(Path(path).expanduser().absolute()) for path in given]
-    rows = Files(Settings()).read("train", DataSection(train=files), reading(report))
-    assert rows is not None
-    there = rows.table.column_names
-    for name, option in ((column, "column"), (language, "language_column")):
-        if name and name not in there:
-            raise InputError(f"{option}: there is no column {name!r}; there are {', '.join(there)}", option)
-    if column and pa.types.is_nested(kind := rows.table.schema.field(column).type) and not holds_text(kind):
-        raise InputError(f"column: the column {column!r} holds no text but {kind}", "column")
+    rows = read_rows({"source": "files", "train": files}, Path.cwd(), report)
+    check_columns(rows, [column] if column else [], "column", numbers_too=True)
+    check_columns(rows, [language] if language else [], "language_column", numbers_too=True)
     if language == "":
-        language = next((name for name in there if name.lower() in LANGUAGE_NAMES and name != column), "")
+        language = language_column([name for name in rows.table.column_names if name != column])
     return TextColumn(rows, column or _longest(rows), language or "")
 
 
 def _longest(rows: Rows) -> str:
-    texts = [field.name for field in rows.table.schema if holds_text(field.type)]
-    if not texts:
+    names = columns_with_text(rows)
+    if not names:
         raise InputError("column: this data has no column of texts; choose another file", "column")
-    first = rows.table.slice(0, _LOOKED_AT)
-    return max(texts, key=lambda name: sum(len(_text(value)) for value in first[name].to_pylist()))
-
-
-def _values(rows: Rows, name: str) -> Iterator[object]:
-    for chunk in rows.table[name].chunks:
-        for start in range(0, len(chunk), 4096):
-            yield from chunk.slice(start, 4096).to_pylist()
+    first = [[_text(cell) for cell in islice(cells(rows, name), LOOKED_AT)] for name in names]
+    return text_column(names, list(zip(*first, strict=True)))
 
 
 def _text(value: object) -> str:

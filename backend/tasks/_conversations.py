@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.contract.errors import InputError
 from backend.data.rows import Rows
 from backend.tasks._language import texts
@@ -17,14 +18,6 @@ from backend.tasks.task import Columns
 Message = dict[str, str]
 """`role` (system, user, assistant …) and `content`."""
 
-PLAIN = (
-    "{% for message in messages %}"
-    "{% if message.role == 'system' %}{{ message.content }}\n\n"
-    "{% elif message.role == 'assistant' %}Assistant: {{ message.content }}{{ eos_token }}\n"
-    "{% else %}User: {{ message.content }}\n"
-    "{% endif %}{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
-)
-"""The template of a tokenizer that has none of its own."""
 _MARKS_OF_ANSWERS = re.compile(r"{%-?\s*(end)?generation\s*-?%}")
 """A tag that transformers adds to Jinja."""
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
@@ -103,11 +96,11 @@ class Template:
 
     def __init__(self, setting: str, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        own = tokenizer.chat_template if setting == "auto" else setting
+        own = template_among(tokenizer.chat_template) if setting == "auto" else setting
         # A template writes the beginning of text itself; the built-in one where the tokenizer would.
         first = tokenizer("")["input_ids"][:1]
         begins = tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]
-        self.source: Any = own or ("{{ bos_token }}" if begins else "") + PLAIN
+        self.source: Any = own or (PLAIN_WITH_BEGINNING if begins else PLAIN)
 
     def write(self, messages: list[Message], place: str) -> Written:
         """All of it; where the last word is not the assistant's, up to where its answer begins.
@@ -138,10 +131,10 @@ class Template:
             return self._tokenizer.apply_chat_template(
                 messages, chat_template=self.source, tokenize=False, add_generation_prompt=prompt
             )
-        except (TemplateError, TypeError, ValueError) as error:  # what a template raises, and what it stumbles on
-            why = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        except (TemplateError, *STUMBLES) as error:
             raise InputError(
-                f"task.template: the chat template refuses {place} ({why}); correct the row, or write another template",
+                f"task.template: the chat template refuses {place} ({reason_of(error)}); correct the row, or write "
+                "another template",
                 "task.template",
             ) from None
 
@@ -153,7 +146,7 @@ def check_template(template: str) -> str:
     try:
         Environment(extensions=["jinja2.ext.loopcontrols"]).parse(_MARKS_OF_ANSWERS.sub("", template))
     except TemplateError as error:
-        raise ValueError(f"it is no Jinja template ({error}); write auto for the tokenizer's own") from None
+        raise ValueError(f"it is no Jinja template ({reason_of(error)}); write auto for the tokenizer's own") from None
     return template
 
 

@@ -9,7 +9,6 @@ from backend.contract.errors import InputError
 from backend.contract.tokens import LONG_TEXT, MOST_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
 from backend.tokenizers import chat, inspect, unfinished
-from backend.tokenizers.encoding import options_of
 from backend.tokenizers.streaming import Stream
 from backend.tokenizers.tables import Arrays, Table
 from backend.tokenizers.text_reading import File, Text
@@ -41,12 +40,11 @@ def tokenized(
 
 def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Table | None:
     """The tokens of a text that is not long; None of a long one. Raises InputError."""
-    options = options_of(question)
     if question.messages is not None:
         said = chat.written(tokenizer, question.messages, question.chat_template, question.generation_prompt)
         plain = msgspec.structs.replace(question, special_tokens=False)
-        return inspect.tokenize(tokenizer, said.text, options_of(plain), None, said.turns, said.notes)
-    simple = options.plain and question.pair is None
+        return inspect.tokenize(tokenizer, said.text, plain, None, said.turns, said.notes)
+    simple = question.plain and question.pair is None
     if question.file is not None:
         if not simple:
             raise InputError("a file is tokenised as it is; take its text for pairs, windows, padding and words")
@@ -54,7 +52,7 @@ def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> T
     text = question.text or ""
     if simple and len(text) > LONG_TEXT and tokenizer.is_fast:
         return None
-    return inspect.tokenize(tokenizer, text, options, question.pair)
+    return inspect.tokenize(tokenizer, text, question, question.pair)
 
 
 def _written(table: Table) -> str:

@@ -1,14 +1,15 @@
 """Owns several texts as the padded batch that a model gets."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from backend.contract.errors import InputError
 from backend.contract.token_batches import MOST_CELLS, BatchQuestion, TokenGrid
+from backend.contract.token_options import TokenOptions
 from backend.tokenizers.columns import Columns
-from backend.tokenizers.encoding import Options, encode_rows, limit_of, options_of
+from backend.tokenizers.encoding import encode_rows, limit_of
 from backend.tokenizers.inspect import surrogate_notes
 from backend.tokenizers.loading import ensure_pad_token, stored_truncation
 from backend.tokenizers.sources import cleaned
@@ -28,7 +29,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
         raise InputError(f"{len(question.texts)} texts have {len(pairs)} pairs; give as many")
     texts, replaced = zip(*map(cleaned, question.texts), strict=True) if question.texts else ((), ())
     second = None if pairs is None else [cleaned(one)[0] for one in pairs]
-    options = options_of(question)
+    options = replace(question, windows=False, stride=0)
     by_hand = bool(options.padding) and tokenizer.pad_token_id is None
     asked = replace(options, padding="") if by_hand else options
     rows = encode_rows(tokenizer, list(texts), second, asked)
@@ -70,7 +71,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     )
 
 
-def _width(tokenizer: "PreTrainedTokenizerBase", options: Options, rows: list[Columns]) -> int:
+def _width(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, rows: list[Columns]) -> int:
     """How long rows are filled to, where the library does not do it."""
     longest = max((len(row) for row in rows), default=0)
     if options.padding == "max_length":
@@ -86,7 +87,7 @@ def _uncut(
     tokenizer: "PreTrainedTokenizerBase",
     texts: list[str],
     pairs: list[str] | None,
-    options: Options,
+    options: TokenOptions,
     rows: list[Columns],
 ) -> list[int]:
     """How long each row is when nothing is cut off."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from backend.tokenizers.encoding import Options, check, encode_rows, raw
+from backend.contract.token_options import USUAL, TokenOptions
+from backend.tokenizers.encoding import check, encode_rows, raw
 from backend.tokenizers.sources import cleaned
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ class Rows:
         return len(self.begins) - 1
 
 
-def encoded(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], options: Options = Options()) -> Iterator[Rows]:  # noqa: B008
+def encoded(
+    tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], options: TokenOptions = USUAL
+) -> Iterator[Rows]:
     """The tokens of every text, in order. Raises InputError for options that cannot be."""
     check(tokenizer, options, False)
     parts = _blocks(texts)
@@ -54,7 +57,7 @@ def encoded(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], options:
             yield _read_out(coming.result())
 
 
-def _library(tokenizer: "PreTrainedTokenizerBase", texts: list[str], options: Options) -> list[Any]:
+def _library(tokenizer: "PreTrainedTokenizerBase", texts: list[str], options: TokenOptions) -> list[Any]:
     """The library's encodings; plainly asked for where nothing is cut, split or filled, since transformers copies."""
     if options.plain and not tokenizer.split_special_tokens:
         return tokenizer.backend_tokenizer.encode_batch(texts, add_special_tokens=options.special_tokens)  # type: ignore[attr-defined]

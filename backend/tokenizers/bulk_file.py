@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.token_options import TokenOptions
 from backend.data.sources.source import Report
 from backend.tokenizers import bulk
-from backend.tokenizers.encoding import Options
 from backend.tokenizers.text_reading import MARK
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write(
-    tokenizer: "PreTrainedTokenizerBase", source: Path, target: Path, options: Options, report: Report
+    tokenizer: "PreTrainedTokenizerBase", source: Path, target: Path, options: TokenOptions, report: Report
 ) -> tuple[int, int]:
     """Rows and tokens written: `ids`, `attention_mask` and `offsets` (begin and end after each other) per line."""
     import pyarrow as pa

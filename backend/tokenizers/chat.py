@@ -4,20 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, line_of, reason_of, template_among
 from backend.contract.errors import InputError
 from backend.contract.tokens import Message, Turn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-PLAIN = (
-    "{% for message in messages %}"
-    "{% if message.role == 'system' %}{{ message.content }}\n\n"
-    "{% elif message.role == 'assistant' %}Assistant: {{ message.content }}{{ eos_token }}\n"
-    "{% else %}User: {{ message.content }}\n"
-    "{% endif %}{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
-)
-"""For a tokenizer without a template; what a run trains with then."""
+FIELD = "task.template"
 NOTE = "This tokenizer has no chat template: a plain one is used, as in training."
 
 
@@ -36,24 +30,36 @@ def written(
     """The text of a chat. Raises InputError where it is empty, or the template refuses it."""
     if not messages:
         raise InputError("the chat has no messages; add one", "messages")
-    own = template or (tokenizer.chat_template if isinstance(tokenizer.chat_template, str | dict) else None)
-    source = own or (("{{ bos_token }}" if _begins(tokenizer) else "") + PLAIN)
+    own = template or template_among(tokenizer.chat_template)
+    source = own or plain_template(tokenizer)
     turns = [{"role": one.role, "content": one.content} for one in messages]
     text = _text(tokenizer, turns, source, generation_prompt)
     return Chat(text, tuple(_places(tokenizer, turns, source, text)), () if own else (NOTE,))
 
 
+def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """What takes its place, here and in training, where it has none."""
+    return PLAIN_WITH_BEGINNING if _begins(tokenizer) else PLAIN
+
+
 def _text(tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: Any, prompt: bool) -> str:
-    from jinja2 import TemplateError
+    from jinja2 import TemplateError, TemplateSyntaxError
 
     try:
         found = tokenizer.apply_chat_template(
             turns, chat_template=source, tokenize=False, add_generation_prompt=prompt
         )  # fmt: skip
-    except (TemplateError, TypeError, ValueError, KeyError, RecursionError) as error:
-        why = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    except TemplateSyntaxError as error:
         raise InputError(
-            f"the chat template refuses these messages ({why}); change the messages or the template", "task.template"
+            f"the chat template is no Jinja ({reason_of(error)}); correct it, or take the tokenizer's own",
+            FIELD,
+            line_of(error),
+        ) from None
+    except (TemplateError, *STUMBLES) as error:
+        raise InputError(
+            f"the chat template refuses these messages ({reason_of(error)}); change the messages or the template",
+            FIELD,
+            line_of(error),
         ) from None
     return str(found)
 

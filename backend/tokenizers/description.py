@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from backend.contract.tokens import Side, TokenizerDescription
-from backend.tokenizers import options
+from backend.contract.chat_template import template_among
+from backend.contract.token_options import Side
+from backend.contract.tokens import TokenizerDescription
+from backend.tokenizers import chat, options
 from backend.tokenizers.encoding import limit_of
-from backend.tokenizers.loading import opening_note, stored_truncation
+from backend.tokenizers.loading import opening_note, stored_options, stored_truncation
 from backend.tokenizers.naming import Named
 from backend.tokenizers.vocabulary import vocabulary_of
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 def described(tokenizer: "PreTrainedTokenizerBase", named: Named) -> TokenizerDescription:
     """All that `TokenizerDescription` asks."""
     known = vocabulary_of(tokenizer)
+    own = template_among(tokenizer.chat_template)
     ids = tokenizer.get_vocab().values()
     return TokenizerDescription(
         name=named.name_or_path,
@@ -33,7 +36,9 @@ def described(tokenizer: "PreTrainedTokenizerBase", named: Named) -> TokenizerDe
         padding_side=_side(tokenizer.padding_side),
         truncation_side=_side(tokenizer.truncation_side),
         stored_truncation=stored_truncation(tokenizer),
-        chat_template=tokenizer.chat_template if isinstance(tokenizer.chat_template, str) else "",
+        stored=stored_options(tokenizer),
+        chat_template=own or chat.plain_template(tokenizer),
+        chat_template_is_plain=not own,
         options=options.taken(tokenizer),
         notes=[note for note in (named.note, opening_note(tokenizer)) if note],
     )

@@ -1,13 +1,13 @@
 """Owns the call of a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
 
-from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from backend.contract.errors import InputError
-from backend.contract.tokens import Padding, Side, Truncation
+from backend.contract.token_options import TokenOptions
 from backend.tokenizers import slow_encoding
 from backend.tokenizers.columns import NOWHERE, Columns, joined
 from backend.tokenizers.sources import words_of
@@ -19,39 +19,13 @@ VAST = 10**9
 """transformers says 1e30 where a tokenizer has no limit."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """How texts become tokens; see `TokenizeQuestion`."""
-
-    special_tokens: bool = True
-    pre_split: bool = False
-    max_length: int | None = None
-    truncation: Truncation = "longest_first"
-    truncation_side: Side | None = None
-    windows: bool = False
-    stride: int = 0
-    padding: Padding = ""
-    padding_side: Side | None = None
-    pad_to_multiple_of: int | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether nothing is cut, filled or split before."""
-        return self.max_length is None and not self.padding and not self.pre_split and not self.windows
-
-
-def options_of(question: Any) -> Options:
-    """The options among a question's fields."""
-    return Options(**{one.name: getattr(question, one.name) for one in fields(Options) if hasattr(question, one.name)})
-
-
 def limit_of(tokenizer: "PreTrainedTokenizerBase") -> int | None:
     """What the model reads at most, as far as the tokenizer says."""
     limit = tokenizer.model_max_length
     return int(limit) if isinstance(limit, (int, float)) and 0 < limit < VAST else None
 
 
-def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Options) -> Columns:
+def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: TokenOptions) -> Columns:
     """The tokens of a text or a pair. Raises InputError for options that cannot be."""
     check(tokenizer, options, pair is not None)
     if not tokenizer.is_fast:
@@ -62,7 +36,7 @@ def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
 
 
 def encode_rows(
-    tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: Options
+    tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: TokenOptions
 ) -> list[Columns]:
     """The tokens of several texts or pairs, padded together. Raises InputError."""
     check(tokenizer, options, pairs is not None)
@@ -73,7 +47,9 @@ def encode_rows(
     return [columns_of(one, 0, *row, options) for one, row in zip(found, both, strict=True)]
 
 
-def raw(tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: Options) -> list[Any]:
+def raw(
+    tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: TokenOptions
+) -> list[Any]:
     """The library's own encodings, as transformers asks for them; windows of a text follow each other."""
     given: list[Any] = [words_of(one)[0] for one in texts] if options.pre_split else texts
     second: Any = pairs if pairs is None or not options.pre_split else [words_of(one)[0] for one in pairs]
@@ -90,7 +66,7 @@ def raw(tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str]
         _reset(tokenizer)
 
 
-def call_arguments(options: Options) -> dict[str, Any]:
+def call_arguments(options: TokenOptions) -> dict[str, Any]:
     """What transformers is called with."""
     return {
         "add_special_tokens": options.special_tokens,
@@ -108,7 +84,7 @@ def call_arguments(options: Options) -> dict[str, Any]:
     }
 
 
-def columns_of(encoding: Any, window: int, text: str, pair: str | None, options: Options) -> Columns:
+def columns_of(encoding: Any, window: int, text: str, pair: str | None, options: TokenOptions) -> Columns:
     """One of the library's encodings as columns."""
     ids = np.array(encoding.ids, np.int64)
     count = len(ids)
@@ -136,7 +112,7 @@ def columns_of(encoding: Any, window: int, text: str, pair: str | None, options:
     )
 
 
-def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) -> None:
+def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: bool) -> None:
     """Raises InputError where the libraries would stop with an error of their own, or end the process."""
     added = tokenizer.num_special_tokens_to_add(pair=pair) if options.special_tokens else 0
     if options.max_length is not None:
@@ -169,7 +145,7 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: Options, pair: bool) ->
             raise InputError(f"pad_to_multiple_of: {options.pad_to_multiple_of} is too small; give 1 or more")
 
 
-def _check_room(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str, options: Options) -> None:
+def _check_room(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str, options: TokenOptions) -> None:
     """Windows go through one text of a pair: the library ends the process where the other leaves them too little room."""
     assert options.max_length is not None
     free = replace(options, max_length=None, windows=False, padding="")

@@ -1,15 +1,16 @@
 """Owns what a tokenizer makes of a text, for people to look at: every token with its place in the text."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from backend.contract.tokens import Tokens, Turn
+from backend.contract.token_options import USUAL, TokenOptions
+from backend.contract.tokens import COUNTS, Counts, Tokens, Turn
 from backend.tokenizers import guessed_offsets
 from backend.tokenizers.columns import NOWHERE, Columns
-from backend.tokenizers.encoding import Options, encode, limit_of
+from backend.tokenizers.encoding import encode, limit_of
 from backend.tokenizers.loading import opening_note, stored_truncation
 from backend.tokenizers.round_trip import round_trip
 from backend.tokenizers.sources import cleaned
@@ -18,14 +19,13 @@ from backend.tokenizers.tables import Table, Tables
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_COUNTS = ("padding", "text_tokens", "left_out", "characters", "bytes", "words", "unknown", "partial", "byte_fallback")
 _TOLD = ("limit", "round_trip", "offsets_guessed", "stored_truncation", "notes")
 
 
 def tokenize(
     tokenizer: "PreTrainedTokenizerBase",
     text: str,
-    options: Options = Options(),  # noqa: B008
+    options: TokenOptions = USUAL,
     pair: str | None = None,
     turns: tuple[Turn, ...] = (),
     notes: tuple[str, ...] = (),
@@ -35,18 +35,20 @@ def tokenize(
     columns = encode(tokenizer, sources[0], sources[1] if pair is not None else None, options)
     whole = _whole(tokenizer, sources, options, columns)
     own = [whole.ids[(whole.sequence == number) & (whole.mask == 1)].tolist() for number in range(len(sources))]
-    rest = msgspec.structs.replace(
+    rest = replace(
         about(tokenizer, (*notes, *surrogate_notes(sum(replaced)))),
         sources=list(sources),
         turns=list(turns),
+        round_trip=round_trip(tokenizer, sources, own),
+    )
+    tables = Tables(tokenizer)
+    tables.counts += Counts(
         text_tokens=sum(len(one) for one in own),
         left_out=_left_out(whole, columns, options),
         characters=sum(len(one) for one in sources),
         bytes=sum(len(one.encode()) for one in sources),
         words=sum(len(one.split()) for one in sources),
-        round_trip=round_trip(tokenizer, sources, own),
     )
-    tables = Tables(tokenizer)
     return Table(tables.arrays(columns, list(sources)), tables.finished(rest))
 
 
@@ -88,8 +90,7 @@ def as_json(table: Table) -> dict[str, Any]:
         "windows": columns["window"].tolist(),
         "ranks": [one.rank for one in pieces],
         "log_probabilities": [one.log_probability for one in pieces],
-        "tokens": rest.tokens,
-        **{name: told[name] for name in _COUNTS},
+        **{name: told[name] for name in COUNTS if name != "windows"},
         "truncated_at": rest.limit if rest.limit is not None and _longest(columns) > rest.limit else None,
         **{name: told[name] for name in _TOLD},
         **({"sources": rest.sources, "turns": told["turns"]} if rest.turns else {}),
@@ -107,7 +108,7 @@ def _texts(columns: dict[str, np.ndarray], sources: list[str]) -> list[str]:
 
 
 def _whole(
-    tokenizer: "PreTrainedTokenizerBase", sources: tuple[str, ...], options: Options, columns: Columns
+    tokenizer: "PreTrainedTokenizerBase", sources: tuple[str, ...], options: TokenOptions, columns: Columns
 ) -> Columns:
     """The tokens when nothing is cut off."""
     if options.max_length is None:
@@ -116,7 +117,7 @@ def _whole(
     return encode(tokenizer, sources[0], sources[1] if len(sources) > 1 else None, uncut)
 
 
-def _left_out(whole: Columns, columns: Columns, options: Options) -> int:
+def _left_out(whole: Columns, columns: Columns, options: TokenOptions) -> int:
     if options.max_length is None or options.windows:
         return 0
     return int((whole.sequence != NOWHERE).sum() - (columns.sequence != NOWHERE).sum())

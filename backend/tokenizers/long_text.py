@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from backend.contract.token_options import TokenOptions
 from backend.tokenizers.columns import NOWHERE, Columns
-from backend.tokenizers.encoding import Options, encode
+from backend.tokenizers.encoding import encode
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -29,7 +30,7 @@ AGREED = 300
 """Of them, those over which both sides must agree."""
 NEAR, TRIES = 20_000, 24
 """Places are looked for in so many characters before a block's end, and so many are tried."""
-PLAIN = Options(special_tokens=False)
+PLAIN = TokenOptions(special_tokens=False)
 _GAP = re.compile(r"(?<=\S)\s(?=\S)")
 
 Read = Callable[[int], str]

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder, find_run
-from backend.contract.spec import file
 
 FIELD = "model.tokenizer"
 
@@ -45,7 +45,7 @@ def _run(name: str) -> RunFolder | None:
 
 
 def _of_spec(run: RunFolder, options: dict[str, Any]) -> Named:
-    model = file.read(run.spec).get("model") or {}
+    model = spec_file.read(run.spec).get("model") or {}
     base = model.get("tokenizer") or model.get("name_or_path")
     if not base:
         raise InputError(

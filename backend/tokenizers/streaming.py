@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from backend.contract.tokens import Tokens
+from backend.contract.token_options import TokenOptions
+from backend.contract.tokens import Counts, Tokens
 from backend.data.sources.source import Report
 from backend.tokenizers import inspect, long_text
 from backend.tokenizers.columns import NOWHERE, Columns
-from backend.tokenizers.encoding import Options, encode
+from backend.tokenizers.encoding import encode
 from backend.tokenizers.tables import Arrays, Tables
 from backend.tokenizers.text_reading import File, Text
 
@@ -29,7 +30,7 @@ class Stream:
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", source: File | Text, special_tokens: bool) -> None:
         self._tokenizer, self._source, self._special = tokenizer, source, special_tokens
         self._tables = Tables(tokenizer)
-        self._text_tokens = self._characters = self._bytes = self._words = 0
+        self._characters = 0
         self._in_word = False
 
     def arrays(self, report: Report) -> Iterator[Arrays]:
@@ -62,18 +63,13 @@ class Stream:
                 sources=[source.text] if isinstance(source, Text) else [],
                 file=source.path if isinstance(source, File) else "",
                 file_skip=source.skip,
-                text_tokens=self._text_tokens,
-                characters=self._characters,
-                bytes=self._bytes,
-                words=self._words,
             )
         )
 
     def _whole(self) -> Arrays:
         """A tokenizer without offsets gets the text at once, since nobody could tell where a cut is safe."""
         text = "".join(iter(lambda: self._source.read(_MANY), ""))
-        columns = encode(self._tokenizer, text, None, Options(special_tokens=self._special))
-        self._text_tokens = int((columns.sequence != NOWHERE).sum())
+        columns = encode(self._tokenizer, text, None, TokenOptions(special_tokens=self._special))
         self._count(long_text.Block(columns, text, 0, 0, len(text)))
         return self._tables.arrays(columns, [text])
 
@@ -84,23 +80,25 @@ class Stream:
         for name, first in (("start", block.start), ("end", block.start), ("byte_start", block.byte_start), ("byte_end", block.byte_start)):  # fmt: skip
             arrays[name] = arrays[name].astype(np.int64) + np.where(own, first, 0)
         arrays["type"] = np.where(own, kind, 0)
-        self._text_tokens += int(own.sum())
         self._count(block)
         return arrays
 
     def _count(self, block: long_text.Block) -> None:
         new = block.text[self._characters - block.start : block.done - block.start]
         self._characters = block.done
-        self._bytes += len(new.encode())
-        if new:
-            joins = self._in_word and not new[0].isspace()
-            self._words += len(new.split()) - joins
-            self._in_word = not new[-1].isspace()
+        joins = bool(new) and self._in_word and not new[0].isspace()
+        self._in_word = not new[-1].isspace() if new else self._in_word
+        self._tables.counts += Counts(
+            text_tokens=int((block.columns.sequence != NOWHERE).sum()),
+            characters=len(new),
+            bytes=len(new.encode()),
+            words=len(new.split()) - joins,
+        )
 
 
 def _ends(tokenizer: "PreTrainedTokenizerBase") -> tuple[Columns, Columns, int]:
     """What is added before and after a text, and the text's type id."""
-    around = encode(tokenizer, "a", None, Options())
+    around = encode(tokenizer, "a", None, TokenOptions())
     own = np.flatnonzero(around.sequence != NOWHERE)
     if not len(own):
         return around, _slice(around, len(around), len(around)), 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from backend.contract.tokens import TokenColumns, TokenPiece, Tokens
+from backend.contract.tokens import Counts, TokenColumns, TokenPiece, Tokens
 from backend.tokenizers.byte_spans import byte_spans, partial
 from backend.tokenizers.columns import NOWHERE, Columns
 from backend.tokenizers.sources import byte_places
@@ -32,18 +32,6 @@ class Table:
         return msgspec.structs.replace(self.rest, columns=TokenColumns(**lists))
 
 
-@dataclass
-class Counts:
-    """What has been counted so far."""
-
-    tokens: int = 0
-    padding: int = 0
-    unknown: int = 0
-    partial: int = 0
-    byte_fallback: int = 0
-    windows: int = 1
-
-
 class Tables:
     """Turns columns into what is answered, one block of a text after the other."""
 
@@ -67,14 +55,15 @@ class Tables:
             spans[here, 0], spans[here, 1] = begin, end
             cut[here] = partial(begin, end, place)
         of_text = columns.sequence != NOWHERE
-        counts = self.counts
         padding = int((columns.mask == 0).sum())
-        counts.padding += padding
-        counts.tokens += len(columns) - padding
-        counts.unknown += self._unknown(columns, np.flatnonzero(mine.unknown[which] & of_text), which, sources)
-        counts.partial += int(cut.sum())
-        counts.byte_fallback += int((mine.single[which] & of_text).sum())
-        counts.windows = max(counts.windows, int(columns.window.max(initial=0)) + 1)
+        self.counts += Counts(
+            tokens=len(columns) - padding,
+            padding=padding,
+            unknown=self._unknown(columns, np.flatnonzero(mine.unknown[which] & of_text), which, sources),
+            partial=int(cut.sum()),
+            byte_fallback=int((mine.single[which] & of_text).sum()),
+            windows=int(columns.window.max(initial=0)) + 1,
+        )
         return {
             "piece": which.astype(np.int32),
             "sequence": columns.sequence.astype(np.int8),
@@ -91,7 +80,7 @@ class Tables:
 
     def finished(self, rest: Tokens) -> Tokens:
         """`rest` with the pieces and counts of all blocks."""
-        return msgspec.structs.replace(rest, pieces=self.pieces, **vars(self.counts))
+        return msgspec.structs.replace(rest, pieces=self.pieces, **msgspec.structs.asdict(self.counts))
 
     def _of_pieces(self, ids: np.ndarray) -> np.ndarray:
         """The place of each id in `pieces`; new ones are added in the order of their ids."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from backend.__main__ import COMMANDS
-from backend.contract.spec import file, run_spec
+from backend.contract import spec_file
+from backend.contract.spec import run_spec
 from docs import settings_page
 
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/jax.md"]
@@ -35,9 +36,9 @@ def test_specs_in_the_readme_are_valid(root: Path, tmp_path: Path):
     blocks = re.findall(r"```yaml\n(.*?)```", (root / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 2
     for number, block in enumerate(blocks):
-        path = tmp_path / f"{file.parse(block).get('name', number)}.yaml"  # so that later ones can include it
+        path = tmp_path / f"{spec_file.parse(block).get('name', number)}.yaml"  # so that later ones can include it
         path.write_text(block, encoding="utf-8")
-        run_spec(file.read(path))
+        run_spec(spec_file.read(path))
 
 
 def test_make_targets_in_the_documents_exist(root: Path):

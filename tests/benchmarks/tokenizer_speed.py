@@ -120,13 +120,13 @@ def library(name: str, file: Path) -> dict[str, float]:
 
 
 def ours(name: str, file: Path) -> dict[str, float]:
+    from backend.contract.token_options import TokenOptions
     from backend.tokenizers import bulk_file
-    from backend.tokenizers.encoding import Options
 
     tokenizer = opened(name)
     tokenizer.backend_tokenizer.encode_batch(["warm up"] * 4)
     with tempfile.TemporaryDirectory() as folder, Watch() as watch:
-        _, tokens = bulk_file.write(tokenizer, file, Path(folder) / "tokens.arrow", Options(), lambda *_: None)
+        _, tokens = bulk_file.write(tokenizer, file, Path(folder) / "tokens.arrow", TokenOptions(), lambda *_: None)
     return {"seconds": watch.seconds, "memory_mb": watch.memory_mb, "tokens": tokens}
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.spec import file, run_spec
+from backend.contract.spec import run_spec
 from backend.contract.version import SPEC_VERSION
 
 MINIMAL: dict[str, Any] = {
@@ -17,7 +18,7 @@ MINIMAL: dict[str, Any] = {
 
 
 def changed(*changes: str):
-    return run_spec(file.with_changes(MINIMAL, list(changes)))
+    return run_spec(spec_file.with_changes(MINIMAL, list(changes)))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def changed(*changes: str):
     ],
 )
 def test_values_are_read_as_yaml_1_2(text: str, value: object):
-    parsed = file.parse(text)
+    parsed = spec_file.parse(text)
     assert parsed == value
     assert type(parsed) is type(value)
 
@@ -48,12 +49,12 @@ def test_values_are_read_as_yaml_1_2(text: str, value: object):
     "value", [3e-5, 1e-7, 1e22, "yes", "3e-5", "null", "", " x ", "a: b", "# c", "2026-11-21", "a\nb", "සිංහල", None]
 )
 def test_written_values_come_back_unchanged(value: object):
-    assert file.parse(file.dump({"key": [value]})) == {"key": [value]}
+    assert spec_file.parse(spec_file.dump({"key": [value]})) == {"key": [value]}
 
 
 def test_spec_file_with_byte_order_mark_is_read(tmp_path: Path):
     (tmp_path / "spec.yaml").write_bytes(b"\xef\xbb\xbfname: x\n")
-    assert file.read(tmp_path / "spec.yaml") == {"name": "x"}
+    assert spec_file.read(tmp_path / "spec.yaml") == {"name": "x"}
 
 
 @pytest.mark.parametrize(
@@ -70,13 +71,13 @@ def test_damaged_spec_file_is_one_sentence(tmp_path: Path, content: bytes, sente
     path = tmp_path / "spec.yaml"
     path.write_bytes(content)
     with pytest.raises(InputError, match=sentence) as caught:
-        file.read(path)
+        spec_file.read(path)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_spec_file_is_one_sentence(tmp_path: Path):
     with pytest.raises(InputError, match="there is no such spec file"):
-        file.read(tmp_path / "gone.yaml")
+        spec_file.read(tmp_path / "gone.yaml")
 
 
 def test_smallest_spec_is_complete():
@@ -88,7 +89,7 @@ def test_smallest_spec_is_complete():
 
 def test_spec_survives_its_file():
     spec = changed("training.learning_rate=3e-5", "data.columns={text: review, label: stars}", "data.validation=0.1")
-    assert run_spec(file.parse(file.dump(spec.model_dump()))) == spec
+    assert run_spec(spec_file.parse(spec_file.dump(spec.model_dump()))) == spec
 
 
 def test_spec_cannot_be_changed():
@@ -105,7 +106,7 @@ def test_set_reaches_any_depth_and_leaves_the_rest():
 
 def test_set_does_not_touch_what_it_was_given():
     values = {"training": {"epochs": 1}}
-    file.with_changes(values, ["training.epochs=2"])
+    spec_file.with_changes(values, ["training.epochs=2"])
     assert values == {"training": {"epochs": 1}}
 
 
@@ -146,7 +147,7 @@ def test_set_without_key_or_value_shows_how_to_write_it(change: str):
 
 def test_set_below_a_single_value_is_refused():
     with pytest.raises(InputError, match="seed is a single value"):
-        file.with_changes({"training": {"seed": 1}}, ["training.seed.x=1"])
+        spec_file.with_changes({"training": {"seed": 1}}, ["training.seed.x=1"])
 
 
 @pytest.mark.parametrize("section", ["task", "model", "data"])

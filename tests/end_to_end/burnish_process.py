@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from backend.contract import spec_file
 from backend.contract.events import AnyEvent, decode_all
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder, run_folders
-from backend.contract.spec import file as spec_file
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 240

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.contract import spec_file
 from backend.contract.events import EvaluationFinished, StepFinished
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.run.event_log import read_events
 from backend.run.resolving import resolve
 from backend.train import run

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
+from backend.contract import spec_file
 from backend.contract.events import RunFinished, RunResumed, StepFinished, Warned
 from backend.contract.run_folder import RunFolder, run_folders
-from backend.contract.spec import file as spec_file
 
 
 @pytest.fixture

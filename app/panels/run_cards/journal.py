@@ -20,7 +20,9 @@ class Journal(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Log", parent)
-        self.journal, self.process, self.attention = LogView(), LogView(), LogView()
+        self.journal = LogView("Nothing has happened yet.")
+        self.process = LogView("The process has written nothing.")
+        self.attention = LogView("Nothing needs attention.")
         self.samples = Samples()
         self._pages = QStackedWidget()
         self._chips = QButtonGroup(self, exclusive=True)

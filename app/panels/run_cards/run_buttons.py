@@ -73,7 +73,8 @@ class RunButtons(QWidget):
             button.setToolTip(offer.reason or (f"{anew}, or go on with it" if offer.continues else anew))
 
     def show_outcome(self, outcome: Outcome) -> None:
-        """The state as a word."""
+        """The state as a word; where something helps a failed run, that is the button to press."""
+        self.buttons["resume"].set_role("primary" if outcome.mend is None else "")
         self.pill.set(outcome.title, outcome.kind)
 
     def show_gone(self) -> None:

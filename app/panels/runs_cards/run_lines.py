@@ -1,6 +1,6 @@
 """Owns the lines of the table of runs: what stands in each cell, and the headings of groups."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
@@ -11,35 +11,37 @@ from app.core import wording
 from app.core.run_library import RunSummary
 from app.core.run_order import Heading, Line, model_words, state_words, task_words
 
-COLUMNS = ("Run", "State", "Task", "Model", "Data", "Best", "Steps", "Duration", "Started", "Tags")
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
 
 def cell(run: RunSummary, column: str) -> str:
-    """The text of one cell."""
-    match column:
-        case "Run":
-            return run.title
-        case "State":
-            return state_words(run)
-        case "Task":
-            return task_words(run)
-        case "Model":
-            return model_words(run)
-        case "Data":
-            return run.data
-        case "Best":
-            return f"{wording.metric_title(run.metric)} {wording.number(run.best)}" if run.best is not None else "–"
-        case "Steps":
-            total = f" / {wording.grouped(run.total_steps)}" if run.total_steps else ""
-            return f"{wording.grouped(run.step)}{total}"
-        case "Duration":
-            return wording.duration(run.seconds)
-        case "Tags":
-            return " ".join(f"#{tag}" for tag in run.tags)
-        case _:
-            return wording.moment(run.started)
+    """The text of one cell; `column` is one of COLUMNS."""
+    return _CELLS[column](run)
+
+
+def _best(run: RunSummary) -> str:
+    return f"{wording.metric_title(run.metric)} {wording.number(run.best)}" if run.best is not None else "–"
+
+
+def _steps(run: RunSummary) -> str:
+    total = f" / {wording.grouped(run.total_steps)}" if run.total_steps else ""
+    return f"{wording.grouped(run.step)}{total}"
+
+
+_CELLS: dict[str, Callable[[RunSummary], str]] = {
+    "Run": lambda run: run.title,
+    "State": state_words,
+    "Task": task_words,
+    "Model": model_words,
+    "Data": lambda run: run.data,
+    "Best": _best,
+    "Steps": _steps,
+    "Duration": lambda run: wording.duration(run.seconds),
+    "Started": lambda run: wording.moment(run.started),
+    "Tags": lambda run: " ".join(f"#{tag}" for tag in run.tags),
+}
+COLUMNS = tuple(_CELLS)
 
 
 class RunLines(QAbstractTableModel):

@@ -6,12 +6,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
-from app.core.text_columns import language_column, text_column
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.widgets.icon_label import IconToolButton
 from app.widgets.path_line import PathLine
 from app.widgets.quiet_combo_box import QuietComboBox
+from backend.contract.column_guess import language_column, text_column
 from backend.contract.queries import DataPreview, Mistake
 from backend.contract.resources import resource
 

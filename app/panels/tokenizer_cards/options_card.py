@@ -14,12 +14,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.core.text_options import TextOptions, stored_limits
+from app.core.text_options import TextOptions
 from app.core.wording import grouped
+from app.panels.tokenizer_cards.template_field import TemplateField
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
-from backend.contract.tokens import Padding, Side, TokenizerDescription, Truncation
+from backend.contract.token_options import Padding, Side, TokenOptions, Truncation
+from backend.contract.tokens import TokenizerDescription
 
 SIDES = (("By default", None), ("Left", "left"), ("Right", "right"))
 BEYOND = (("Is cut off", False), ("Into windows", True))
@@ -41,7 +43,7 @@ class OptionsCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Options", parent, spacing=8)
-        self._stored = ""
+        self._stored = TokenOptions()
         self._own: dict[str, Any] = {}
         self.facts = label("", "faint", wrap=True)
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -58,10 +60,13 @@ class OptionsCard(Card):
         self.padding_side = _choice(SIDES, "Which side is filled")
         self.multiple = _number("any", "The padded length is a multiple of this number")
         self.cost_limit = _number("the model's", "Tokens that the cost is compared with")
+        self.template = TemplateField()
         self.stored_note = label("", "faint", wrap=True)
         self.stored_button = IconButton("Use them", "check", "quiet")
         self.use_button = IconButton("Use in my run", "bolt")
-        self.use_button.setToolTip("Put the options that a run has into the New run page")
+        self.use_button.setToolTip(
+            "Put the options that a run has into the New run page; what it decides by itself is said"
+        )
         self._place()
         self._connect()
         self._show_what_applies()
@@ -93,7 +98,9 @@ class OptionsCard(Card):
             title.setMinimumHeight(ROW)
             title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
             self.form.addRow(title, widget)
+        column.addWidget(self.template)
         column.addLayout(self.form)
+        self.template.hide()
         column.addWidget(self.stored_note)
         column.addWidget(self.stored_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
@@ -112,6 +119,7 @@ class OptionsCard(Card):
             number.valueChanged.connect(self._on_changed)
         for choice in (self.cut_side, self.beyond, self.pair_cut, self.padding, self.padding_side):
             choice.currentIndexChanged.connect(self._on_changed)
+        self.template.changed.connect(self._on_changed)
         self.use_button.clicked.connect(self.run_asked)
         self.stored_button.clicked.connect(self.use_stored)
 
@@ -120,17 +128,19 @@ class OptionsCard(Card):
     def options(self) -> TextOptions:
         """As the fields say; what does not apply keeps its default."""
         limit = self.max_length.value() or None
+        windows = bool(self.beyond.currentData()) and limit is not None
         return TextOptions(
-            special_tokens=self.special.isChecked(),
+            special_tokens=self.special.isChecked() or self._is_chat,
             construction=self._construction(),
             max_length=limit,
-            truncation=cast("Truncation", self.pair_cut.currentData()),
+            truncation=cast("Truncation", self.pair_cut.currentData()) if limit and self._is_pair else "longest_first",
             truncation_side=cast("Side | None", self.cut_side.currentData()) if limit else None,
-            windows=bool(self.beyond.currentData()) and limit is not None,
-            stride=self.stride.value(),
+            windows=windows,
+            stride=self.stride.value() if windows else 0,
             padding=cast("Padding", self.padding.currentData()),
             padding_side=cast("Side | None", self.padding_side.currentData()) if self.padding.currentData() else None,
             pad_to_multiple_of=(self.multiple.value() or None) if self.padding.currentData() else None,
+            chat_template=self.template.changed_template() if self._is_chat else None,
         )
 
     def cost(self) -> int | None:
@@ -153,32 +163,40 @@ class OptionsCard(Card):
                 box.setVisible(name in self._own)
                 box.setChecked(bool(chosen.get(name, self._own.get(name))))
         self.facts.setText(facts_line(description))
-        self._stored = description.stored_truncation
-        self.stored_note.setText(self._stored)
-        self.stored_note.setVisible(bool(self._stored))
-        self.stored_button.setVisible(bool(self._stored) and any(stored_limits(self._stored)))
+        self.template.offer(description.chat_template, description.chat_template_is_plain)
+        self._stored = description.stored
+        self.stored_note.setText(description.stored_truncation)
+        self.stored_note.setVisible(bool(description.stored_truncation))
+        self.stored_button.setVisible(self._stored != TokenOptions())
 
     def show_nothing(self) -> None:
         """No tokenizer is open."""
-        self._own, self._stored = {}, ""
+        self._own, self._stored = {}, TokenOptions()
         for widget in (self.stored_note, self.stored_button, *self.switches.values()):
             widget.hide()
         self.facts.setText("")
 
-    def set_pair(self, is_pair: bool) -> None:
-        """Whether there are two texts, of which one may be spared."""
-        self._is_pair = is_pair
+    def set_mode(self, *, is_pair: bool, is_chat: bool) -> None:
+        """Whether there are two texts, of which one may be spared, or messages, which a template writes out."""
+        self._is_pair, self._is_chat = is_pair, is_chat
+        self.template.setVisible(is_chat)
+        self.special.setVisible(not is_chat)  # the template writes them
         self._show_what_applies()
 
     def use_stored(self) -> None:
         """Switch on what the tokenizer's file has stored."""
-        length, padding = stored_limits(self._stored)
+        stored = self._stored
         with QSignalBlocker(self):
-            self.max_length.setValue(length or 0)
-            self.padding.setCurrentIndex(self.padding.findData(padding))
+            self.max_length.setValue(stored.max_length or 0)
+            self.multiple.setValue(stored.pad_to_multiple_of or 0)
+            for box, value in (
+                (self.padding, stored.padding), (self.pair_cut, stored.truncation),
+                (self.cut_side, stored.truncation_side), (self.padding_side, stored.padding_side),
+            ):  # fmt: skip
+                box.setCurrentIndex(box.findData(value))
         self._on_changed()
 
-    _is_pair = False
+    _is_pair = _is_chat = False
 
     def _on_changed(self) -> None:
         self._show_what_applies()
@@ -193,8 +211,7 @@ class OptionsCard(Card):
         ):  # fmt: skip
             self.form.setRowVisible(widget, applies)
         self.stride.setMaximum(max(0, self.max_length.value() - 1))
-        can_be_used = bool(self.options().run_settings())
-        self.use_button.setEnabled(can_be_used)
+        self.use_button.setEnabled(self.options() != TextOptions())
 
 
 def facts_line(description: TokenizerDescription) -> str:

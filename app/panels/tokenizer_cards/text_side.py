@@ -1,12 +1,14 @@
 """Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core import text_options, written_ids
+from app.core import run_handover, wording, written_ids
+from app.core.run_handover import ChosenTask
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable
 from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
 from app.panels.tokenizer_cards.batch_card import BatchCard
@@ -24,6 +26,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
+from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import TokenizerSteps
@@ -36,6 +39,8 @@ SLOW_MS = 400
 """After this a bar and a Stop button appear."""
 BESIDE = 300
 ROOM_OF_CHAT = 215
+TEMPLATE = "task.template"
+"""The field of mistakes that a chat template makes."""
 RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
 
 
@@ -44,11 +49,15 @@ class Side(QWidget):
 
     message = Signal(str, str)
     settings_chosen = Signal(dict)
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
         self.tokenizer = ""
+        self._tasks: list[TaskEntry] = []
+        self._task = ChosenTask()
         self._whole: TokenTable | None = None
         ask = self._question
         self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
@@ -142,6 +151,15 @@ class Side(QWidget):
 
     def shown(self) -> None:
         """The text stands until it is changed."""
+        if not self._tasks:
+            self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
+
+    def _on_catalog(self, catalog: Catalog) -> None:
+        self._tasks = catalog.tasks
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up, whose task decides which options it has."""
+        self._task = run_handover.chosen_task(self._tasks, spec)
 
     def open_file(self, path: str) -> None:
         """Show the tokens of a text file."""
@@ -149,14 +167,14 @@ class Side(QWidget):
 
     def use_in_run(self) -> None:
         """Hand the options that a run has to the run that is being set up, and say which."""
-        options = self.options.options()
-        settings = options.run_settings()
-        if not settings:
+        self.draft_wanted.emit()
+        found = run_handover.handover(self.options.options(), self._task)
+        rest = " ".join(found.left)
+        if not found.settings:
+            self.message.emit("info", f"Nothing of this is a setting of your run. {rest}")
             return
-        self.settings_chosen.emit(settings)
-        rest = options.left_behind()
-        left = f" Left behind: {', '.join(rest)}." if rest else ""
-        self.message.emit("success", f"Your run has now {text_options.taken_over(settings)}.{left}")
+        self.settings_chosen.emit(found.settings)
+        self.message.emit("success", f"Your run has now {run_handover.taken_over(found.settings)}. {rest}".rstrip())
 
     # Questions
 
@@ -169,7 +187,7 @@ class Side(QWidget):
     def _on_mode(self) -> None:
         mode = self.input.mode()
         self.results.setCurrentIndex(RESULTS.get(mode, 0))
-        self.options.set_pair(mode == text_input.PAIR)
+        self.options.set_mode(is_pair=mode == text_input.PAIR, is_chat=mode == text_input.CHAT)
         upper, lower = self._split.sizes()
         if mode == text_input.CHAT and upper < ROOM_OF_CHAT:
             self._split.setSizes([ROOM_OF_CHAT, upper + lower - ROOM_OF_CHAT])
@@ -272,6 +290,7 @@ class Side(QWidget):
 
     def _on_tokens(self, answer: Any) -> None:
         self._hide_progress()
+        self.options.template.clear_mistake()
         self._whole = token_table(answer)
         self.banner.show_message("info", " ".join(self._whole.answer.notes))
         self._show_part(0)
@@ -296,11 +315,16 @@ class Side(QWidget):
         """Tokens of another tokenizer would only mislead."""
         self._hide_progress()
         self._whole = None
-        self.tokens.show_nothing()
+        is_of_template, said = mistake.field == TEMPLATE, wording.sentence(mistake.message)
+        self.tokens.show_nothing(said if is_of_template else "")
         self.tokens.steps.say("There are no steps without tokens.")
         self.batch.show_grid(TokenGrid())
         self.token.show_nothing()
-        self.banner.show_message("error", mistake.message)
+        if is_of_template:  # said beside what is being written, which a banner would move at every key press
+            self.banner.clear()
+            self.options.template.show_mistake(said, mistake.line)
+        else:
+            self.banner.show_message("error", said)
 
     def _on_steps(self, answer: TokenizerSteps) -> None:
         self.tokens.steps.show_steps(answer)

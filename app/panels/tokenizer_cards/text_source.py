@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.core import schema, wording
 from app.core.draft import Draft
 from app.core.source_choice import change_source, data_name, split_kind
-from app.core.text_guess import likely_texts
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.inquiry import Inquiry
 from app.panels.new_run_cards.path_field import PathField, dropped_paths
@@ -25,6 +24,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import SourceEntry
+from backend.contract.column_guess import likely_texts
 from backend.contract.queries import DataPreview, Mistake
 
 CAPTION_WIDTH = 132

@@ -1,4 +1,4 @@
-"""The spec of a run, one section per file; `file` reads and writes it as YAML 1.2."""
+"""The spec of a run as checked values, one section per file; `spec_file` reads and writes it as YAML 1.2."""
 
 from backend.contract.spec.data import DataSection
 from backend.contract.spec.evaluation import EvaluationSection

@@ -3,10 +3,10 @@
 import subprocess
 from typing import Any
 
+from backend.contract import spec_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import child_environment, python_command
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 
 REFUSED = 2
 """The supervisor's exit code where the run cannot be started, for example because it is running."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tokenizers import AddedToken, PreTokenizedString, Tokenizer, models
 
+from backend.contract.token_options import TokenOptions
 from backend.contract.tokenizer_steps import MOST_CHARACTERS, Stage, Step, StepPart, TokenizerSteps
 from backend.tokenizers.columns import NOWHERE, Columns
-from backend.tokenizers.encoding import Options, encode
+from backend.tokenizers.encoding import encode
 from backend.tokenizers.sources import cleaned
 from backend.tokenizers.steps import words
 from backend.tokenizers.steps.wording import sentence, settings
@@ -51,7 +52,7 @@ def steps(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, spe
     found += _normalised(backend, stretches)
     splits, further = _parted(backend, stretches)
     found += further
-    plain = encode(tokenizer, told, None, Options(special_tokens=False))
+    plain = encode(tokenizer, told, None, TokenOptions(special_tokens=False))
     found.append(_modelled(tokenizer, backend, plain))
     found += _processed(tokenizer, backend, told, pair, special_tokens, found[-1])
     return TokenizerSteps(
@@ -173,7 +174,7 @@ def _processed(
 ) -> list[Step]:
     if backend.post_processor is None:
         return []
-    columns = encode(tokenizer, text, pair, Options(special_tokens=special_tokens))
+    columns = encode(tokenizer, text, pair, TokenOptions(special_tokens=special_tokens))
     parts = _parts(tokenizer, backend, columns)
     chain = _flat_processors(backend.post_processor)
     names = " and ".join(name for name, _ in chain)

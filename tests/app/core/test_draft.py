@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.core.draft import Draft, read_draft
+from backend.contract import spec_file
 from backend.contract.resources import resource
-from backend.contract.spec import file
 
 
 def test_a_change_shows_in_the_values():
@@ -57,12 +57,12 @@ def test_a_default_is_read_but_not_written():
 )
 def test_the_command_carries_every_value_through_shell_and_yaml(tmp_path: Path, key: str, value: object):
     spec = tmp_path / "my spec.yaml"
-    spec.write_text(file.dump({"version": 1, "model": {"name_or_path": "m"}}))
+    spec.write_text(spec_file.dump({"version": 1, "model": {"name_or_path": "m"}}))
     draft = read_draft(spec)
     draft.set(key, value)
     words = shlex.split(draft.command())
     assert words[:3] == ["burnish", "train", str(spec)]
-    changed = file.with_changes(file.read(Path(words[2])), words[4::2])
+    changed = spec_file.with_changes(spec_file.read(Path(words[2])), words[4::2])
     inner: object = changed
     for name in key.split("."):
         assert isinstance(inner, dict)
@@ -75,7 +75,7 @@ def test_a_draft_without_a_file_brings_its_spec_along(tmp_path: Path):
     draft = Draft({"name": "it's me", "data": {"train": "/a b/c.csv"}, "training": {"learning_rate": 3e-5}})
     script = draft.command().replace("burnish train ", "echo ")
     printed = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert file.read(tmp_path / printed.stdout.strip()) == draft.values()
+    assert spec_file.read(tmp_path / printed.stdout.strip()) == draft.values()
 
 
 def test_the_demo_spec_reads_with_absolute_paths():

@@ -6,10 +6,10 @@ import pytest
 
 from app.core.free_folder import free_folder
 from app.core.proposed_rows import ProposedRows, new_tokens, note_of, saved_words, tokens_of
-from app.core.text_guess import likely_texts
 from app.core.tokenizer_command import extend_command, train_command
 from backend.__main__ import main
 from backend.catalogue import catalog
+from backend.contract.column_guess import likely_texts
 from backend.contract.resources import resource
 from backend.contract.tokenizer_making import ProposedToken, TokenCounts
 

@@ -10,9 +10,9 @@ import pytest
 from app.core import other_engine
 from app.core.other_engine import Offer
 from backend.catalogue import catalog
+from backend.contract import spec_file
 from backend.contract.catalog import Catalog, EngineEntry
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def test_a_process_that_was_killed_is_explained_in_words():
     outcome = derive(started(), "ended", ExitRecord(1, -9, 2.0))
     assert outcome.state == "failed"
     assert "out of memory" in outcome.message
-    assert "fewer rows per device" in outcome.hint
+    assert outcome.hint == "Resume begins it anew."
 
 
 def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
@@ -63,8 +63,11 @@ def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
             time=2, total_steps=9, steps_per_epoch=9, batch_size=8, micro_batch_size=8, accumulation=1, epochs=1
         )
     )
+    state.apply(events.StageStarted(time=3, stage="training"))
     assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed")).mend == Mend({"hardware.micro_batch_size": 4})
     assert derive(state, "ended", ExitRecord(1, -15, 2.0)).mend is None
+    state.apply(events.StageStarted(time=4, stage="evaluating"))
+    assert derive(state, "ended", ExitRecord(1, -9, 5.0, "killed")).mend is None
 
 
 @pytest.mark.parametrize(("micro_batch_size", "resumed"), [(1, False), (8, True)])
@@ -75,6 +78,7 @@ def test_a_killed_process_is_offered_nothing_where_fewer_rows_may_not_help(micro
             time=2, total_steps=9, steps_per_epoch=9, batch_size=8, micro_batch_size=micro_batch_size, accumulation=1, epochs=1
         )
     )  # fmt: skip
+    state.apply(events.StageStarted(time=3, stage="training"))
     if resumed:  # and killed before it had a plan of its own
         state.apply(events.RunResumed(time=3, attempt=2, from_step=0))
     assert derive(state, "ended", ExitRecord(1, -9, 4.0)).mend is None
@@ -85,7 +89,7 @@ def test_another_signal_is_named():
 
 
 def test_the_supervisors_own_words_come_first():
-    assert derive(started(), "ended", ExitRecord(1, 1, 2.0, "The disk is full")).message == "The disk is full"
+    assert derive(started(), "ended", ExitRecord(1, 1, 2.0, "the disk is full")).message == "The disk is full."
 
 
 def test_what_the_run_said_itself_counts():

@@ -74,30 +74,17 @@ def test_a_negative_number_is_no_id():
     assert written_ids.read("1, -5").problem.startswith("-5 is no id")
 
 
-def test_a_run_gets_the_options_that_it_has():
-    options = TextOptions(
-        max_length=64, construction={"add_prefix_space": True}, truncation_side="left", padding="longest"
-    )
-    assert options.run_settings() == {
-        "task.max_length": 64,
-        "model.tokenizer_options.add_prefix_space": True,
-        "model.tokenizer_options.truncation_side": "left",
-    }
-    assert text_options.taken_over(options.run_settings()) == "max_length 64, add_prefix_space on, truncation_side left"
-    assert options.left_behind() == ["padding"]
-
-
 def test_windows_are_asked_for_only_where_something_is_cut():
     assert "windows" not in TextOptions(windows=True, stride=3).question("x", text="a")
     asked = TextOptions(windows=True, stride=3, max_length=8).question("x", text="a")
     assert (asked["windows"], asked["stride"]) == (True, 3)
 
 
-def test_what_a_file_has_stored_is_read_from_its_sentence():
-    said = "The tokenizer's file has stored truncation to 128 tokens and padding to 128 tokens; this is switched off."
-    assert text_options.stored_limits(said) == (128, "max_length")
-    assert text_options.stored_limits("padding to the longest row") == (None, "longest")
-    assert text_options.stored_limits("") == (None, "")
+def test_a_template_is_asked_for_with_a_chat_alone():
+    options = TextOptions(chat_template="{{ messages }}")
+    assert "chat_template" not in options.question("x", text="a")
+    asked = options.question("x", messages=text_options.messages_of([("user", "hi")]))
+    assert asked["chat_template"] == "{{ messages }}"
 
 
 def test_a_dropped_file_is_a_tokenizer_or_a_text(tmp_path: Path):

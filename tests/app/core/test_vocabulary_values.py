@@ -5,8 +5,8 @@ import pytest
 from app.core.aligned_lines import gaps, padded
 from app.core.merge_tree import tree_lines
 from app.core.piece_lists import read_ids, read_pieces, write_ids, write_pieces
-from app.core.text_columns import language_column, text_column
 from app.core.token_rates import RateRows, bars
+from backend.contract.column_guess import language_column, text_column
 from backend.contract.comparison import DataComparison, LanguageCounts
 from backend.contract.queries import Spread
 from backend.contract.vocabulary import OriginPart

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.panels.run import Panel
 from app.panels.run_cards.plots import OTHER
-from backend.contract.spec import file as spec_file
+from backend.contract import spec_file
 
 
 class OneRun:

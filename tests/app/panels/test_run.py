@@ -82,6 +82,8 @@ def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, mo
     button = panel.way_out.mend
     assert button.text() == "Start again with micro_batch_size 8"
     assert "--set=hardware.micro_batch_size=8" in button.toolTip()
+    looks = {one.text(): one.property("role") for one in (button, panel.controls.buttons["resume"])}
+    assert looks == {button.text(): "primary", "Resume": ""}
     button.click()
     assert (asked[0][0], asked[0][1].changes) == (panel.path, {"hardware.micro_batch_size": 8})
     assert not button.isEnabled()
@@ -99,6 +101,14 @@ def test_a_mended_run_that_is_refused_says_why_and_can_be_asked_again(qtbot, sho
         asked[0][3]("task.max_length: too long")
     assert said.args[0] == "error"
     assert panel.way_out.mend.isEnabled()
+
+
+def test_a_low_window_scrolls_and_squeezes_no_plot(qtbot, shown):
+    panel = shown("sentiment-failed")
+    panel.resize(788, 640)
+    qtbot.waitUntil(lambda: panel.plots.loss.height() >= 140)
+    assert panel.plots.height() == panel.plots.minimumHeight()
+    assert panel.journal.isVisible()
 
 
 def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):

@@ -83,7 +83,7 @@ def test_copying_a_row_gives_its_cells(qtbot, table: RowTable):
 
 @pytest.fixture
 def log(qtbot, styled):
-    made = LogView()
+    made = LogView("Nothing is written.")
     qtbot.addWidget(made)
     made.resize(500, 200)
     with qtbot.waitExposed(made):
@@ -93,6 +93,13 @@ def log(qtbot, styled):
 
 def at_end(log: LogView) -> bool:
     return log.verticalScrollBar().value() == log.verticalScrollBar().maximum()
+
+
+def test_an_empty_log_says_so_until_there_are_lines(log: LogView):
+    said = log.viewport().grab().toImage()
+    log.nothing = ""
+    blank = log.viewport().grab().toImage()
+    assert said != blank
 
 
 def test_the_log_follows_its_end(qtbot, log: LogView):

@@ -41,8 +41,8 @@ def burnish(tmp_path: Path, runs: Path) -> Burnish:
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """The embedded demo's spec, as a file that people could have written."""
+    from backend.contract import spec_file
     from backend.contract.resources import resource
-    from backend.contract.spec import file as spec_file
 
     values = spec_file.read(resource("demo", "sentiment.yaml"))
     values["model"]["name_or_path"] = str(resource("demo", "bert-tiny"))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backend.contract.spec import file as spec_file
+from backend.contract import spec_file
 
 COMMAND = (
     "python run_glue.py --model_name_or_path {model} --train_file train.csv --validation_file dev.csv --fsdp full_shard"

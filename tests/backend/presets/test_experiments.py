@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from backend.contract import spec_file
 from backend.contract.events import EvaluationFinished, RunFinished, StepFinished
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.contract.spec import file as spec_file
 from backend.engines.processor import processor
 from backend.run import cost
 from backend.run.event_log import read_events

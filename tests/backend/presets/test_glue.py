@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from backend import train
+from backend.contract import spec_file
 from backend.contract.events import DataLoaded, EvaluationFinished, PlanMade, RunFinished, StepFinished
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import TrainingSection
-from backend.contract.spec import file as spec_file
 from backend.run.event_log import read_events
 from backend.run.preparation import check
 from backend.run.resolving import resolve

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from backend.commands.new_run import change_engine
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder, locked
-from backend.contract.spec import file as spec_file
 from backend.run.checkpoints import Checkpoints
 from backend.run.resolving import resolve
 

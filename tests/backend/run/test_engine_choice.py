@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from backend import predict, registry
+from backend.contract import spec_file
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import DeviceList
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, TrainingSection, run_spec
-from backend.contract.spec import file as spec_file
 from backend.engines.jax import JaxEntry
 from backend.engines.jax.optimizer import Optimizer
 from backend.hardware import devices

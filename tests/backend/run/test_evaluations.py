@@ -7,10 +7,10 @@ import pytest
 from pyarrow.parquet import read_table
 
 from backend import train
+from backend.contract import spec_file
 from backend.contract.events import EvaluationFinished, RowsSampled, RunFinished
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.run.event_log import read_events
 from backend.run.requests import Requests
 from backend.run.resolving import read_spec

@@ -11,12 +11,11 @@ import torch
 from safetensors.numpy import save_file
 
 from backend import registry, train
-from backend.contract import events
+from backend.contract import events, spec_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.mending import Mend
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.torch.memory import shortage_stated
 from backend.models import hub

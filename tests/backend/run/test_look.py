@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from backend import train
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.events import DataLoaded, StepFinished
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.data.batches import Batch
 from backend.engines.torch.engine import TorchEngine
 from backend.run.event_log import EventLog

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from backend import registry
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.spec import file as spec_file
 from backend.data.rows import Rows
 from backend.run.material import choose_columns, model_labels, read_material
 from backend.run.resolving import read_spec, resolve

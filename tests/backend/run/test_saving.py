@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from backend import train
+from backend.contract import spec_file
 from backend.contract.events import CheckpointRemoved, CheckpointSaved, RunResumed
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
 from backend.run.resolving import read_spec

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from backend.commands.new_run import change_settings
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 from backend.run.resolving import read_spec
 from backend.run.spec_change import with_settings
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 from end_to_end.translators import mt5_folder, sentences
 
+from backend.contract import spec_file
 from backend.contract.catalog import Device
 from backend.contract.events import Warned
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.contract.spec import file as spec_file
 from backend.engines.processor import processor
 from backend.run import cost
 from backend.run.event_log import read_events

@@ -14,10 +14,10 @@ from app.services.backend_client import ArrowAnswer
 from app.services.token_answer import token_table
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.tokens import Message, TokenizeQuestion, Tokens
+from backend.contract.token_options import TokenOptions
+from backend.contract.tokens import TokenizeQuestion, Tokens
 from backend.tokenizers import answers, bulk, bulk_file, inspect
 from backend.tokenizers.description import described
-from backend.tokenizers.encoding import Options
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.naming import named
 from backend.tokenizers.steps.pipeline import steps
@@ -111,41 +111,6 @@ def test_lone_surrogates_are_replaced_and_told():
     assert "lone surrogate" in table.answer.notes[0]
 
 
-def test_a_chat_without_messages_is_refused(byte_level: Path):
-    with pytest.raises(InputError, match="the chat has no messages; add one"):
-        table_of(open_tokenizer(str(byte_level)), messages=[])
-
-
-def test_a_chat_is_written_by_its_template_and_its_turns_are_told(byte_level: Path):
-    tokenizer = open_tokenizer(str(byte_level))
-    template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
-    messages = [Message("user", "fox?"), Message("assistant", "dog")]
-    table = table_of(tokenizer, messages=messages, chat_template=template, generation_prompt=True)
-    text = "<user>fox?\n<assistant>dog\n<assistant>"
-    assert table.answer.sources == [text]
-    assert table.ids.tolist() == tokenizer(text, add_special_tokens=False)["input_ids"]
-    assert [text[turn.start : turn.end] for turn in table.answer.turns] == ["<user>fox?\n", "<assistant>dog\n"]
-
-
-def test_a_tokenizer_without_template_takes_the_one_of_training(byte_level: Path):
-    from backend.tasks._conversations import PLAIN
-    from backend.tokenizers import chat
-
-    assert chat.PLAIN == PLAIN
-    table = table_of(open_tokenizer(str(byte_level)), messages=[Message("user", "fox?")], generation_prompt=True)
-    assert table.answer.sources == ["User: fox?\nAssistant:"]
-    assert "no chat template" in table.answer.notes[0]
-
-
-def test_a_template_that_refuses_is_one_sentence(byte_level: Path):
-    with pytest.raises(InputError, match=r"the chat template refuses these messages \(roles must alternate\)"):
-        asked(
-            open_tokenizer(str(byte_level)),
-            messages=[Message("user", "fox?")],
-            chat_template="{{ raise_exception('roles must alternate') }}",
-        )
-
-
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -214,7 +179,7 @@ def test_rows_in_bulk_are_those_of_the_library(byte_level: Path, tmp_path: Path)
     lines = NOVEL.read_text(encoding="utf-8").splitlines()[:3000]
     source, target, tokenizer = tmp_path / "rows.txt", tmp_path / "rows.arrow", open_tokenizer(str(byte_level))
     source.write_text("\n".join(lines), encoding="utf-8")
-    assert bulk_file.write(tokenizer, source, target, Options(), silent)[0] == len(lines)
+    assert bulk_file.write(tokenizer, source, target, TokenOptions(), silent)[0] == len(lines)
     with pa.memory_map(str(target)) as file:
         found = pa.ipc.open_file(file).read_all().to_pydict()
     own = tokenizer.backend_tokenizer.encode_batch(lines)
@@ -224,7 +189,7 @@ def test_rows_in_bulk_are_those_of_the_library(byte_level: Path, tmp_path: Path)
 
 
 def test_bulk_takes_options_and_slow_tokenizers(tmp_path: Path):
-    options = Options(max_length=4, padding="max_length")
+    options = TokenOptions(max_length=4, padding="max_length")
     (rows,) = bulk.encoded(open_tokenizer(BERT_TINY), ["a long film this is", "a"], options)
     assert rows.begins.tolist() == [0, 4, 8]
     assert rows.mask.tolist() == [1, 1, 1, 1, 1, 1, 1, 0]

@@ -17,7 +17,6 @@ from backend.contract.resources import resource
 from backend.contract.tokens import TokenizeQuestion
 from backend.tokenizers import answers, inspect, long_text
 from backend.tokenizers.columns import NOWHERE
-from backend.tokenizers.encoding import options_of
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.steps.pipeline import steps
 from backend.tokenizers.streaming import Stream
@@ -148,7 +147,7 @@ def test_fast_tokenizers_are_told_as_they_are(
     asked = fitting(asked, pair)
     question = TokenizeQuestion(tokenizer="", text=text, pair=pair, **asked)
     try:
-        told = inspect.as_json(inspect.tokenize(tokenizer, text, options_of(question), pair))
+        told = inspect.as_json(inspect.tokenize(tokenizer, text, question, pair))
     except InputError:
         return
     own = call(tokenizer, text, pair, asked)
@@ -177,7 +176,7 @@ def test_tokenizers_written_in_python_are_told_as_they_are(
     asked = fitting(asked, pair)
     question = TokenizeQuestion(tokenizer="", text=text, pair=pair, **asked)
     try:
-        told = inspect.as_json(inspect.tokenize(tokenizer, text, options_of(question), pair))
+        told = inspect.as_json(inspect.tokenize(tokenizer, text, question, pair))
     except InputError:
         return
     if asked["pre_split"] and not (text.split() and (pair is None or pair.split())):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from backend.contract.resources import resource
+from backend.contract.token_options import TokenOptions
 from backend.tokenizers.decoding import decode
-from backend.tokenizers.encoding import Options
 from backend.tokenizers.inspect import as_json
 from backend.tokenizers.inspect import tokenize as table_of
 from backend.tokenizers.loading import open_tokenizer
@@ -27,7 +27,7 @@ class Token(NamedTuple):
 
 
 def tokenize(tokenizer, text: str, special_tokens: bool = True) -> list[Token]:
-    told = as_json(table_of(tokenizer, text, Options(special_tokens=special_tokens)))
+    told = as_json(table_of(tokenizer, text, TokenOptions(special_tokens=special_tokens)))
     return [
         Token(number, piece, one, *offsets, special)
         for number, piece, one, offsets, special in zip(
@@ -87,7 +87,7 @@ def test_nothing_is_cut_and_the_models_limit_is_told(byte_level: Path):
 
 
 def test_windows_that_fit_are_not_cut_by_the_model(byte_level: Path):
-    options = Options(max_length=12, windows=True, stride=2)
+    options = TokenOptions(max_length=12, windows=True, stride=2)
     told = as_json(table_of(open_tokenizer(str(byte_level)), "zebra " * 30, options))
     assert told["tokens"] > 16
     assert told["truncated_at"] is None

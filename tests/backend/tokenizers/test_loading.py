@@ -10,7 +10,8 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer, stored_truncation
+from backend.contract.token_options import TokenOptions
+from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer, stored_options, stored_truncation
 
 BERT_TINY = resource("demo", "bert-tiny")
 
@@ -30,6 +31,8 @@ def test_stored_truncation_and_padding_are_switched_off_and_remembered():
     assert len(tokenizer("a " * 300, verbose=False)["input_ids"]) == 302
     assert len(tokenizer("a")["input_ids"]) == 3
     assert "truncation to 128 tokens and padding to 128 tokens" in stored_truncation(tokenizer)
+    sides = {"truncation_side": "right", "padding_side": "right"}
+    assert stored_options(tokenizer) == TokenOptions(max_length=128, padding="max_length", **sides)
 
 
 def test_stored_lengths_do_not_travel_with_a_saved_tokenizer(tmp_path: Path):

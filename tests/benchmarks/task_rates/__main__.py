@@ -124,8 +124,8 @@ def _jax(task: str, folder: Path, threads: int) -> dict:
 
 
 def _trained(folder: Path, hardware: dict) -> dict:
+    from backend.contract import spec_file
     from backend.contract.run_folder import RunFolder
-    from backend.contract.spec import file as spec_file
     from backend.run.resolving import resolve
     from backend.train import run
 

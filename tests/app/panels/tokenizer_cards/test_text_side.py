@@ -11,8 +11,10 @@ from app.panels.tokenizer_cards import text_input, tokens_card
 from app.panels.tokenizer_cards.options_card import facts_line
 from app.panels.tokenizer_cards.text_side import Side
 from app.services.backend_client import ArrowAnswer
+from backend.catalogue import catalog
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
+from backend.contract.token_options import TokenOptions
 from backend.contract.tokenizer_steps import Choice, Merge, Step, StepPart, TokenizerSteps, WordTrace
 from backend.contract.tokens import TokenColumns, TokenizerDescription, TokenizerOption, TokenPiece, Tokens
 from tests.app.example_tokens import HELLO, PAD, answer
@@ -26,6 +28,7 @@ DESCRIPTION = TokenizerDescription(
     vocabulary=30522,
     limit=512,
     stored_truncation="The tokenizer's file has stored truncation to 128 tokens; this is switched off.",
+    stored=TokenOptions(max_length=128, truncation_side="left", padding="max_length", padding_side="right"),
     options=[TokenizerOption("do_lower_case", "switch", True), TokenizerOption("padding_side", "side", "right")],
 )
 
@@ -300,18 +303,31 @@ def test_what_a_file_has_stored_can_be_switched_on(side: Side):
     side.options.show_tokenizer(DESCRIPTION)
     assert side.options.stored_note.text() == DESCRIPTION.stored_truncation
     side.options.stored_button.click()
-    assert side.options.options().max_length == 128
+    chosen = side.options.options()
+    assert (chosen.max_length, chosen.truncation_side) == (128, "left")
+    assert (chosen.padding, chosen.padding_side) == ("max_length", "right")
 
 
 def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
     side.options.show_tokenizer(DESCRIPTION)
     assert not side.options.use_button.isEnabled()
+    side.draft_wanted.connect(lambda: side.show_draft({"task": {"type": "token_classification"}}, ""))
+    side._on_catalog(catalog())
     side.options.max_length.setValue(64)
     side.options.switches["do_lower_case"].setChecked(False)
     with qtbot.waitSignal(side.settings_chosen) as settings, qtbot.waitSignal(side.message) as message:
         side.options.use_button.click()
-    assert settings.args == [{"task.max_length": 64, "model.tokenizer_options.do_lower_case": False}]
-    assert message.args == ["success", "Your run has now max_length 64, do_lower_case off."]
+    expected = {"task.max_length": 64, "model.tokenizer_options.do_lower_case": False, "task.window": False}
+    assert settings.args == [expected]
+    assert message.args == ["success", "Your run has now max_length 64, do_lower_case off, window off."]
+
+
+def test_options_that_no_run_has_are_told_and_move_nothing(qtbot, side: Side):
+    side.options.special.setChecked(False)
+    with qtbot.assertNotEmitted(side.settings_chosen), qtbot.waitSignal(side.message) as message:
+        side.options.use_button.click()
+    assert message.args[0] == "info"
+    assert "A run always adds the special tokens" in message.args[1]
 
 
 def test_the_cost_is_compared_with_the_limit_that_is_written(side: Side):
@@ -323,6 +339,74 @@ def test_windows_are_compared_with_the_limit_one_by_one(side: Side):
     rows = [(0, 0, place, place + 1, window, 1) for window in range(3) for place in range(2)]
     side._on_tokens(answer("ab", [*rows, (1, -1, 0, 0, 2, 0)], [TokenPiece(5, "a"), PAD], limit=4))
     assert side.tokens.limit.text() == "50% of 4"
+
+
+# The chat template
+
+OWN = "{% for m in messages %}\n{{ m.content }}\n{% endfor %}"
+
+
+@pytest.fixture
+def chat(side: Side) -> Side:
+    side.options.show_tokenizer(msgspec.structs.replace(DESCRIPTION, chat_template=OWN))
+    side.input.set_mode(text_input.CHAT)
+    return side
+
+
+def test_the_tokenizers_template_is_shown_for_chats_alone(chat: Side):
+    field = chat.options.template
+    assert not field.isHidden()
+    assert field.editor.toPlainText() == OWN
+    assert chat.options.options().chat_template is None
+    chat.input.set_mode(text_input.TEXT)
+    assert field.isHidden()
+
+
+def test_another_template_is_asked_for_and_the_tokenizers_comes_back(chat: Side, monkeypatch):
+    found = asked(chat, monkeypatch)
+    field = chat.options.template
+    field.write("{{ messages }}")
+    assert found[-1][1]["chat_template"] == "{{ messages }}"
+    assert field.whose.text() == "Yours, in place of the tokenizer's."
+    chat._tokens.stop()
+    field.reset_button.click()
+    assert "chat_template" not in found[-1][1]
+    assert field.editor.toPlainText() == OWN
+
+
+def test_a_template_that_was_written_stays_with_another_tokenizer(chat: Side):
+    chat.options.template.write("{{ messages }}")
+    chat.options.show_tokenizer(msgspec.structs.replace(DESCRIPTION, chat_template="b", chat_template_is_plain=True))
+    assert chat.options.options().chat_template == "{{ messages }}"
+
+
+def test_a_mistake_in_the_template_marks_its_line_and_moves_no_banner(chat: Side):
+    field = chat.options.template
+    chat._on_mistake(Mistake("the chat template is no Jinja (line 2: no end); correct it", "task.template", 2))
+    assert chat.banner.isHidden()
+    assert chat.counts.text() == field.mistake.text() == "The chat template is no Jinja (line 2: no end); correct it"
+    (mark,) = field.editor.extraSelections()
+    assert mark.cursor.blockNumber() == 1
+    chat._on_tokens(HELLO)
+    assert field.mistake.isHidden()
+    assert not field.editor.extraSelections()
+
+
+def test_the_large_window_writes_the_same_template(chat: Side):
+    field = chat.options.template
+    field.show_large()
+    assert field.window_of_its_own.editor.toPlainText() == OWN
+    field.window_of_its_own.editor.setPlainText("{{ messages }}")
+    assert chat.options.options().chat_template == "{{ messages }}"
+    field.window_of_its_own.close()
+
+
+def test_a_template_is_read_from_a_file(chat: Side, tmp_path: Path):
+    (tmp_path / "chat.jinja").write_text("from a file\r\n")
+    chat.options.template.open_file(tmp_path / "chat.jinja")
+    assert chat.options.options().chat_template == "from a file\n"
+    chat.options.template.open_file(tmp_path / "nowhere.jinja")
+    assert "nowhere.jinja cannot be read" in chat.options.template.mistake.text()
 
 
 # Batch, ids to text, steps

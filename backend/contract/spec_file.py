@@ -8,7 +8,7 @@ from ruamel.yaml import YAML, SafeConstructor
 from ruamel.yaml.error import YAMLError
 
 from backend.contract.errors import InputError
-from backend.contract.spec.include import with_includes
+from backend.contract.spec_include import with_includes
 
 
 class _Constructor(SafeConstructor):

@@ -1,0 +1,50 @@
+"""Owns how texts become tokens: the options that every question about tokens shares, and which tokenizer is asked."""
+
+from typing import Any, Literal
+
+import msgspec
+
+Side = Literal["left", "right"]
+Truncation = Literal["longest_first", "only_first", "only_second"]
+Padding = Literal["", "longest", "max_length"]
+
+
+class TokenOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """None leaves to the tokenizer what it does by itself."""
+
+    special_tokens: bool = True
+    """Add what the model expects around a text; of a chat the template does and this does nothing."""
+    pre_split: bool = False
+    """Words are what white space parts (`is_split_into_words`); offsets still point into the whole text."""
+    max_length: int | None = None
+    """Cut to that many tokens, special ones counted; None cuts nothing. The limit of padding `max_length` too."""
+    truncation: Truncation = "longest_first"
+    """Which of two texts is cut."""
+    truncation_side: Side | None = None
+    windows: bool = False
+    """What does not fit goes into further windows, which share `stride` tokens with the one before."""
+    stride: int = 0
+    padding: Padding = ""
+    """`longest` fills to the longest window or row, `max_length` to `max_length` (or the model's limit)."""
+    padding_side: Side | None = None
+    pad_to_multiple_of: int | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is cut, filled or split before."""
+        return self.max_length is None and not self.padding and not self.pre_split and not self.windows
+
+
+USUAL = TokenOptions()
+"""As a tokenizer does by itself."""
+
+
+class TokenizerQuestion(TokenOptions, frozen=True, kw_only=True, omit_defaults=True):
+    """The beginning of every question about tokens. `msgspec.to_builtins` makes its JSON."""
+
+    tokenizer: str
+    """Folder, file (tokenizer.json, .model, vocab.txt, vocab.json, merges.txt, .tiktoken), hub id, run name or folder."""
+    revision: str = "main"
+    options: dict[str, Any] = {}
+    """`model.tokenizer_options`, given at construction: add_prefix_space, do_lower_case, added_tokens …; the tokenizer
+    is opened anew for other values (and kept). What it takes is in `TokenizerDescription.options`."""
