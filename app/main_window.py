@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
@@ -18,13 +18,15 @@ from app.core.actions import Action, OffersActions
 from app.core.preferences import Preferences
 from app.widgets.commands import Commands
 from app.widgets.desktop_messages import DesktopMessages
+from app.widgets.focus_ring import FocusRing
+from app.widgets.remembered import layout_file
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import ToastOverlay
-from backend.contract.places import config_folder
 
 if TYPE_CHECKING:
     from app.core.endings import Endings
     from app.services.context import AppContext
+    from app.widgets.tour import Tour
 
 PANELS = (
     ("New run", "bolt", "new_run"),
@@ -38,6 +40,26 @@ PANELS = (
 
 RUNS = 2
 """The place of Runs among them."""
+
+TOUR = (
+    (
+        "See it work first",
+        "The demo fills this page with a small model and its data. Start it, and watch it learn within a minute.",
+    ),
+    (
+        "Then choose your own",
+        "Choose a task, your data and a model above. What the run will cost is worked out here before you start it.",
+    ),
+    (
+        "Nothing gets lost",
+        "Every run is kept here, also when this window is closed. Compare runs, resume them, take their predictions home.",
+    ),
+    (
+        "Everything by its name",
+        "Ctrl+K finds every action, page, setting and run. F1 shows all keys. You find this tour there, too.",
+    ),
+)
+"""Title and words of the cards that a newcomer sees; their controls stand in `show_tour`."""
 
 CONNECTIONS = (
     ("new_run", "run_started", "_on_run_started"),
@@ -71,6 +93,7 @@ class MainWindow(QMainWindow):
         self.preferences = preferences
         self.context: AppContext | None = None
         self._endings: Endings | None = None
+        self.tour: Tour | None = None
         self._panels: dict[str, QWidget] = {}
         self._painted = False
         self._waiting_page = "new_run"
@@ -82,6 +105,7 @@ class MainWindow(QMainWindow):
         self._place()
         self.toasts = ToastOverlay(self.centralWidget())
         self.desktop = DesktopMessages(self, self._on_desktop_answered)
+        self.ring = FocusRing(self)
         self.sidebar.page_chosen.connect(self._on_page_chosen)
         self.commands = Commands(self.centralWidget(), self)
         self._offer_actions()
@@ -115,6 +139,7 @@ class MainWindow(QMainWindow):
             Action("Make the text larger", lambda: self.choose_text_size(1), "Ctrl++; Ctrl+=", "text", words="zoom in"),
             Action("Make the text smaller", lambda: self.choose_text_size(-1), "Ctrl+-", "text", words="zoom out"),
             Action("Use the usual text size", lambda: self.choose_text_size(0), "Ctrl+0", "text"),
+            Action("Take a look around", self.show_tour, icon="external", words="tour help first steps"),
             Action("Fill the screen, or leave it", self._switch_full_screen, "F11", "external"),
             Action("Close the window; runs go on", self.close, "Ctrl+Q", "close", words="quit exit"),
         ]
@@ -286,6 +311,20 @@ class MainWindow(QMainWindow):
         if panel is not None:
             panel.show_step(path, step)  # type: ignore[attr-defined]
 
+    def show_tour(self) -> None:
+        """Show the few cards that a person sees when the window is opened for the first time."""
+        from app.widgets.tour import Stop, Tour  # once in a window's life
+
+        self.preferences.set("tour_seen", True)
+        new_run = self.show_page("new_run")
+        if new_run is None:
+            return
+        if self.tour is None:
+            targets = (new_run.demo, new_run.cards.cost, self.sidebar.buttons()[RUNS], None)  # type: ignore[attr-defined]
+            stops = zip(TOUR, targets, strict=True)
+            self.tour = Tour(self.centralWidget(), [Stop(*words, lambda at=at: at) for words, at in stops])
+        self.tour.begin()
+
     def choose_theme(self, choice: str) -> None:
         """Give the window the look of `choice` (system, light or dark) from now on."""
         self.preferences.set("theme", choice)
@@ -317,7 +356,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Runs go on; only what belongs to the window ends."""
-        _geometry().setValue("geometry", self.saveGeometry())
+        layout_file().setValue("geometry", self.saveGeometry())
         if self.context is not None:
             # Out of sight first: a busy helper, or a run that is just being started, may take seconds.
             self.hide()
@@ -325,7 +364,7 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def _restore_geometry(self) -> None:
-        stored = _geometry().value("geometry")
+        stored = layout_file().value("geometry")
         if stored is None or not self.restoreGeometry(stored):  # type: ignore[arg-type]
             self.resize(1280, 800)
 
@@ -334,8 +373,3 @@ def _spare_collections() -> None:
     # What is loaded stays: walking all of it again would stop the window for 40 ms at a time.
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
-
-
-def _geometry() -> QSettings:
-    # Only geometry: an INI file gives every other value back as text.
-    return QSettings(str(config_folder() / "window.ini"), QSettings.Format.IniFormat)

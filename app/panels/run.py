@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
 from app.core.actions import Action
@@ -25,6 +25,7 @@ from app.widgets.banner import Banner
 from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
 from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.remembered import RememberedSplitter
 from backend.contract.events import RequestAnswered
 
 REFRESH_MS = 100
@@ -113,7 +114,7 @@ class Panel(QWidget):
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.course)
-        split = self._split = QSplitter(Qt.Orientation.Vertical)
+        split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
         split.addWidget(self.plots)

@@ -77,6 +77,7 @@ class IdGrid(QTableView):
         self.setAccessibleName("Batch")
         theme.give_font(self, 12, mono=True)
         self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

@@ -65,6 +65,7 @@ class LogView(QTableView):
         theme.give_font(self, 12, mono=True)
         self.setShowGrid(False)
         self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setTextElideMode(Qt.TextElideMode.ElideNone)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
+from app.widgets.remembered import RememberedColumns
 
 ROW_HEIGHT = 34
 NUMBER_WIDTH = 60
@@ -141,11 +142,13 @@ class RowTable(QTableView):
         self._widths: dict[str, int] = {}
         self._stretched: frozenset[str] = frozenset()
         self._is_stretched: bool | None = None
+        self._remembered: RememberedColumns | None = None
         self.setModel(self._model)
         self.setItemDelegate(_KeepsColor(self))
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -181,6 +184,10 @@ class RowTable(QTableView):
         """Decide the colour of each cell."""
         self._model.color = color
 
+    def remember(self, name: str) -> None:
+        """Keep widths and order of the columns, by their names, as a person leaves them; `name` is the table's own."""
+        self._remembered = RememberedColumns(self, name, lambda: ["", *self._model.shown])
+
     def set_widths(self, widths: dict[str, int], stretched: Collection[str] = ()) -> None:
         """Widths by column name; those that are `stretched` share what is left, unless it is too little."""
         self._widths = widths
@@ -200,6 +207,8 @@ class RowTable(QTableView):
             mode = QHeaderView.ResizeMode.Stretch if fills else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)
             self.setColumnWidth(section, self._widths.get(name, 120))
+        if self._remembered is not None:
+            self._remembered.restore()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Columns share what is left only where that is enough."""

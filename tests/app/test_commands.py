@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.core import preferences
 from app.core.actions import Action, OffersActions
-from app.main_window import PANELS, MainWindow
+from app.main_window import PANELS, TOUR, MainWindow
 from app.widgets.palette import Palette
 from app.widgets.shortcut_sheet import ShortcutSheet
 
@@ -163,3 +163,44 @@ def test_no_two_actions_in_view_share_a_key_and_all_keys_mean_something(window: 
         keys = [keys for action in offered for keys in action.shortcuts()]
         assert len(keys) == len(set(keys)), name
         assert len({action.title for action in offered}) == len(offered), name
+
+
+def test_the_tour_has_few_cards_over_real_controls_and_comes_only_once(qtbot, window: MainWindow):
+    assert not window.preferences.tour_seen
+    window.show_tour()
+    tour = window.tour
+    assert tour is not None
+    assert len(TOUR) <= 4
+    assert tour.isVisible()
+    assert preferences.load(window.preferences.path).tour_seen
+    titles = []
+    while tour.isVisible():
+        titles.append(tour.title.text())
+        light = tour._light()
+        assert light is None or not light.intersects(tour.card.geometry()) or tour.place == 1
+        assert tour.rect().contains(tour.card.geometry())
+        qtbot.mouseClick(tour.next, Qt.MouseButton.LeftButton)
+    assert titles == [title for title, _ in TOUR]
+
+
+def test_the_tour_can_be_left_at_once_and_called_again(qtbot, window: MainWindow, palette: Palette):
+    palette.field.setText("look around")
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert window.tour is not None
+    assert window.tour.isVisible()
+    qtbot.mouseClick(window.tour.skip, Qt.MouseButton.LeftButton)
+    assert not window.tour.isVisible()
+    window.show_tour()
+    qtbot.keyClick(window.tour, Qt.Key.Key_Escape)
+    assert not window.tour.isVisible()
+
+
+def test_tab_stays_within_the_tour(qtbot, window: MainWindow):
+    window.show_tour()
+    assert window.tour is not None
+    seen = set()
+    for _ in range(4):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        seen.add(QApplication.focusWidget())
+    assert seen == {window.tour.skip, window.tour.next}
+    window.tour.close_curtain()

@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.predicted_row import PredictedRow
 from app.core.run_task import RunTask, read_run_task
@@ -22,6 +22,7 @@ from app.services.context import AppContext
 from app.services.prediction_rows import CONFIDENCE, PredictionRows, write_indices
 from app.widgets.card import Card
 from app.widgets.empty_state import EmptyState
+from app.widgets.remembered import RememberedSplitter
 from app.widgets.row_table import RowTable
 from backend.contract.queries import Confusion, Exported, Mistake
 from backend.contract.queries import PredictionRows as RowsAnswer
@@ -78,6 +79,7 @@ class Browser(QWidget):
 
     def _content(self) -> QWidget:
         self.table = RowTable()
+        self.table.remember("predictions")
         self.table.setAccessibleName("Predictions")
         self.table.set_color(self._color)
         self.table.row_selected.connect(self._show_row)
@@ -94,7 +96,7 @@ class Browser(QWidget):
         self.side = QStackedWidget()
         self.side.addWidget(self.overview)
         self.side.addWidget(self.details)
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter = RememberedSplitter("predictions", Qt.Orientation.Horizontal)
         self.splitter.setHandleWidth(14)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.addWidget(card)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QScrollArea,
-    QSplitter,
     QVBoxLayout,
     QWidget,
 )
@@ -26,6 +25,7 @@ from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
+from app.widgets.remembered import RememberedSplitter
 from backend.contract.catalog import Catalog
 from backend.contract.queries import Answer, Mistake, Progress
 
@@ -61,7 +61,7 @@ class TryBox(QWidget):
         self.form = TryForm()
         self.form.asked.connect(self.ask)
         self.form.cancelled.connect(self.cancel)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter = RememberedSplitter("try", Qt.Orientation.Horizontal)
         splitter.setHandleWidth(14)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self.form)
