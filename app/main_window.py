@@ -38,6 +38,10 @@ PANELS = (
 )
 """Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
 
+LIBRARIES = ("numpy", "pyqtgraph")
+SIDES = ("app.panels.tokenizer_cards.text_side",)
+"""What the pages need is loaded before they are asked for, so that each appears at once."""
+
 RUNS = 2
 """The place of Runs among them."""
 
@@ -162,6 +166,7 @@ class MainWindow(QMainWindow):
         from app.core.endings import Endings
         from app.services.context import AppContext
         from app.services.engine_status import EngineStatus
+        from app.services.warming import Warming
 
         self.context = AppContext.create(self.preferences, self)
         self._endings = Endings(time.time())
@@ -170,6 +175,8 @@ class MainWindow(QMainWindow):
         status.changed.connect(self.sidebar.set_engine)
         status.start()
         self.show_page(self._waiting_page)
+        self._warming = Warming((*LIBRARIES, *(f"app.panels.{name}" for _, _, name in PANELS), *SIDES), self)
+        self._warming.start()
         if self.preferences.damaged:
             self.show_message(
                 "warning",
@@ -360,6 +367,7 @@ class MainWindow(QMainWindow):
         if self.context is not None:
             # Out of sight first: a busy helper, or a run that is just being started, may take seconds.
             self.hide()
+            self._warming.stop()
             self.context.close()
         super().closeEvent(event)
 

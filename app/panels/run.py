@@ -77,6 +77,7 @@ class Panel(QWidget):
         self.plots.set_axis(self.course.axis.currentText().lower())
         self.plots.set_smoothing(self.course.share)
         self.plots.message.connect(self.message)
+        self.plots.grown.connect(self._mark_dirty)
         self.pick = StepPick(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)

@@ -59,7 +59,7 @@ class FocusRing(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """As large as what it goes around; it must not die with it."""
-        if watched is self._around:
+        if self._around is not None and watched is self._around:
             if event.type() == QEvent.Type.Resize:
                 self.setGeometry(self._around.rect())
             elif event.type() == QEvent.Type.DeferredDelete:
@@ -75,6 +75,8 @@ class FocusRing(QWidget):
 
 
 def _needs_ring(widget: QWidget) -> bool:
+    if not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        return False  # nobody came here by the keyboard
     if isinstance(widget, QTextEdit):
         return widget.property("role") == "marked"  # the others have a border of their own
     return not isinstance(widget, (*STYLED, *NO_CHILDREN))
