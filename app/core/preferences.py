@@ -34,6 +34,8 @@ class Preferences:
     trusted_repositories: dict[str, list[str]] = field(default_factory=dict)
     """Repository → commits whose code this user has agreed to run."""
     recent_models: list[str] = field(default_factory=list)
+    made_tokenizers: list[Any] = field(default_factory=list)
+    """Tokenizers that were made in the window; `made_tokenizers.py` says what is kept of each."""
     path: Path | None = None
     damaged: Path | None = None
     """Where an unreadable settings file was put aside, if there was one."""

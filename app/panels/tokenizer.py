@@ -22,7 +22,7 @@ SIDES = (
     ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
     ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
     ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
-    ("Make", "make_side", "Train a new tokenizer, or add tokens to this one"),
+    ("Make", "make_side", "Train a new tokenizer, add tokens to this one, or look at those made before"),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
@@ -59,6 +59,7 @@ class Panel(QWidget):
     def shown(self) -> None:
         """New runs may have brought tokenizers."""
         self.choice.refresh()
+        self.draft_wanted.emit()
         self.side().shown()
 
     def side(self) -> Side:
@@ -73,6 +74,7 @@ class Panel(QWidget):
         self.header.set_subtitle(SIDES[place][2])
         self.choice.setHidden(getattr(self._sides[place], "own_tokenizer", False))
         self.pages.setCurrentWidget(self._sides[place])
+        self.draft_wanted.emit()
         self.side().use(self.choice.tokenizer())
         self.side().shown()
 
@@ -89,6 +91,7 @@ class Panel(QWidget):
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up, for the sides that ask for it; `lacks` is a sentence, or empty."""
+        self.choice.offer_draft(spec.get("model") or {})
         for side in self._sides.values():
             if hasattr(side, "show_draft"):
                 side.show_draft(spec, lacks)  # type: ignore[attr-defined]
@@ -130,9 +133,14 @@ class Panel(QWidget):
             if hasattr(side, name):
                 getattr(side, name).connect(getattr(self, name))
         if hasattr(side, "tokenizer_made"):
-            side.tokenizer_made.connect(self.show_tokenizer)
+            side.tokenizer_made.connect(self._on_made)
+            side.made_changed.connect(self.choice.refresh)
         self.pages.addWidget(side)
         return side
+
+    def _on_made(self, tokenizer: str) -> None:
+        self.choice.refresh()
+        self.show_tokenizer(tokenizer)
 
     def _on_chosen(self, tokenizer: str) -> None:
         self.side().use(tokenizer)

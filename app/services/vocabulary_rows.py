@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from app.core.wording import grouped
+
 FREQUENCY = "frequency"
 _VISIBLE = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 _WRITTEN = ("text",)
@@ -65,7 +67,7 @@ class VocabularyRows:
         if name in _WRITTEN:
             return value.translate(_VISIBLE)
         if name == FREQUENCY or name in _NUMBERS:
-            return f"{int(value):,}" if value else None
+            return grouped(int(value)) if value else None
         if name == "score":
             return f"{float(value):.4f}" if value else None
         return value or None

@@ -112,10 +112,10 @@ def _train(arguments: Namespace) -> int:
 def _shown_on(screen: Screen) -> Any:
     stages: list[str] = []
 
-    def say(stage: str, done: int, total: int) -> None:
+    def say(stage: str, done: int, total: int, unit: str) -> None:
         if stages[-1:] != [stage]:
             stages.append(stage)
-            screen.begin(stage, total, "rows" if total else "", announce=False)
+            screen.begin(stage, total, unit, announce=False)
         screen.advance(done, total)
 
     return say

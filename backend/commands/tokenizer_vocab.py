@@ -66,14 +66,22 @@ def _vocab(arguments: Namespace) -> int:
         return _write(shown, arguments)
     if arguments.json:
         name = "merges" if arguments.merges else "pieces"
-        facts = {"kind": read.kind, "size": read.pieces.num_rows, "types": read.types(), "found": len(rows)}
+        facts = {
+            "kind": read.kind,
+            "size": read.size,
+            "missing": read.missing,
+            "types": read.types(),
+            "found": len(rows),
+        }
         print(json.dumps({**facts, name: shown.to_pylist()}, ensure_ascii=False))
         return 0
     if arguments.limit is None and sys.stdout.isatty():
         shown = shown.slice(0, SHOWN)
     _print(shown)
     more = f", {shown.num_rows:,} shown (--limit, --output)" if shown.num_rows < len(rows) else ""
-    print(f"{len(rows):,} of {table.num_rows:,} {'merges' if arguments.merges else 'pieces'} ({read.kind}){more}")
+    noun = "merges" if arguments.merges else "rows" if read.missing else "pieces"
+    spare = f", {read.missing:,} of them ids without a piece" if noun == "rows" else ""
+    print(f"{len(rows):,} of {table.num_rows:,} {noun}{spare} ({read.kind}){more}")
     return 0
 
 

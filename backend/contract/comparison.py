@@ -63,7 +63,7 @@ class LanguageCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `compare_data {tokenizers, data, column, language_column}` and of `burnish tokenizer compare --json`.
+    """Answer of `compare_data {tokenizers, data, column, language_column}` (`data` as for `count_pieces`) and of `burnish tokenizer compare --json`.
     Special tokens are not added. Languages with most rows first."""
 
     tokenizers: list[str]

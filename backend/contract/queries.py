@@ -28,6 +28,10 @@ class Progress(msgspec.Struct, frozen=True):
     total: float = 0
     unit: str = ""
     text: str = ""
+    part: str = ""
+    """The part of the whole that is worked on, for example a file that is downloaded, and how far that is."""
+    part_done: float = 0
+    part_total: float = 0
 
 
 class Mistake(msgspec.Struct, frozen=True):

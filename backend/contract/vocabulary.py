@@ -28,7 +28,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     scripts: dict[str, int]
     """How many pieces hold letters of each script, the most frequent first."""
     missing: int = 0
-    """Ids below the highest one that no piece has."""
+    """Rows of the table without a piece: ids that the model has a row for, or that lie below the highest one."""
     merges: int = 0
     merge_columns: list[str] = []
 
@@ -66,7 +66,8 @@ class Conversion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PieceCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `count_pieces {tokenizer, folder, data, column}`: a numpy file with how often the piece of each row
+    """Answer of `count_pieces {tokenizer, folder, data, column}`, where `data` is a file, several, or the `data` section of a
+    spec: a numpy file with how often the piece of each row
     occurs, special tokens not added. `find_pieces` sorts by it as `frequency`."""
 
     path: str

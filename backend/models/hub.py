@@ -4,33 +4,30 @@ The hub library finds its token, endpoint and cache by itself; no token ever pas
 """
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HTTPError,  # type: ignore[attr-defined]  # of whichever HTTP library the hub library was built on
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
 from tqdm import tqdm
 
 from backend.contract.errors import InputError
 from backend.data.sources.source import Report
-from backend.models.weights import BIN, BIN_INDEX, FLAX, FLAX_INDEX, SAFETENSORS, SAFETENSORS_INDEX
+from backend.models import hub_transfer
+from backend.models.hub_mistakes import ERRORS, FIELD, model_mistake
+from backend.models.hub_transfer import RemoteFile
+from backend.models.weights_names import small_files, weight_files
 
-_FIELD = "model.name_or_path"
-_SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md)|LICENSE|LICENCE")
-_NOT_SMALL = re.compile(r".*\.(safetensors|bin|msgpack)\.index\.json")
-_WEIGHTS = {
-    "safetensors": (SAFETENSORS, SAFETENSORS_INDEX, re.compile(r"model-\d+-of-\d+\.safetensors")),
-    "bin": (BIN, BIN_INDEX, re.compile(r"pytorch_model-\d+-of-\d+\.bin")),
-    "flax": (FLAX, FLAX_INDEX, re.compile(r"flax_model-\d+-of-\d+\.msgpack")),
-}
 _CONVERSION = re.compile(r"refs/pr/\d+")
+_SPARE_BYTES = 50_000_000
+"""What a download must leave free."""
+_LARGE_BYTES = 5_000_000
+"""Smaller files are left to the hub library, which fetches several at once and nothing of them twice that matters."""
+
+OnFile = Callable[[str, int, int], None]
+"""Called with the file that is being fetched, its bytes that are here, and its size."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +46,33 @@ class RemoteModel:
     """Bytes of the weight files."""
     parameters: int = 0
     """0 where the hub does not say."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of every file of the repository."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All that is needed of it."""
+        return self.small_files + self.weight_files
 
 
 def remote_model(name: str, revision: str) -> RemoteModel:
     """What the hub says of a model. Raises InputError where it is not there, not allowed or not reachable."""
     try:
-        info = HfApi().model_info(name, revision=revision, files_metadata=True)
-    except (HTTPError, OSError) as error:
-        raise mistake(name, revision, error) from None
+        info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=hub_transfer.SECONDS)
+    except ERRORS as error:
+        raise model_mistake(name, revision, error) from None
     sizes = {each.rfilename: each.size or 0 for each in info.siblings or []}
-    kind, files = _weight_files(tuple(sizes))
+    kind, files = weight_files(tuple(sizes))
     return RemoteModel(
         name=name,
         revision=revision,
         commit=info.sha or revision,
         weights_format=kind,
-        small_files=tuple(each for each in sizes if _SMALL.fullmatch(each) and not _NOT_SMALL.fullmatch(each)),
+        small_files=small_files(tuple(sizes)),
         weight_files=files,
         size=sum(sizes[each] for each in files),
         parameters=info.safetensors.total if info.safetensors else 0,
+        sizes=sizes,
     )
 
 
@@ -75,8 +80,8 @@ def conversion_of(model: RemoteModel) -> RemoteModel | None:
     """The same model with safetensors from one of its pull requests, the latest that has them, pinned to its commit."""
     try:
         refs = HfApi().list_repo_refs(model.name, include_pull_requests=True).pull_requests or []
-    except (HTTPError, OSError) as error:
-        raise mistake(model.name, "main", error) from None
+    except ERRORS as error:
+        raise model_mistake(model.name, "main", error) from None
     for ref in sorted((ref for ref in refs if _CONVERSION.fullmatch(ref.ref)), key=_number, reverse=True):
         found = remote_model(model.name, ref.target_commit)
         if found.weights_format == "safetensors":
@@ -84,52 +89,78 @@ def conversion_of(model: RemoteModel) -> RemoteModel | None:
     return None
 
 
-def download(model: RemoteModel, files: tuple[str, ...], report: Report) -> Path:
-    """Those files in the hub library's cache, what is there already left out. Interrupted, it resumes. Raises InputError."""
+def missing_files(model: RemoteModel, files: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that are not in the cache at the model's commit."""
+    return tuple(
+        name for name in files if not isinstance(try_to_load_from_cache(model.name, name, revision=model.commit), str)
+    )
+
+
+def left_bytes(model: RemoteModel, files: tuple[str, ...]) -> int:
+    """What a download of those files has still to bring."""
+    missing = sum(model.sizes.get(name, 0) for name in missing_files(model, files))
+    return max(0, missing - hub_transfer.started_bytes(model.name)) if missing else 0
+
+
+def download(model: RemoteModel, files: tuple[str, ...], report: Report, on_file: OnFile | None = None) -> Path:
+    """Those files in the hub library's cache, what is there already left out.
+
+    Interrupted, it goes on where it stopped. Raises InputError, also where the disk has no room for it.
+    """
+    _check_room(model, files)
+    missing = missing_files(model, files)
+    total = sum(model.sizes.get(name, 0) for name in files)
+    here = total - sum(model.sizes.get(name, 0) for name in missing)
     try:
+        for name in missing:
+            size = model.sizes.get(name, 0)
+            if size >= _LARGE_BYTES or name in model.weight_files:
+                before = here
+
+                def arrived(done: int, name: str = name, size: int = size, before: int = before) -> None:
+                    if on_file is not None:
+                        on_file(name, done, size)
+                    report(before + done, total, "bytes")
+
+                hub_transfer.fetch(RemoteFile(model.name, model.commit, name, size), arrived)
+                here += size
         folder = snapshot_download(
-            model.name, revision=model.revision, allow_patterns=list(files), tqdm_class=_bar(report)
+            model.name,
+            revision=model.commit,
+            allow_patterns=list(files),
+            tqdm_class=_bar(lambda: report(here, total, "bytes")),
         )
-    except (HTTPError, OSError) as error:
-        raise mistake(model.name, model.revision, error) from None
+    except ERRORS as error:
+        raise model_mistake(model.name, model.revision, error) from None
+    _remember(model)
+    report(total, total, "bytes")
     return Path(folder)
 
 
-def mistake(name: str, revision: str, error: Exception) -> InputError:
-    """What went wrong at the hub, as one sentence with the way out."""
-    if isinstance(error, GatedRepoError):
-        text = f"{name} is given only to people who accepted its terms; accept them on its page, then `hf auth login`"
-    elif isinstance(error, RevisionNotFoundError):
-        return InputError(
-            f"model.revision: {name} has no revision {revision!r}; take main or a commit", "model.revision"
+def _check_room(model: RemoteModel, files: tuple[str, ...]) -> None:
+    left, free = left_bytes(model, files), hub_transfer.free_bytes()
+    if left and left + _SPARE_BYTES > free:
+        raise InputError(
+            f"{FIELD}: {model.name} needs {left / 1e9:.2f} GB more, and {free / 1e9:.2f} GB are free on the disk of "
+            f"{hub_transfer.storage(model.name).parent}; free some space, or set HF_HOME to a folder on another disk",
+            FIELD,
         )
-    elif isinstance(error, RepositoryNotFoundError):
-        text = f"the hub has no model {name} that you may see; check the name, or log in with `hf auth login`"
-    elif getattr(error, "errno", None) == 28:
-        text = (
-            f"the disk is full while {name} is downloaded; free some space and start again, it goes on where it stopped"
-        )
-    else:
-        text = f"the hub cannot be reached for {name} ({type(error).__name__}); check the network, or give a folder"
-    return InputError(f"{_FIELD}: {text}", _FIELD)
 
 
-def _weight_files(names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    for kind, (single, index, shard) in _WEIGHTS.items():
-        if single in names:
-            return kind, (single,)
-        shards = tuple(name for name in names if shard.fullmatch(name))
-        if index in names and shards:
-            return kind, (index, *shards)
-    return "none", ()
+def _remember(model: RemoteModel) -> None:
+    """The commit that a branch or tag stood for, where the hub library looks for it."""
+    if model.revision != model.commit:
+        ref = hub_transfer.storage(model.name) / "refs" / model.revision
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(model.commit, encoding="utf-8")
 
 
 def _number(ref: object) -> int:
     return int(getattr(ref, "ref").rpartition("/")[2])  # noqa: B009 (the library's class is not exported)
 
 
-def _bar(report: Report) -> Any:
-    """A progress bar that draws nothing and tells `report` of bytes, which may raise to stop the download."""
+def _bar(moved: Callable[[], None]) -> Any:
+    """A progress bar that draws nothing and calls `moved`, which may raise to stop the download."""
 
     class Bar(tqdm):
         def __init__(self, *given: Any, **options: Any) -> None:
@@ -137,9 +168,8 @@ def _bar(report: Report) -> Any:
             super().__init__(*given, **{**options, "file": StringIO(), "disable": False})
 
         def update(self, n: float | None = 1) -> bool | None:
-            moved = super().update(n)
-            if self.unit == "B" and self.desc.startswith("Reconstruct"):
-                report(int(self.n), int(self.total or 0), "bytes")
-            return moved
+            moved_on = super().update(n)
+            moved()
+            return moved_on
 
     return Bar

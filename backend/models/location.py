@@ -12,6 +12,7 @@ from huggingface_hub.utils import HFValidationError, validate_repo_id
 from backend.contract.errors import InputError
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
+from backend.models.tokenizer_files import read_tokenizer
 from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
 
 CONVERT_OPTION = "--convert-weights"
@@ -81,6 +82,47 @@ def look(
     return ModelLocation(folder, "hub", folder.name, name_or_path, remote)
 
 
+def without_weights(
+    name_or_path: str,
+    revision: str = "main",
+    *,
+    offline: bool = False,
+    report: Report = quiet,
+    needs_tokenizer: bool = True,
+) -> ModelLocation:
+    """The folder with what is here, of a hub model at least its small files: weights are neither fetched nor read.
+
+    Raises InputError.
+    """
+    here = _local(name_or_path, revision)
+    if here is not None and (here.found == "folder" or offline or not needs_tokenizer or _has_tokenizer(here.folder)):
+        return here
+    if offline:
+        raise _not_here(name_or_path)
+    remote = hub.remote_model(name_or_path, revision)
+    folder = hub.download(remote, remote.small_files, report)
+    return ModelLocation(folder, "hub", folder.name, name_or_path)
+
+
+def fetch(
+    name: str, revision: str, *, cache: Path, report: Report = quiet, on_file: "hub.OnFile | None" = None
+) -> ModelLocation:
+    """All that is needed of a hub model, downloaded into the hub library's cache. Raises InputError.
+
+    Of old weights the hub's own conversion is taken where there is one; else they come as they are.
+    """
+    if not _is_hub_id(name):
+        raise InputError(f"{_FIELD}: {name!r} is no name of a hub model; give one such as google/mt5-small", _FIELD)
+    remote = hub.remote_model(name, revision)
+    if remote.weights_format == "none":
+        raise InputError(f"{_FIELD}: {name} has no weights that can be trained; choose one with safetensors", _FIELD)
+    taken = (hub.conversion_of(remote) if remote.weights_format in OLD_FORMATS else None) or remote
+    folder = hub.download(taken, taken.files, report, on_file)
+    if taken is not remote:
+        _Pin(cache, name, revision).write(folder, taken.commit)
+    return ModelLocation(folder, "hub", taken.commit, name)
+
+
 def must_be_converted(name: str, weights_format: str) -> str:
     """What a person is told of old weights that nobody agreed to convert, as the end of a sentence."""
     kind = {"bin": "pytorch_model.bin, a format that can hold programs", "flax": "flax_model.msgpack"}[weights_format]
@@ -103,6 +145,10 @@ def _local(name: str, revision: str) -> ModelLocation | None:
         return None
     folder = Path(config).parent
     return ModelLocation(folder, "cache", folder.name, name)
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    return not read_tokenizer(folder).problem
 
 
 def _is_hub_id(name: str) -> bool:
@@ -131,7 +177,7 @@ def _fetched(
     if remote.weights_format in OLD_FORMATS and needs_weights:
         converted = hub.conversion_of(remote)
         if converted is not None:
-            folder = hub.download(converted, converted.small_files + converted.weight_files, report)
+            folder = hub.download(converted, converted.files, report)
             pin.write(folder, converted.commit)
             return ModelLocation(folder, "hub", converted.commit, name)
         if not consent:

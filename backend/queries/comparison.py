@@ -21,7 +21,7 @@ def _compare_data(arguments: Arguments, tell: Tell) -> DataComparison:
 
     language = arguments.get("language_column")
     column = read_text_column(
-        needed(arguments, "data", (str, list)),
+        needed(arguments, "data", (str, list, dict)),
         str(arguments.get("column") or ""),
         None if language is None else str(language),
         reporting(tell),

@@ -1,11 +1,14 @@
-"""Owns `describe_model`, `convert_model` and `cached_models`: what a model holds, its conversion, what is here already."""
-
-from typing import Any
+"""Owns `describe_model`, `convert_model`, `model_choices` and `cached_models`: what a model holds, and what is here."""
 
 from backend.contract.errors import InputError
-from backend.contract.places import cache_folder, is_offline
+from backend.contract.model_choices import ModelChoices
+from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.queries import CachedModel, CachedModels, ModelDescription
-from backend.queries.query import Arguments, Query, Tell, needed, reporting
+from backend.contract.run_folder import run_folders
+from backend.models.judgement import wish_of
+from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
+
+MOST_RECENT = 100
 
 
 def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
@@ -39,18 +42,23 @@ def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
 def _cached(arguments: Arguments, tell: Tell) -> CachedModels:
     from huggingface_hub import CacheNotFound, scan_cache_dir
 
+    from backend.models.here import holds_model
+
     try:
         repositories = scan_cache_dir().repos
     except CacheNotFound:
         return CachedModels([])
-    models = [one for one in repositories if one.repo_type == "model" and _holds_model(one)]
+    models = [one for one in repositories if one.repo_type == "model" and any(map(holds_model, one.revisions))]
     models.sort(key=lambda one: (-(one.last_accessed or 0), one.repo_id))
     return CachedModels([CachedModel(one.repo_id, one.size_on_disk / 1e6) for one in models])
 
 
-def _holds_model(repository: Any) -> bool:
-    names = {file.file_name for revision in repository.revisions for file in revision.files}
-    return "config.json" in names and any(name.endswith((".safetensors", ".bin", ".msgpack")) for name in names)
+def _choices(arguments: Arguments, tell: Tell) -> ModelChoices:
+    from backend.models import here
+
+    recent = [str(name) for name in listed(arguments, "recent", MOST_RECENT)]
+    wanted = wish_of(arguments.get("wish") or {})
+    return ModelChoices(here.choices(wanted, recent, run_folders(runs_folder())))
 
 
 def _task_name(task: object) -> str:
@@ -61,5 +69,6 @@ def _task_name(task: object) -> str:
 QUERIES = (
     Query("describe_model", _describe),
     Query("convert_model", _convert),
+    Query("model_choices", _choices),
     Query("cached_models", _cached),
 )

@@ -30,7 +30,7 @@ def _train(arguments: Arguments, tell: Tell) -> MadeTokenizer:
     texts = _texts(arguments, tell)
     other = str(arguments.get("compare_with") or "") or None
     learnt = tokenizer_making.learn(
-        texts, settings, other, lambda stage, done, total: tell(Progress(done, total, "texts" if total else "", stage))
+        texts, settings, other, lambda stage, done, total, unit: tell(Progress(done, total, unit, stage))
     )
     return learnt.written(output, OUTPUT)
 

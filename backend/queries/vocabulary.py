@@ -45,7 +45,7 @@ def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
         _write_table(table.replace_schema_metadata({"kind": read.kind}), folder, name)
     return Vocabulary(
         kind=read.kind,
-        size=read.pieces.num_rows,
+        size=read.size,
         columns=read.pieces.column_names,
         types=read.types(),
         scripts=counted(read.pieces["script"]),
@@ -78,6 +78,9 @@ def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
     row = int(needed(arguments, "row", int))
     values = {name: pieces[name][row].as_py() for name in pieces.column_names}
     kind = (pieces.schema.metadata or {}).get(b"kind", b"").decode()
+    if values["piece"] is None:
+        named = pieces["id"].filter(pieces["piece"].is_valid())
+        return piece_origin.origin_of_no_piece(values["id"], int(named[-1].as_py()) if len(named) else -1)
     if values["type"] in ("special", "added", "unused"):
         return piece_origin.origin_of_type(kind, values["type"], values["piece"])
     if values.get("score") is not None:
@@ -106,7 +109,7 @@ def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     started = time.monotonic()
     folder = Path(needed(arguments, "folder"))
     column = read_text_column(
-        needed(arguments, "data", (str, list)), str(arguments.get("column") or ""), None, reporting(tell)
+        needed(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(tell)
     )
     tokenizer = _tokenizer(arguments)
     total = len(column)
@@ -180,6 +183,7 @@ def _merges(folder: str) -> "Merges":
 @lru_cache(KEPT)
 def _both_ways(folder: str) -> tuple[dict[int, str], dict[str, int]]:
     table = _opened(folder, "pieces")
+    table = table.filter(table["piece"].is_valid())
     ids, pieces = table["id"].to_pylist(), table["piece"].to_pylist()
     return dict(zip(ids, pieces, strict=True)), dict(zip(pieces, ids, strict=True))
 

@@ -20,7 +20,7 @@ from backend.engines.engine import Batch
 from backend.models.location import ModelLocation
 from backend.run.material import Material, read_material
 from backend.run.opening import open_session, training_order
-from backend.run.preparation import check_model, locate_model
+from backend.run.preparation import check_model, locate_small_files
 from backend.run.resolving import read_spec
 from backend.run.schedule import total_steps
 from backend.run.session import Session
@@ -150,8 +150,8 @@ class Look:
 def look(spec: RunSpec, stage: Stage, split: str = "train", past: Past | None = None) -> Look:
     """What a training of `spec` sees of a split. Raises InputError; what `stage`'s reports raise ends it."""
     past = past or Past()
-    model = locate_model(spec, stage("finding the model"))
-    check_model(spec, model.folder)
+    model = locate_small_files(spec, stage("finding the model"))
+    check_model(spec, model.folder, looks_at_weights=False)
     material = read_material(spec, model.folder, stage("reading the data"))
     if split not in material.rows:
         raise InputError(f"there is no {split} data; there is {', '.join(material.rows)}", "split")

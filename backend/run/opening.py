@@ -79,7 +79,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     attempts.begin(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
-    stages.start("finding model")
+    stages.start("finding model", unit="bytes")
     model = locate_model(spec, stages.report)
     material = _read(spec, model, earlier, stages)
     session = open_session(spec, material, model, engine_kind.create())

@@ -31,6 +31,17 @@ def locate_model(
     )
 
 
+def locate_small_files(spec: RunSpec, report: Report = quiet) -> ModelLocation:
+    """The model's folder for looking at data: configuration and tokenizer, but no weights. Raises InputError."""
+    return location.without_weights(
+        spec.model.name_or_path,
+        spec.model.revision,
+        offline=is_offline(),
+        report=report,
+        needs_tokenizer=spec.model.tokenizer is None,
+    )
+
+
 def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> RunSpec:
     """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
@@ -56,7 +67,7 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
     )
 
 
-def check_model(spec: RunSpec, folder: Path) -> None:
+def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -> None:
     """Raises InputError where the model in `folder` cannot do what the spec asks, or not with its engine."""
     task = make_task(spec)
     check_engine(spec, folder, task.head)
@@ -64,7 +75,7 @@ def check_model(spec: RunSpec, folder: Path) -> None:
         folder,
         task.head,
         max_length=getattr(task.settings, "max_length", None),
-        from_config=spec.model.initialise == "from_config",
+        from_config=spec.model.initialise == "from_config" or not looks_at_weights,
         needs_tokenizer=spec.model.tokenizer is None,
     )
     _check_tokenizer(spec, task, Path(spec.model.tokenizer or folder))

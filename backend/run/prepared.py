@@ -18,7 +18,7 @@ from backend.models.decoder_start import decoder_start
 from backend.models.inspection import read_config
 from backend.run.material import read_material
 from backend.run.opening import open_session
-from backend.run.preparation import check_model, locate_model
+from backend.run.preparation import check_model, locate_small_files
 from backend.run.session import Session
 
 Format = Literal["npy", "parquet"]
@@ -56,8 +56,8 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
         raise InputError(f"--export: {export} must be a folder in a folder that exists; name another one")
     if export is not None and any(export.glob(f"*.{file_format}")):
         raise InputError(f"--export: {export} holds .{file_format} files already; name another folder")
-    model = locate_model(spec, stage("finding model"))
-    check_model(spec, model.folder)
+    model = locate_small_files(spec, stage("finding model"))
+    check_model(spec, model.folder, looks_at_weights=False)
     material = read_material(spec, model.folder, stage("loading data"))
     session = open_session(spec, material, model, engine=None)
     splits: dict[str, PreparedSplit] = {}

@@ -1,9 +1,10 @@
 """Owns one column of texts of data files, read for looking at rather than for training: for counts and comparisons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from backend.contract.column_guess import LOOKED_AT, language_column, text_column
 from backend.contract.errors import InputError
@@ -36,20 +37,28 @@ class TextColumn:
 
 
 def read_text_column(
-    paths: str | Sequence[str], column: str = "", language: str | None = "", report: Report = quiet
+    data: str | Sequence[str] | Mapping[str, Any],
+    column: str = "",
+    language: str | None = "",
+    report: Report = quiet,
 ) -> TextColumn:
-    """Read data files of any kind. Without `column` the one with the longest texts is taken; `language` empty takes a
+    """Read data files of any kind, or the training rows of a `data` section of any source. Without `column` the one with the longest texts is taken; `language` empty takes a
     column of a usual name and None takes none. Raises InputError."""
-    given = [paths] if isinstance(paths, str) else list(paths)
-    if not any(path.strip() for path in given):
-        raise InputError("data: name the data, for example a CSV file", "data")
-    files = [str(Path(path).expanduser().absolute()) for path in given]
-    rows = read_rows({"source": "files", "train": files}, Path.cwd(), report)
+    rows = read_rows(_section(data), Path.home(), report)
     check_columns(rows, [column] if column else [], "column", numbers_too=True)
     check_columns(rows, [language] if language else [], "language_column", numbers_too=True)
     if language == "":
         language = language_column([name for name in rows.table.column_names if name != column])
     return TextColumn(rows, column or _longest(rows), language or "")
+
+
+def _section(data: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(data, Mapping):
+        return dict(data)
+    given = [data] if isinstance(data, str) else list(data)
+    if not any(path.strip() for path in given):
+        raise InputError("data: name the data, for example a CSV file", "data")
+    return {"source": "files", "train": [str(Path(path).expanduser().absolute()) for path in given]}
 
 
 def _longest(rows: Rows) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backend.contract import spec_file
+from backend.contract import spec_file, tokenizer_name
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder, find_run
@@ -24,17 +24,21 @@ class Named:
 
 
 def named(name: str, revision: str = "main", options: dict[str, Any] | None = None) -> Named:
-    """What `name` means. A run has the tokenizer of its model, or while it has none that of the model it began from."""
+    """What `name` means, which may hold a revision and options (`contract.tokenizer_name`). A run has the tokenizer of its
+    model, or while it has none that of the model it began from."""
+    given = tokenizer_name.read(name)
+    name, options = given.tokenizer, {**given.options, **(options or {})}
+    revision = revision if given.revision == tokenizer_name.MAIN else given.revision
     if not name.strip():
         raise InputError("no tokenizer is named; give a folder, a file, a hub id or a run", FIELD)
     if "\0" in name:
         raise InputError("a name cannot hold the character NUL; give a folder, a file, a hub id or a run", FIELD)
     run = _run(name)
     if run is None:
-        return Named(name, revision, options or {})
+        return Named(name, revision, options)
     if run.model.is_dir() and any(run.model.glob("*token*")):
-        return Named(str(run.model), "main", options or {})
-    return _of_spec(run, options or {})
+        return Named(str(run.model), "main", options)
+    return _of_spec(run, options)
 
 
 def _run(name: str) -> RunFolder | None:

@@ -38,6 +38,7 @@ def merges_of(pieces: pa.Table, merges: pa.Table) -> Merges:
     ranks: dict[tuple[str, str], int] = {}
     for rank, pair in enumerate(pairs):
         ranks.setdefault(pair, rank)
+    pieces = pieces.filter(pieces["piece"].is_valid())
     texts = dict(zip(pieces["piece"].to_pylist(), pieces["text"].to_pylist(), strict=True))
     suffix = "</w>" if any(piece.endswith("</w>") for piece in texts) else ""
     return Merges(ranks, texts, suffix, _prefix(pairs, merges["result"].to_pylist()))
@@ -68,6 +69,15 @@ def origin_by_score(score: float, rank: int, scored: int) -> PieceOrigin:
     return PieceOrigin(
         sentence=f"Log-probability {score:.4f}: number {rank:,} of {scored:,} when the likeliest comes first. "
         "A text is cut so that the sum over its pieces is largest."
+    )
+
+
+def origin_of_no_piece(number: int, highest: int) -> PieceOrigin:
+    """Of an id that no piece has; `highest` is the last one that a piece has."""
+    if number < highest:
+        return PieceOrigin(sentence="No piece has this id, so no text becomes it; pieces with higher ids follow.")
+    return PieceOrigin(
+        sentence="The model's embedding has this row to spare: no piece has its id. Tokens that are added take such rows first."
     )
 
 

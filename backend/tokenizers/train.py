@@ -8,14 +8,17 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from backend.contract.errors import InputError
 from backend.contract.spec.tokenizer_training import TokenizerKind, TokenizerTraining, TokenizerUse
-from backend.data.sources.source import Report
 from backend.tokenizers.preparing import put_in_place
+from backend.tokenizers.trainer_progress import Say, heard
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 __all__ = ["TokenizerTraining", "train"]
 BYTES = 256
+READING, LEARNING = "Reading the texts", "Learning the pieces"
+SILENT = "Learning the pieces; Unigram does not tell how far it is"
+"""Stages of every kind; `trainer_progress` has those that only some tell."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +43,17 @@ _SPECIALS: dict[TokenizerUse, _Specials] = {
 }  # fmt: skip
 
 
-def train(
-    texts: Iterable[str], settings: TokenizerTraining, report: Report, total: int = 0
-) -> "PreTrainedTokenizerFast":
-    """A new tokenizer that has seen `texts`; `report` counts them. Raises InputError where they hold nothing."""
+def train(texts: Iterable[str], settings: TokenizerTraining, say: Say, total: int = 0) -> "PreTrainedTokenizerFast":
+    """A new tokenizer that has seen `texts`, of which there are `total`. Raises InputError where they hold nothing."""
     usual = _SPECIALS[settings.use]
     specials = list(dict.fromkeys([*usual.tokens.values(), *settings.special_tokens]))
     _check(settings, specials)
     tokenizer, trainer = _KINDS[settings.kind](settings, specials, usual.tokens["unk_token"])
     put_in_place(tokenizer, settings)
-    seen = _Seen(report, total)
+    seen = _Seen(say, total, SILENT if settings.kind == "unigram" else LEARNING)
     try:
-        tokenizer.train_from_iterator(seen.told(texts), trainer)
+        with heard(trainer, say):
+            tokenizer.train_from_iterator(seen.told(texts), trainer)
     except InputError:
         raise
     except Exception as error:  # that is what the Rust trainer raises
@@ -101,15 +103,16 @@ def _no_text() -> InputError:
 class _Seen:
     """Counts the texts that the trainer has taken."""
 
-    def __init__(self, report: Report, total: int) -> None:
-        self._report, self._total, self.letters = report, total, 0
+    def __init__(self, say: Say, total: int, learning: str) -> None:
+        self._say, self._total, self._learning, self.letters = say, total, learning, 0
 
     def told(self, texts: Iterable[str]) -> Iterator[str]:
         for number, text in enumerate(texts, 1):
             self.letters += len(text.strip())
             if number % 1000 == 0 or number == self._total:
-                self._report(number, self._total, "rows")
+                self._say(READING, number, self._total, "texts")
             yield text
+        self._say(self._learning, 0, 0, "")
 
 
 Made = tuple[Tokenizer, Any]

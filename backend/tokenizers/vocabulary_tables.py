@@ -14,6 +14,7 @@ import pyarrow as pa
 from backend.contract.vocabulary import TYPES
 from backend.tokenizers.piece_text import Writing, merged, writing_by_pieces, writing_of
 from backend.tokenizers.scripts import scripts_of
+from backend.tokenizers.unused_rows import embedding_rows, unused_ids, with_unused
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -32,7 +33,13 @@ class VocabularyTables:
     pieces: pa.Table
     merges: pa.Table | None
     missing: int
-    """Ids below the highest one that no piece has."""
+    """Ids that the model has a row for, or that lie below the highest one, and that no piece has. They are rows of `pieces`
+    without piece, of the type `unused`."""
+
+    @property
+    def size(self) -> int:
+        """How many pieces there are."""
+        return self.pieces.num_rows - self.missing
 
     def types(self) -> dict[str, int]:
         """How many pieces of each type."""
@@ -85,8 +92,9 @@ def _read(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
     if merges is not None:
         columns["rank"] = _ranks(made, pieces)
     table = pa.table(columns)
-    missing = ids[-1] + 1 - len(ids) if ids else 0
-    return VocabularyTables(_kind(tokenizer, model, writing), table, _merge_table(merges, made, table), missing)
+    unused = unused_ids(ids, embedding_rows(tokenizer))
+    merged_table = _merge_table(merges, made, table)
+    return VocabularyTables(_kind(tokenizer, model, writing), with_unused(table, unused), merged_table, len(unused))
 
 
 def _values(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:

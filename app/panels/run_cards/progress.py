@@ -50,6 +50,13 @@ def stage_words(state: RunState, outcome: Outcome) -> str:
     words = state.stage.capitalize()
     if state.stage == "training":
         return f"{words} · {_step_words(state)}"
+    if state.stage_total and state.stage_unit == "bytes":
+        done, total = wording.megabytes(state.stage_done / 1e6), wording.megabytes(state.stage_total / 1e6)
+        return (
+            f"Downloading the model · {done} of {total}"
+            if state.stage == "finding model"
+            else f"{words} · {done} of {total}"
+        )
     if state.stage_total:
         done, total = wording.grouped(state.stage_done), wording.grouped(state.stage_total)
         return f"{words} · {done} of {total} {state.stage_unit}".rstrip()

@@ -163,8 +163,7 @@ class AlignedTokens(QWidget):
                 begins[token.line] = round((view.box_of(index).top() + view.verticalScrollBar().value()) / LINE)
         heights = [1] * self._lines
         known = sorted(begins)
-        ends = [*known[1:], None]
-        for line, following in zip(known, ends, strict=True):
+        for line, following in zip(known, [*known[1:], None], strict=False):
             if following is None:
                 heights[line] = max(1, view.line_count() - begins[line])
             else:

@@ -1,11 +1,13 @@
-"""Owns the choice of a tokenizer: the demo models', the runs', recent and cached ones, a folder, a file or a hub id."""
+"""Owns the choice of a tokenizer: the demo models', the runs', those made here, recent and cached ones, a folder, a file or a hub id."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
-from app.core import dropped_file
+from app.core import dropped_file, made_tokenizers, tokenizer_title
 from app.services.context import AppContext
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
@@ -22,7 +24,8 @@ class TokenizerChoice(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._last = ""
+        self._last = self._of_draft = self._title_of_draft = ""
+        self._made: set[str] = set()
         self.box = QuietComboBox()
         self.box.setEditable(True)
         self.box.setAccessibleName("Tokenizer")
@@ -48,17 +51,33 @@ class TokenizerChoice(QWidget):
     def refresh(self) -> None:
         """Offer what has come since: new runs bring tokenizers."""
         for model in DEMO_MODELS:
-            self._add(f"Demo model ({model.name})", str(model.folder))
+            self._add(f"{model.name} · demo model", str(model.folder))
         for run in self._context.library.runs:
             if (run.path / "model").is_dir():
                 self._add(f"{run.title} · {run.name}", str(run.path / "model"))
+        self._offer_made()
         for name in self._context.preferences.recent_models:
             self._add(name, name)
         if self.isVisible():
             self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
 
+    def offer_draft(self, model: Mapping[str, Any]) -> None:
+        """Offer the tokenizer of the run that is being set up, with its options (the `model` section of its spec)."""
+        value, title = tokenizer_title.of_draft(model)
+        if value == self._of_draft:
+            return
+        was_chosen = bool(self._of_draft) and self._last == self._of_draft
+        if self._of_draft:
+            self.box.removeItem(self.box.findText(self._title_of_draft))
+        self._of_draft, self._title_of_draft = value, title
+        if value:
+            self.box.insertItem(0, title, value)
+        if was_chosen and value:
+            self.box.setCurrentIndex(0)
+            self._on_chosen()
+
     def tokenizer(self) -> str:
-        """The folder, file or hub id that is chosen or typed."""
+        """The folder, file or hub id that is chosen or typed; with options as `contract.tokenizer_name` writes it."""
         text = self.box.currentText().strip()
         place = self.box.findText(text)
         return self.box.itemData(place) if place >= 0 and self.box.itemData(place) else text
@@ -79,6 +98,19 @@ class TokenizerChoice(QWidget):
     def _add(self, title: str, value: str) -> None:
         if self.box.findData(value) < 0:
             self.box.addItem(title, value)
+
+    def _offer_made(self) -> None:
+        """Tokenizers that were made here; those that are gone or forgotten are offered no more."""
+        there = {one.path: one.title for one in made_tokenizers.remembered(self._context.preferences) if one.is_there}
+        for path in self._made - there.keys():
+            if path != self.tokenizer():
+                self.box.removeItem(self.box.findData(path))
+        self._made = set(there)
+        for path, title in there.items():
+            if (place := self.box.findData(path)) >= 0:
+                self.box.setItemText(place, title)
+            else:
+                self._add(title, path)
 
     def _on_cached(self, answer: CachedModels) -> None:
         for model in answer.models:

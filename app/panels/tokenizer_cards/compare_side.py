@@ -1,5 +1,6 @@
 """Owns the side that compares two to four tokenizers: on one text line beside line, and on a whole column of data."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import QTimer, Signal
@@ -10,6 +11,7 @@ from app.panels.tokenizer_cards.aligned_tokens import AlignedTokens
 from app.panels.tokenizer_cards.compared_data import ComparedData
 from app.panels.tokenizer_cards.compared_tokenizers import ComparedTokenizers
 from app.panels.tokenizer_cards.data_choice import DataChoice
+from app.panels.tokenizer_cards.run_data import RunData
 from app.services.backend_client import Ticket
 from app.services.comparison_answer import comparison_of
 from app.services.context import AppContext
@@ -38,6 +40,8 @@ class Side(QWidget):
     """The page's tokenizer is the first; the others are chosen here."""
 
     message = Signal(str, str)
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -98,6 +102,11 @@ class Side(QWidget):
         self.data = DataChoice(self._context, with_language=True)
         self.data.changed.connect(self._show_state)
         self.data.failed.connect(self._on_failed)
+        self._run_data = RunData(self)
+        self.data.run_asked.connect(self._run_data.ask)
+        self._run_data.wanted.connect(self.draft_wanted)
+        self._run_data.message.connect(self.message)
+        self._run_data.taken.connect(self.data.take)
         self.start = IconButton("Compare", "play", "primary")
         self.start.clicked.connect(self.compare_data)
         row = QHBoxLayout(made)
@@ -148,6 +157,11 @@ class Side(QWidget):
     def shown(self) -> None:
         """New runs may have brought tokenizers."""
         self.others.refresh()
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up: its tokenizer is offered, its data taken if it was asked for."""
+        self.others.offer_draft(spec.get("model") or {})
+        self._run_data.show_draft(spec)
 
     def show_mode(self, place: int) -> None:
         """A text, or a column of data."""
@@ -223,7 +237,7 @@ class Side(QWidget):
         names = self.others.names
         question = {
             "tokenizers": self.others.tokenizers,
-            "data": self.data.path,
+            "data": self.data.data,
             "column": self.data.column.currentText(),
             "language_column": self.data.language_column(),
         }

@@ -18,7 +18,7 @@ from app.widgets.row_table import RowTable
 from backend.contract.comparison import DataComparison
 
 WIDTHS = {
-    "tokenizer": 118, "language": 82, "rows": 70, "tokens": 76, "per_word": 80, "per_character": 104, "per_row": 74,
+    "tokenizer": 128, "language": 82, "rows": 70, "tokens": 92, "per_word": 80, "per_character": 104, "per_row": 74,
     "median": 72, "longest": 74, "unknown": 82,
 }  # fmt: skip
 
@@ -84,13 +84,14 @@ class ComparedData(QWidget):
         more = len(found.languages) - MOST_GROUPS
         words += [f"the plot shows the first {MOST_GROUPS} languages"] if more > 0 else []
         self.summary.setText(" · ".join([*words, f"counted in {number(found.seconds, 1)} s"]))
-        self._show_lengths(found)
+        self._show_lengths(found, names)
         self._show_measure(self.measure.checkedId())
 
-    def _show_lengths(self, found: DataComparison) -> None:
+    def _show_lengths(self, found: DataComparison, names: Sequence[str]) -> None:
         self.lengths.clear()
         middles = [(begin + end) / 2 for begin, end in zip(found.bins, found.bins[1:], strict=False)]
-        for place, rows in enumerate(found.histograms):
+        for place, (name, rows) in enumerate(zip(names, found.histograms, strict=True)):
+            self.lengths.rename(str(place), name)
             self.lengths.append(str(place), middles, rows)
 
     def _show_measure(self, place: int) -> None:

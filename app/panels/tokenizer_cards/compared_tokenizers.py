@@ -1,10 +1,14 @@
 """Owns the row of tokenizers that are compared: the page's own first, and one to three others beside it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app import theme
-from app.core.wording import short_path
+from app.core.tokenizer_title import path_of, titles
 from app.panels.tokenizer_cards.choice import TokenizerChoice
 from app.services.context import AppContext
 from app.widgets.card import label
@@ -15,6 +19,8 @@ from backend.contract.demo_models import DEMO_MODELS
 
 COLOR_TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
 """Of the tokenizers, in the plots and beside their names."""
+NARROW = 230
+"""Pixels of a head below which its name needs the room of the button that browses; the page's own button browses too."""
 HINT = "The tokenizer that is chosen at the top of the page"
 
 
@@ -27,6 +33,7 @@ class ComparedTokenizers(QWidget):
         super().__init__(parent)
         self._context = context
         self._first = ""
+        self._model: Mapping[str, Any] = {}
         self.choices: list[TokenizerChoice] = []
         self._heads: list[QWidget] = []
         self.first = ElidedLabel("", "strong", Qt.TextElideMode.ElideLeft)
@@ -44,9 +51,7 @@ class ComparedTokenizers(QWidget):
     @property
     def names(self) -> list[str]:
         """What tells them apart: the last folder, or two where it alone would not."""
-        short = [short_path(each, 1).removeprefix("…/") for each in self.tokenizers]
-        longer = [short_path(each) for each in self.tokenizers]
-        return [one if short.count(one) == 1 else two for one, two in zip(short, longer, strict=True)]
+        return titles(self.tokenizers)
 
     @property
     def ready(self) -> bool:
@@ -59,13 +64,14 @@ class ComparedTokenizers(QWidget):
         if len(self.choices) == 1 and self.choices[0].tokenizer() == tokenizer:
             self._choose_another(self.choices[0])
         self.first.setText(self.names[0])
-        self.first.setToolTip(f"{tokenizer}\n{HINT}")
+        self.first.setToolTip(f"{path_of(tokenizer)}\n{HINT}")
 
     def add(self) -> None:
         """One more, up to four."""
         if len(self.tokenizers) == MOST:
             return
         choice = TokenizerChoice(self._context)
+        choice.offer_draft(self._model)
         choice.browse_button.setText("")
         choice.browse_button.setFixedWidth(36)
         choice.browse_button.setToolTip("Choose the folder of a model or tokenizer")
@@ -99,11 +105,28 @@ class ComparedTokenizers(QWidget):
         for choice in self.choices:
             choice.refresh()
 
+    def offer_draft(self, model: Mapping[str, Any]) -> None:
+        """The run that is being set up has this tokenizer (`model` section of its spec)."""
+        self._model = model
+        for choice in self.choices:
+            choice.offer_draft(model)
+
     def _on_chosen(self, _: str) -> None:
         self.first.setText(self.names[0])
         self.changed.emit()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """What a tokenizer is called goes before a button."""
+        super().resizeEvent(event)
+        self._show_browsing()
+
+    def _show_browsing(self) -> None:
+        room = self.width() / len(self.tokenizers)
+        for choice in self.choices:
+            choice.browse_button.setVisible(room >= NARROW)
+
     def _show_removable(self) -> None:
+        self._show_browsing()
         for head in self._heads:
             head.findChildren(IconToolButton)[-1].setVisible(len(self._heads) > 1)
 

@@ -1,11 +1,14 @@
 """Owns the choice of texts to count on: a data file, its column with the texts, and one with their languages if wanted."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
+from app.core.wording import name_of_path, sentence
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.widgets.icon_label import IconToolButton
@@ -15,7 +18,8 @@ from backend.contract.column_guess import language_column, text_column
 from backend.contract.queries import DataPreview, Mistake
 from backend.contract.resources import resource
 
-NO_LANGUAGE = "No language column"
+_NOT_OF_TEXTS = ("validation", "test", "columns")
+NO_LANGUAGE = "No languages"
 
 
 class DataChoice(QWidget):
@@ -24,20 +28,25 @@ class DataChoice(QWidget):
     changed = Signal()
     failed = Signal(str)
     """Why the file cannot be read; empty when it can."""
+    run_asked = Signal()
+    """Take the data of the run that is being set up (`take`)."""
 
     def __init__(self, context: AppContext, with_language: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
         self._with_language = with_language
         self._ticket: Ticket | None = None
-        self._read = ""
+        self._read: str | dict[str, Any] = ""
+        self._written = ""
         self.line = PathLine(placeholderText="A data file: CSV, JSON lines, Parquet, text …")
         self.line.setAccessibleName("Data file")
-        self.line.editingFinished.connect(lambda: self.choose(self.line.text()))
+        self.line.editingFinished.connect(self._on_written)
         self.browse = IconToolButton("folder", "Choose a data file")
         self.browse.clicked.connect(self._on_browse)
         self.demo = IconToolButton("table", "Use the demo data: sentences of three kinds of reviews")
         self.demo.clicked.connect(self.choose_demo)
+        self.of_run = IconToolButton("bolt", "Take the data of the run that is being set up")
+        self.of_run.clicked.connect(self.run_asked)
         self.column, self.language = QuietComboBox(), QuietComboBox()
         self.column.setAccessibleName("Column with the texts")
         self.column.setToolTip("The column with the texts")
@@ -52,18 +61,25 @@ class DataChoice(QWidget):
         row.addWidget(self.line, 3)
         row.addWidget(self.browse)
         row.addWidget(self.demo)
+        row.addWidget(self.of_run)
         row.addSpacing(4)
         row.addWidget(self.column, 1)
         row.addWidget(self.language, 1)
         for box in (self.column, self.language):
+            box.setMinimumContentsLength(11)
             box.setEnabled(False)
             box.activated.connect(lambda _: self.changed.emit())
         self.setAcceptDrops(True)
 
     @property
-    def path(self) -> str:
-        """The file whose columns are offered; empty where none was read."""
+    def data(self) -> str | dict[str, Any]:
+        """The file whose columns are offered, or the `data` section of a run; empty where none was read."""
         return self._read
+
+    @property
+    def name(self) -> str:
+        """What the data is called."""
+        return name_of_path(self.line.text())
 
     @property
     def ready(self) -> bool:
@@ -79,17 +95,35 @@ class DataChoice(QWidget):
         path = path.strip()
         if path == self._read or (self._ticket is not None and self._ticket.open and self.line.text() == path):
             return
-        self.line.setText(path)
-        self.line.setToolTip(path)
-        self._forget()
-        self._offer([], [])
+        self._show(path, path)
         if not path:
+            self._offer([], [])
             self.failed.emit("")
             return
-        question = {"data": {"source": "files", "train": str(Path(path).expanduser())}}
+        self._ask(path, {"source": "files", "train": str(Path(path).expanduser())})
+
+    def take(self, data: Mapping[str, Any]) -> None:
+        """Count on the training rows of a run: the `data` section of its spec, whatever its source."""
+        section = {name: value for name, value in data.items() if name not in _NOT_OF_TEXTS and value is not None}
+        self._show(_name_of(section), "The training data of the new run")
+        self._ask(section, section, str((data.get("columns") or {}).get("text") or ""))
+
+    def _show(self, words: str, hint: str) -> None:
+        self._written = words
+        self.line.setText(words)
+        self.line.setToolTip(hint)
+        self._forget()
+
+    def _ask(self, read: str | dict[str, Any], data: dict[str, Any], column: str = "") -> None:
+        self._offer([], [])
         self._ticket = self._context.client.ask(
-            "preview_data", question, lambda answer: self._on_preview(path, answer), self._on_mistake
+            "preview_data", {"data": data}, lambda answer: self._on_preview(read, answer, column), self._on_mistake
         )
+
+    def _on_written(self) -> None:
+        """Leaving the line without writing changes nothing: of a run it shows a name that is no path."""
+        if self.line.text() != self._written:
+            self.choose(self.line.text())
 
     def choose_demo(self) -> None:
         """The reviews that Burnish brings along."""
@@ -100,9 +134,11 @@ class DataChoice(QWidget):
             self._ticket.cancel()
         self._ticket, self._read = None, ""
 
-    def _on_preview(self, path: str, preview: DataPreview) -> None:
-        self._read = path
+    def _on_preview(self, read: str | dict[str, Any], preview: DataPreview, column: str) -> None:
+        self._read = read
         self._offer(preview.columns, preview.rows)
+        if column in preview.columns:
+            self.column.setCurrentText(column)
         self.failed.emit("")
         self.changed.emit()
 
@@ -121,10 +157,12 @@ class DataChoice(QWidget):
         self.language.setCurrentIndex(max(0, self.language.findData(language_column(columns))))
 
     def _on_mistake(self, mistake: Mistake) -> None:
-        self.failed.emit(mistake.message)
+        self.failed.emit(sentence(mistake.message, mistake.field))
 
     def _on_browse(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Choose a data file", self._read)
+        path, _ = QFileDialog.getOpenFileName(
+            self, "Choose a data file", self._read if isinstance(self._read, str) else ""
+        )
         if path:
             self.choose(path)
 
@@ -139,3 +177,11 @@ class DataChoice(QWidget):
         if path:
             event.acceptProposedAction()
             self.choose(path)
+
+
+def _name_of(section: Mapping[str, Any]) -> str:
+    """What the data of a run is called: its file, or the data set of another source."""
+    names = ("train",) if section.get("source", "files") == "files" else ("name", "pair", "folder", "task")
+    given = next((section[name] for name in names if section.get(name)), section.get("source", ""))
+    first = given[0] if isinstance(given, list) and given else given
+    return f"New run · {name_of_path(str(first))}"

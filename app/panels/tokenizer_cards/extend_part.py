@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
 
 from app import theme
-from app.core import wording
+from app.core import tokenizer_title, wording
 from app.core.proposed_rows import new_tokens, tokens_of
 from app.core.tokenizer_command import extend_command
 from app.panels.new_run_cards.inquiry import Inquiry
@@ -157,7 +157,7 @@ class ExtendPart(QObject):
             self._show_tokens([])
         else:
             self._propose.ask_soon()
-            self.foot.propose(f"{wording.name_of_path(self.tokenizer)}-extended")
+            self.foot.propose(f"{tokenizer_title.short_title(self.tokenizer)}-extended")
         self._show_reason()
 
     def _on_proposed(self, answer: ProposedTokens) -> None:

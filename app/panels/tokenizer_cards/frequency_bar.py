@@ -57,7 +57,7 @@ class FrequencyBar(QWidget):
         """Ask; the helper tells how far it is."""
         if not (self._about and self.data.ready):
             return
-        question = {**self._about, "data": self.data.path, "column": self.data.column.currentText()}
+        question = {**self._about, "data": self.data.data, "column": self.data.column.currentText()}
         self.words.setText("Opening the tokenizer…")
         self.bar.set_fraction(None)
         self._ticket = self._context.client.ask(

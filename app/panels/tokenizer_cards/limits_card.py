@@ -4,6 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.core.training_words import percent
+from app.core.wording import grouped
 from app.widgets.card import Card
 from app.widgets.row_table import RowTable
 from backend.contract.training_data import LengthMeasure, Loss
@@ -27,7 +28,7 @@ class _Losses:
     def cell(self, row: int, column: int) -> object:
         one = self.losses[row]
         mark = " (as set)" if one.limit == self.limit else ""
-        return (f"{one.limit:,}{mark}", f"{one.rows:,}", percent(one.share))[column]
+        return (f"{grouped(one.limit)}{mark}", grouped(one.rows), percent(one.share))[column]
 
 
 class LimitsCard(Card):

@@ -87,7 +87,7 @@ class MadeCard(Card):
         """The tokenizer and what was measured."""
         self.made = made
         self.title.setText(f"{wording.grouped(made.vocabulary)} pieces")
-        learnt = f"Learnt from {wording.count(made.rows, 'text')} in {wording.duration(made.seconds)}"
+        learnt = f"Learnt from {wording.count(made.rows, 'text')} in {_seconds(made.seconds)}"
         self.sub.setText(f"{learnt}; {_measured(made)}")
         self.path.setText(made.path)
         self.path.setToolTip(made.path)
@@ -143,6 +143,11 @@ def groups_of(measured: list[Compression]) -> list[Group]:
         Group("Tokens per word", words, [f"{value:.3f}" for value in words]),
         Group("Tokens per character", characters, [f"{value:.4f}" for value in characters]),
     ]
+
+
+def _seconds(seconds: float) -> str:
+    """A training of a small file takes no whole second."""
+    return wording.duration(seconds) if seconds >= 10 else f"{max(seconds, 0.1):.1f} s"
 
 
 def _measured(made: MadeTokenizer) -> str:

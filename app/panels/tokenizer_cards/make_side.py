@@ -6,8 +6,10 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core import wording
+from app.core import made_tokenizers, wording
 from app.panels.tokenizer_cards.extend_part import ExtendPart
+from app.panels.tokenizer_cards.made_before import MadeBeforeCard
+from app.panels.tokenizer_cards.run_data import RunData
 from app.panels.tokenizer_cards.text_source import TextSource
 from app.panels.tokenizer_cards.train_part import TrainPart
 from app.services.context import AppContext
@@ -18,9 +20,10 @@ from backend.contract.catalog import Catalog
 from backend.contract.queries import Mistake
 from backend.contract.tokenizer_making import MadeTokenizer
 
-TITLES = ("Train a new one", "Add tokens to this one")
+TITLES = ("Train a new one", "Add tokens to this one", "Made before")
+MADE_BEFORE = 2
 
-TEXTS = ("Texts", "Texts to count in (optional)")
+TEXTS = ("Texts", "Count in (optional)", "Texts")
 
 
 class Side(QWidget):
@@ -29,6 +32,8 @@ class Side(QWidget):
     message = Signal(str, str)
     settings_chosen = Signal(dict)
     tokenizer_made = Signal(str)
+    made_changed = Signal()
+    """Another list of tokenizers that were made here is remembered."""
     draft_wanted = Signal()
     """Whoever knows the run that is being set up should call `show_draft`."""
 
@@ -41,9 +46,12 @@ class Side(QWidget):
         self.use_button = IconButton("Use it in my run", "bolt")
         self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
         self.banner.buttons.addWidget(self.use_button)
-        self._wants_data = False
         self.texts = TextSource(context.client)
-        self.texts.run_asked.connect(self._on_run_asked)
+        self._run_data = RunData(self)
+        self.texts.run_asked.connect(self._run_data.ask)
+        self._run_data.wanted.connect(self.draft_wanted)
+        self._run_data.message.connect(self.message)
+        self._run_data.taken.connect(self.texts.take)
         self.training, self.extending = TrainPart(context, self.texts, self), ExtendPart(context, self.texts, self)
         self._parts = (self.training, self.extending)
         self.ways, row = chips(TITLES)
@@ -55,7 +63,13 @@ class Side(QWidget):
             part.message.connect(self.message)
             part.use_asked.connect(self._use_in_run)
             part.failed.connect(self._show_failure)
-        self.training.made.connect(self.tokenizer_made)
+        self.made_before = MadeBeforeCard(context.preferences)
+        self._results.addWidget(self.made_before)
+        self.made_before.open_asked.connect(self.tokenizer_made)
+        self.made_before.use_asked.connect(self._use_in_run)
+        self.made_before.copied.connect(lambda words: self.message.emit("success", words))
+        self.made_before.forgotten.connect(self._on_forgotten)
+        self.training.made.connect(self._on_trained)
         self.extending.made.connect(self._on_extended)
         self._place(row)
         self.show_way(0)
@@ -74,6 +88,7 @@ class Side(QWidget):
         area = QScrollArea(widgetResizable=True)
         area.setWidget(inside)
         area.setMinimumWidth(340)
+        self._settings = area
         middle = QHBoxLayout()
         middle.setSpacing(14)
         middle.addWidget(area, 4)
@@ -92,6 +107,8 @@ class Side(QWidget):
         self.ways.button(place).setChecked(True)
         self.texts.set_title(TEXTS[place])
         self._results.setCurrentIndex(place)
+        self._settings.setVisible(place != MADE_BEFORE)
+        self.made_before.refresh()
         for number, part in enumerate(self._parts):
             part.settings.setVisible(number == place)
             part.foot.setVisible(number == place)
@@ -106,25 +123,13 @@ class Side(QWidget):
 
     def shown(self) -> None:
         """What was written and chosen stands."""
+        self.made_before.refresh()
         if self.training.form is None:
             self._ask_catalog()
 
-    def _on_run_asked(self) -> None:
-        self._wants_data = True
-        self.draft_wanted.emit()
-        if self._wants_data:  # nobody has set up a run yet
-            self.show_draft({}, "")
-
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up; its data is taken if this side has asked for it."""
-        if not self._wants_data:
-            return
-        self._wants_data = False
-        data = spec.get("data") or {}
-        if data.get("source", "files") == "files" and not data.get("train"):
-            self.message.emit("info", "The new run has no data yet; choose it there, or here.")
-        else:
-            self.texts.take(data)
+        self._run_data.show_draft(spec)
 
     def _ask_catalog(self) -> None:
         self._context.client.ask("catalog", {}, self._on_catalog, self._on_no_catalog)
@@ -140,7 +145,20 @@ class Side(QWidget):
         self.use_button.hide()
         self.banner.show_message("error", sentence)
 
+    def _on_trained(self, made: MadeTokenizer) -> None:
+        self._remember(made)
+        self.tokenizer_made.emit(made.path)
+
+    def _remember(self, made: MadeTokenizer) -> None:
+        made_tokenizers.remember(self._context.preferences, made)
+        self.made_before.refresh()
+
+    def _on_forgotten(self, words: str) -> None:
+        self.made_changed.emit()
+        self.message.emit("info", words)
+
     def _on_extended(self, made: MadeTokenizer) -> None:
+        self._remember(made)
         self._extended = made.path
         self.use_button.show()
         self.banner.show_message(

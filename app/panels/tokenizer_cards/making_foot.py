@@ -1,12 +1,13 @@
 """Owns the foot under what makes a tokenizer: where it is saved, the button that begins, progress and Stop."""
 
+import time
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QWidget
 
 from app.core.free_folder import free_folder
-from app.core.wording import grouped
+from app.core.work_stage import WorkStage
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton, IconToolButton
@@ -28,6 +29,9 @@ class MakingFoot(Card):
         """New folders are proposed below `above`."""
         super().__init__("", parent, spacing=6)
         self._above, self._proposed = above, ""
+        self._stage = WorkStage("", 0)
+        self._clock = QTimer(self, interval=1000)
+        self._clock.timeout.connect(self._show_words)
         self.line = PathLine(placeholderText="A new folder")
         self.line.setAccessibleName("Folder of the new tokenizer")
         self.line.setToolTip("The new tokenizer is written into this folder; nothing there is written over")
@@ -81,21 +85,26 @@ class MakingFoot(Card):
 
     def show_working(self, words: str) -> None:
         """Work has begun."""
-        self.words.setText(f"{words}…")
+        self._stage = WorkStage(words, time.monotonic())
+        self._show_words()
+        self._clock.start()
         self.bar.set_fraction(None)
         self.pages.setCurrentIndex(1)
         self.reason.hide()
         self.stop.setFocus()
 
     def show_progress(self, progress: Progress) -> None:
-        """How far it is."""
+        """How far it is; words and time go on where nothing more is told."""
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
-        of = f" of {grouped(int(progress.total))}" if progress.total else ""
-        amount = f" {grouped(int(progress.done))}{of} {progress.unit}" if progress.done else ""
-        self.words.setText(f"{progress.text or 'Reading the data'}…{amount}")
+        self._stage.tell(progress, time.monotonic())
+        self._show_words()
+
+    def _show_words(self) -> None:
+        self.words.setText(self._stage.words(time.monotonic()))
 
     def show_idle(self) -> None:
         """Nothing is being made any more."""
+        self._clock.stop()
         self.pages.setCurrentIndex(0)
         self.reason.setVisible(bool(self.reason.text()))
 

@@ -7,7 +7,8 @@ from PySide6.QtCore import SignalInstance
 
 class Side(Protocol):
     """A widget that shows one thing about the chosen tokenizer. A side may also have the signal `settings_chosen`:
-    spec keys and values for the run that is being set up; or `tokenizer_made`: a folder that the page opens."""
+    spec keys and values for the run that is being set up; or `tokenizer_made`: a folder
+    that the page opens, together with `made_changed`: other ones are remembered."""
 
     message: SignalInstance
     """Kind and text of a toast."""

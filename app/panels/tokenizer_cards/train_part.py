@@ -25,7 +25,8 @@ PREFIX = "tokenizer"
 class TrainPart(QObject):
     """`settings` and `result` are cards, `foot` stands below; the texts are another's."""
 
-    made = Signal(str)
+    made = Signal(object)
+    """MadeTokenizer."""
     use_asked = Signal(str)
     message = Signal(str, str)
     failed = Signal(str)
@@ -117,7 +118,7 @@ class TrainPart(QObject):
         self.result.show_made(made)
         self.foot.forget()
         self._on_changed()
-        self.made.emit(made.path)
+        self.made.emit(made)
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self._end()

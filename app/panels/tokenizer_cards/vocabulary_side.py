@@ -1,6 +1,6 @@
 """Owns the side with the whole vocabulary: all pieces or merges in a table, searched and sorted by the helper."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +8,13 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core.wording import count, grouped, name_of_path, sentence
+from app.core.tokenizer_title import short_title
+from app.core.wording import count, grouped, sentence
 from app.panels.tokenizer_cards.convert_card import ConvertCard
 from app.panels.tokenizer_cards.frequency_bar import FrequencyBar
 from app.panels.tokenizer_cards.piece_card import PieceCard
 from app.panels.tokenizer_cards.piece_search import PieceSearch
+from app.panels.tokenizer_cards.run_data import RunData
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
@@ -41,6 +43,8 @@ class Side(QWidget):
     """Opens the vocabulary when it is first looked at; the window never walks through it."""
 
     message = Signal(str, str)
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,6 +67,11 @@ class Side(QWidget):
         self.frequency = FrequencyBar(context)
         self.frequency.counted.connect(self._on_counts)
         self.frequency.failed.connect(self._on_failed)
+        self._run_data = RunData(self)
+        self.frequency.data.run_asked.connect(self._run_data.ask)
+        self._run_data.wanted.connect(self.draft_wanted)
+        self._run_data.message.connect(self.message)
+        self._run_data.taken.connect(self.frequency.data.take)
         self.waiting = WaitingStack(self._content())
         self.waiting.stopped.connect(self._on_stopped)
         self.waiting.again.connect(self._load)
@@ -128,6 +137,10 @@ class Side(QWidget):
 
     def shown(self) -> None:
         """The vocabulary stands until another tokenizer is chosen."""
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up; its data is taken if it was asked for."""
+        self._run_data.show_draft(spec)
 
     def _load(self) -> None:
         for ticket in self._tickets.values():
@@ -255,10 +268,11 @@ class Side(QWidget):
 
     def _summary(self, shown: int, total: int) -> str:
         assert self.vocabulary is not None
-        vocabulary, noun = self.vocabulary, self.search.table
-        words = [f"{grouped(shown)} of {count(total, noun[:-1])}" if shown != total else count(total, noun[:-1])]
+        vocabulary, is_pieces = self.vocabulary, self.search.table == "pieces"
+        noun = ("row" if vocabulary.missing else "piece") if is_pieces else "merge"
+        words = [f"{grouped(shown)} of {count(total, noun)}" if shown != total else count(total, noun)]
         words.append(vocabulary.kind)
-        if noun == "pieces":
+        if is_pieces:
             words += [f"{grouped(n)} {name}" for name, n in vocabulary.types.items() if n and name != "normal"]
             words += [f"{count(vocabulary.missing, 'id')} without a piece"] if vocabulary.missing else []
             words += [self._counted] if self._counted else []
@@ -325,7 +339,7 @@ class Side(QWidget):
 
     def _on_counts(self, counts: PieceCounts) -> None:
         self._tables["pieces"].set_counts(counts.path)
-        self._counted = f"{count(counts.used, 'piece')} occur in {name_of_path(self.frequency.data.path)}"
+        self._counted = f"{count(counts.used, 'piece')} occur in {self.frequency.data.name}"
         self.search.tables.button(0).setChecked(True)
         self._show_table()
         self.table.horizontalHeader().setSortIndicatorShown(True)
@@ -334,7 +348,7 @@ class Side(QWidget):
         self._on_sort_requested(FREQUENCY, descending=True)
 
     def _choose_output(self, whole: bool) -> None:
-        name = f"{name_of_path(self.tokenizer)}-{self.search.table}.csv"
+        name = f"{short_title(self.tokenizer)}-{self.search.table}.csv"
         path, _ = QFileDialog.getSaveFileName(self, "Export as CSV", str(Path.home() / name), "CSV (*.csv)")
         if path:
             self.export(path, whole)

@@ -95,6 +95,6 @@ def test_notes_say_what_becomes_of_a_token(token, note):
     assert note_of(token) == note
 
 
-@pytest.mark.parametrize(("after", "words"), [(900, "10.0% fewer"), (1000, "no fewer")])
+@pytest.mark.parametrize(("after", "words"), [(900, "10.0% fewer"), (1000, "no fewer"), (1008, "0.8% more")])
 def test_what_is_saved_is_said(after, words):
     assert words in saved_words(TokenCounts(counts={}, rows=5, tokens_before=1000, tokens_after=after))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.panels.tokenizer import SIDES, Panel
+from backend.contract import tokenizer_name
 from backend.contract.queries import CachedModel, CachedModels
 
 
@@ -51,3 +52,16 @@ def test_folders_and_files_can_be_looked_for(panel: Panel):
 
 def test_every_side_is_there_once():
     assert len({module for _, module, _ in SIDES}) == len({title for title, _, _ in SIDES}) == len(SIDES)
+
+
+def test_the_tokenizer_of_the_new_run_is_offered_with_its_options(panel: Panel):
+    panel.show_side([module for _, module, _ in SIDES].index("make_side"))
+    model = {"name_or_path": "/demo/gpt2", "tokenizer_options": {"add_prefix_space": True}}
+    panel.show_draft({"model": model}, "")
+    panel.choice.box.setCurrentIndex(0)
+    panel.choice.box.activated.emit(0)
+    assert tokenizer_name.read(panel.side().tokenizer).options == {"add_prefix_space": True}
+    panel.show_draft({"model": {**model, "tokenizer_options": {"add_prefix_space": False}}}, "")
+    assert tokenizer_name.read(panel.side().tokenizer).options == {"add_prefix_space": False}
+    panel.show_draft({}, "")
+    assert not any(panel.choice.box.itemText(place).startswith("New run") for place in range(panel.choice.box.count()))

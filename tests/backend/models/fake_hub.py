@@ -2,10 +2,19 @@
 
 import hashlib
 import json
+import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urlparse
+from urllib.parse import parse_qs, unquote, urlparse
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *given: object) -> None:
+        """Whoever asked was ended meanwhile, as some tests want."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(*given)  # type: ignore[arg-type]
 
 
 class FakeHub:
@@ -14,7 +23,23 @@ class FakeHub:
     def __init__(self) -> None:
         self.repositories: dict[str, dict[str, tuple[str, Path]]] = {}
         self.requests: list[str] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.ranges: list[str] = []
+        """The Range headers that came with requests for files."""
+        self.records: list[dict] = []
+        """What a search finds, before its words and limit are looked at."""
+        self.status = 200
+        """Another one is the answer to whatever is asked."""
+        self.headers: dict[str, str] = {}
+        """Sent with such a status."""
+        self.raw: bytes | None = None
+        """The answer to every search, whatever is asked."""
+        self.cut_after: int | None = None
+        """Bytes of weights after which the connection is cut, once."""
+        self.knows_ranges = True
+        self.hold = threading.Event()
+        """Cleared, it keeps weights back after their first bytes."""
+        self.hold.set()
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     def __enter__(self) -> "FakeHub":
@@ -22,6 +47,7 @@ class FakeHub:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.hold.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -34,8 +60,12 @@ class FakeHub:
     def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body for a path."""
         self.requests.append(path)
+        if self.status != 200:
+            return self.status, self.headers, b"{}"
         parts = [unquote(part) for part in urlparse(path).path.strip("/").split("/")]
         api = parts[:2] == ["api", "models"]
+        if api and len(parts) == 2:
+            return self._found(parse_qs(urlparse(path).query))
         name, rest = "/".join(parts[2:4] if api else parts[:2]), parts[4:] if api else parts[2:]
         if name not in self.repositories:
             return 404, {"X-Error-Code": "RepoNotFound"}, b"{}"
@@ -62,7 +92,26 @@ class FakeHub:
         if tree:
             return _json([{"type": "file", "path": p.name, "size": p.stat().st_size, "oid": _etag(p)} for p in files])
         siblings = [{"rfilename": path.name, "size": path.stat().st_size} for path in files]
-        return _json({"id": name, "modelId": name, "sha": commit, "siblings": siblings, "tags": [], "private": False})
+        known = next((record for record in self.records if record["id"] == name), {})
+        return _json(
+            {"id": name, "modelId": name, "tags": [], "private": False, **known, "sha": commit, "siblings": siblings}
+        )
+
+    def _found(self, query: dict[str, list[str]]) -> tuple[int, dict[str, str], bytes]:
+        if self.raw is not None:
+            return 200, {"Content-Type": "application/json"}, self.raw
+        words = query.get("search", [""])[0].lower()
+        found = [record for record in self.records if words in record["id"].lower()]
+        return _json(found[: int(query.get("limit", ["1000"])[0])])
+
+    def part(self, wanted: str, status: int, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """The answer cut to `bytes=START-`, or the whole where ranges are not known."""
+        start = int(wanted.removeprefix("bytes=").rstrip("-"))
+        if status != 200 or not self.knows_ranges:
+            return status, headers, body
+        if start >= len(body):
+            return 416, headers, b""
+        return 206, {**headers, "Content-Range": f"bytes {start}-{len(body) - 1}/{len(body)}"}, body[start:]
 
     def _handler(hub) -> type[BaseHTTPRequestHandler]:  # noqa: N805 (the handler's self is another)
         class Handler(BaseHTTPRequestHandler):
@@ -70,12 +119,28 @@ class FakeHub:
 
             def do_GET(self) -> None:
                 status, headers, body = hub.answer(self.path)
+                wanted = self.headers.get("Range")
+                if wanted and self.command == "GET":
+                    hub.ranges.append(wanted)
+                    status, headers, body = hub.part(wanted, status, headers, body)
                 self.send_response(status)
                 for key, value in {"Content-Length": str(len(body)), **headers}.items():
                     self.send_header(key, value)
                 self.end_headers()
                 if self.command == "GET":
-                    self.wfile.write(body)
+                    self._send(body)
+
+            def _send(self, body: bytes) -> None:
+                is_weights = self.path.endswith((".safetensors", ".bin"))
+                cut, hub.cut_after = (hub.cut_after, None) if is_weights else (None, hub.cut_after)
+                if is_weights and not hub.hold.is_set():
+                    self.wfile.write(body[: len(body) // 2])
+                    self.wfile.flush()
+                    hub.hold.wait()
+                    body = body[len(body) // 2 :]
+                self.close_connection = cut is not None or self.close_connection
+                with suppress(OSError):  # whoever asked was ended meanwhile
+                    self.wfile.write(body[:cut])
 
             do_HEAD = do_GET  # noqa: N815 (the name that http.server looks for)
 
@@ -96,4 +161,7 @@ def _file(path: Path, commit: str) -> tuple[int, dict[str, str], bytes]:
 
 
 def _etag(path: Path) -> str:
+    """Large files are named by their SHA-256, as the hub does."""
+    if path.suffix in (".safetensors", ".bin"):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     return hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()

@@ -17,7 +17,7 @@ def small_model(name: str, folder: Path) -> Path:
     kind = next(kind for kind in _CONFIGS if name.rsplit("/", 1)[-1].startswith(kind))
     use, tokenizer_kind, config = _CONFIGS[kind]
     tokenizer = train(
-        _TEXT, TokenizerTraining(kind=tokenizer_kind, use=use, vocabulary=500), lambda done, total, unit: None
+        _TEXT, TokenizerTraining(kind=tokenizer_kind, use=use, vocabulary=500), lambda stage, done, total, unit: None
     )
     tokenizer.save_pretrained(folder)
     import torch  # takes seconds, and not every test needs a model

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from backend.contract import tokenizer_name
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.queries import large_answer
@@ -59,3 +60,17 @@ def test_a_long_comparison_is_the_same_from_an_arrow_file():
     found = TEXT({"tokenizers": BOTH, "text": "The old house.\nA dog"}, silent)
     again = comparison_of(ArrowAnswer(large_answer.written(found)))
     assert msgspec.json.encode(again) == msgspec.json.encode(found)
+
+
+def test_a_tokenizer_is_compared_with_itself_and_other_options():
+    spaced = tokenizer_name.written(BOTH[1], options={"add_prefix_space": True})
+    found = TEXT({"tokenizers": [BOTH[1], spaced], "text": "house"}, silent)
+    assert ["".join(token.piece for token in found.tokens if token.tokenizer == n) for n in (0, 1)] == [
+        "house",
+        "Ġhouse",
+    ]
+
+
+def test_the_data_of_a_run_is_compared_whatever_its_source():
+    found = DATA({"tokenizers": BOTH, "data": {"source": "demo", "name": "sentiment"}, "column": "text"}, silent)
+    assert (found.total.rows, found.column) == (2400, "text")

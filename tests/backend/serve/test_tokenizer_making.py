@@ -33,7 +33,8 @@ def test_a_tokenizer_is_trained_measured_and_written(tmp_path: Path):
     assert (made.rows, made.compression[0].rows) == (2280, 120)
     assert len(AutoTokenizer.from_pretrained(made.path)) == made.vocabulary == 900
     stages = list(dict.fromkeys(one.text for one in told if one.text))
-    assert stages == ["Reading the data", "Reading the texts", "Learning the pieces", "Measuring"]
+    assert stages[:3] == ["Reading the data", "Reading the texts", "Learning the pieces"]
+    assert stages[-1] == "Measuring"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The questions about a vocabulary work on one folder, whichever worker answers them."""
 
 import csv
+import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +75,20 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path):
 def test_a_piece_tells_its_merges(ask: Ask):
     parts = ask("piece_origin", row=819).parts
     assert (parts[0].piece, parts[0].text, parts[0].rank) == ("Ġmother", " mother", 562)
+
+
+def test_an_id_without_a_piece_is_a_row_that_says_so(tmp_path: Path):
+    shutil.copytree(AUSTEN, tmp_path / "model", ignore=shutil.ignore_patterns("*.safetensors"))
+    config = tmp_path / "model" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "vocab_size": 4100}))
+    (tmp_path / "folder").mkdir()
+    about = {"tokenizer": str(tmp_path / "model"), "folder": str(tmp_path / "folder")}
+    told = ASK["vocabulary"](about, lambda progress: None)
+    assert (told.size, told.missing, told.types["unused"]) == (4096, 4, 4)
+    said = ASK["piece_origin"]({**about, "row": 4099}, lambda progress: None)
+    assert said.sentence.startswith("The model's embedding has this row to spare")
+    assert ASK["convert_pieces"]({**about, "ids": [5, 4099]}, lambda progress: None).pieces[1] is None
+    assert ASK["piece_origin"]({**about, "row": 400}, lambda progress: None).parts
 
 
 def test_a_special_token_tells_that_it_is_one(ask: Ask):

@@ -7,6 +7,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from backend.tokenizers.loading import open_tokenizer
+from backend.tokenizers.unused_rows import unused_ids
+from backend.tokenizers.vocabulary_search import Search, find
 from backend.tokenizers.vocabulary_tables import VocabularyTables, read_vocabulary
 
 
@@ -87,11 +89,29 @@ def test_bytes_of_a_fallback_are_bytes():
     assert row(tables, "▁a")["text"] == " a"
 
 
-def test_ids_without_a_piece_are_counted():
+def test_ids_without_a_piece_are_unused_rows_and_so_are_those_that_the_model_has_to_spare(tmp_path: Path):
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 5}, unk_token="a"))
-    tables = read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=tokenizer))
-    assert tables.pieces["id"].to_pylist() == [0, 5]
-    assert tables.missing == 4
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="a").save_pretrained(tmp_path)
+    assert (read(tmp_path).missing, read(tmp_path).size) == (4, 2)
+    (tmp_path / "config.json").write_text('{"vocab_size": 8}')
+    tables = read(tmp_path)
+    assert tables.pieces["id"].to_pylist() == list(range(8))
+    assert [one["id"] for one in tables.pieces.to_pylist() if one["piece"] is None] == [1, 2, 3, 4, 6, 7]
+    assert tables.types()["unused"] == tables.missing == 6
+    assert find(tables.pieces, Search(types=("unused",))).tolist() == [1, 2, 3, 4, 6, 7]
+    assert find(tables.pieces, Search(text="b")).tolist() == [5]
+
+
+@pytest.mark.parametrize("config", ["", "[]", '{"vocab_size": "many"}', '{"vocab_size": 1}', '{"text_config": null}'])
+def test_a_configuration_that_says_nothing_of_rows_adds_none(config: str, tmp_path: Path):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a")))
+    (tmp_path / "config.json").write_text(config)
+    tokenizer.name_or_path = str(tmp_path)
+    assert read_vocabulary(tokenizer).missing == 0
+
+
+def test_a_damaged_file_with_a_huge_id_fills_no_memory():
+    assert len(unused_ids([0, 2_000_000_000], 0)) == 1_000_000
 
 
 def test_an_added_token_is_added():

@@ -64,6 +64,23 @@ def test_other_widths_bring_lines_together_again(qtbot, side: Side):
     qtbot.waitUntil(lambda: tops(side, 1, [60]) != before and tops(side, 0, [1]) == tops(side, 1, [60]))
 
 
+def test_no_text_leaves_columns_without_tokens(qtbot, side: Side):
+    side.text.setPlainText("")
+    qtbot.waitUntil(lambda: side.summary.text().endswith("0 words"))
+    assert [view.count() for view in side.columns.views] == [0, 0, 0, 0]
+    side.text.setPlainText("ab")
+    qtbot.waitUntil(lambda: side.columns.views[1].count() == 2)
+
+
+def test_names_have_the_room_of_buttons_where_it_is_narrow(side: Side):
+    assert side.others.choices[0].browse_button.isVisible()
+    side.add.click()
+    side.add.click()
+    side.resize(740, 700)
+    assert not any(choice.browse_button.isVisible() for choice in side.others.choices)
+    assert side.others.choices[0].box.currentText() == "bert-tiny · demo model"
+
+
 def test_all_columns_scroll_together(qtbot, side: Side):
     side.text.setPlainText("\n".join(["abc"] * 100))
     qtbot.waitUntil(lambda: side.columns.views[1].count() == 300)
@@ -170,3 +187,22 @@ def test_other_tokenizers_make_the_result_void(qtbot, side: Side):
     qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.compared)
     side.use("/models/two")
     assert side.waiting.currentWidget() is side.nothing
+
+
+def test_the_data_of_the_new_run_is_taken_as_a_whole(qtbot, side: Side):
+    data = {"source": "files", "train": "/data/a.csv", "validation": 0.1, "separator": ";", "columns": {"text": "id"}}
+    side.draft_wanted.connect(lambda: side.show_draft({"data": data}, ""))
+    side.show_mode(1)
+    side.data.of_run.click()
+    qtbot.waitUntil(lambda: side.data.ready)
+    assert side.data.data == {"source": "files", "train": "/data/a.csv", "separator": ";"}
+    assert (side.data.line.text(), side.data.column.currentText()) == ("New run · a.csv", "id")
+    side.data.line.editingFinished.emit()
+    assert side.data.ready
+
+
+def test_a_new_run_without_data_says_so(side: Side):
+    told: list[tuple[str, str]] = []
+    side.message.connect(lambda *words: told.append(words))
+    side.data.of_run.click()
+    assert told == [("info", "The new run has no data yet; choose it there, or here.")]

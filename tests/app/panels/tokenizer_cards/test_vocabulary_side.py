@@ -39,13 +39,13 @@ def search(side: Side, text: str, by: str = "text") -> None:
 def test_all_pieces_are_shown_and_counted(opened: Side):
     assert opened.table.shown_count() == 9
     assert opened.table.shown_text(5, "text") == "·ab"
-    assert "9 pieces · byte-level BPE · 1 special · 5 byte · 1 unused · 2 ids without a piece" in opened.counts.text()
+    assert "9 rows · byte-level BPE · 1 special · 5 byte · 1 unused · 2 ids without a piece" in opened.counts.text()
 
 
 def test_a_text_is_searched_while_it_is_typed(qtbot, opened: Side):
     search(opened, "AB")
     qtbot.waitUntil(lambda: pieces(opened) == ["ab", "Ġab"])
-    assert opened.counts.text().startswith("2 of 9 pieces")
+    assert opened.counts.text().startswith("2 of 9 rows")
 
 
 def test_ids_are_searched(qtbot, opened: Side):

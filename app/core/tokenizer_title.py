@@ -1,0 +1,42 @@
+"""Owns how tokenizers are called on screen: by the last folder of their name, however they are opened."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.core import wording
+from backend.contract import tokenizer_name
+
+
+def short_title(tokenizer: str) -> str:
+    """The last part of a path or hub id."""
+    return wording.name_of_path(tokenizer_name.read(tokenizer).tokenizer)
+
+
+def path_of(tokenizer: str) -> str:
+    """The folder, file, hub id or run by itself."""
+    return tokenizer_name.read(tokenizer).tokenizer
+
+
+def titles(tokenizers: Sequence[str]) -> list[str]:
+    """What tells them apart: the last folder, or two where it alone would not, and whether it has options of its own."""
+    paths = [path_of(each) for each in tokenizers]
+    short = [wording.short_path(path, 1).removeprefix("…/") for path in paths]
+    longer = [wording.short_path(path) for path in paths]
+    plain = [one if short.count(one) == 1 else two for one, two in zip(short, longer, strict=True)]
+    return [
+        f"{title} with options" if plain.count(title) > 1 and tokenizer_name.read(each).options else title
+        for title, each in zip(plain, tokenizers, strict=True)
+    ]
+
+
+def of_draft(model: Mapping[str, Any]) -> tuple[str, str]:
+    """The tokenizer of a spec's `model` section and what it is called in a choice; both empty where there is none."""
+    name = str(model.get("tokenizer") or model.get("name_or_path") or "")
+    if not name:
+        return "", ""
+    options = {key: value for key, value in (model.get("tokenizer_options") or {}).items() if value is not None}
+    # The revision is the model's; a tokenizer from elsewhere has its own newest one, as in a run.
+    revision = "main" if model.get("tokenizer") else str(model.get("revision") or "main")
+    title = wording.name_of_path(name)
+    words = f"New run · {title}, with its options" if options else f"New run · {title}"
+    return tokenizer_name.written(name, revision, options), words

@@ -1,0 +1,165 @@
+"""Owns `burnish models` and `burnish hub`: which models are here, which the hub has, and bringing one here."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from backend.commands.command import Command, add_json
+from backend.commands.screen import Screen
+from backend.contract.places import cache_folder, is_offline, runs_folder
+from backend.contract.run_folder import run_folders
+
+if TYPE_CHECKING:
+    from backend.contract.model_choices import ModelChoice
+    from backend.models.judgement import Wish
+
+_HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by runs", "cache": "in the hub's cache", "hub": "on the hub"}  # fmt: skip
+
+
+def _add_wish(parser: ArgumentParser) -> None:
+    parser.add_argument("--task", metavar="NAME", default="", help="say of each model whether it can do this task")
+    parser.add_argument("--engine", metavar="NAME", default="", help="and whether this engine knows it")
+    parser.add_argument(
+        "--memory", metavar="GB", type=float, default=0.0, help="and whether it fits into so much memory"
+    )
+    add_json(parser)
+
+
+def _models_arguments(parser: ArgumentParser) -> None:
+    _add_wish(parser)
+
+
+def _hub_arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    search = actions.add_parser(
+        "search", help="models of the hub by name, the most downloaded first", allow_abbrev=False
+    )
+    search.add_argument(
+        "query", metavar="QUERY", nargs="?", default="", help="words of the name; none lists popular ones"
+    )
+    search.add_argument("--limit", metavar="N", type=int, default=20, help="how many at most (20)")
+    _add_wish(search)
+    search.set_defaults(execute_action=_search)
+    download = actions.add_parser(
+        "download", help="bring a model here; interrupted, it goes on where it stopped", allow_abbrev=False
+    )
+    download.add_argument("name", metavar="ID", help="the model's id, for example google/mt5-small")
+    download.add_argument("--revision", metavar="NAME", default="main", help="branch, tag or commit (main)")
+    add_json(download)
+    download.set_defaults(execute_action=_download)
+
+
+def _models(arguments: Namespace) -> int:
+    import msgspec
+
+    from backend.contract.model_choices import ModelChoices
+    from backend.models import here  # loads the hub library
+
+    found = here.choices(_wish(arguments), [], run_folders(runs_folder()))
+    if arguments.json:
+        print(msgspec.json.encode(ModelChoices(found)).decode())
+    else:
+        _print(found)
+    return 0
+
+
+def _hub(arguments: Namespace) -> int:
+    return arguments.execute_action(arguments)
+
+
+def _search(arguments: Namespace) -> int:
+    import msgspec
+
+    from backend.models import hub_search
+
+    found = hub_search.search(arguments.query, _wish(arguments), is_offline=is_offline(), most=max(1, arguments.limit))
+    if arguments.json:
+        print(msgspec.json.encode(found).decode())
+    elif not found.models:
+        print(f"the hub has no model whose name has {arguments.query!r}; try fewer or other words")
+    else:
+        _print(found.models)
+        if found.is_cut:
+            print(f"and more; --limit shows more than {arguments.limit}")
+    return 0
+
+
+def _download(arguments: Namespace) -> int:
+    import msgspec
+
+    from backend.models import hub_details
+
+    screen = Screen()
+    shown = _Shown(screen, f"downloading {arguments.name}")
+    try:
+        found = hub_details.download(
+            arguments.name, arguments.revision, cache_folder() / "weights", shown, None, is_offline=is_offline()
+        )
+    finally:
+        screen.close()
+    if arguments.json:
+        print(msgspec.json.encode(found).decode())
+    else:
+        print(f"{found.name} at {found.commit[:12]}: {found.fetched_mb:.1f} MB in {found.seconds:.0f} s")
+        print(found.folder)
+    return 0
+
+
+class _Shown:
+    """Shows a download with its speed and the time that is left."""
+
+    def __init__(self, screen: Screen, name: str) -> None:
+        self._screen, self._name = screen, name
+        self._began: tuple[float, int] | None = None
+
+    def __call__(self, done: int, total: int, unit: str) -> None:
+        now = time.monotonic()
+        if self._began is None:
+            self._screen.begin(self._name, total, unit)
+            self._began = (now, done)
+        seconds, brought = now - self._began[0], done - self._began[1]
+        words = f"{brought / seconds / 1e6:.1f} MB/s, {(total - done) / (brought / seconds):.0f} s left"
+        self._screen.advance(done, total, words) if brought and seconds > 1 else self._screen.advance(done, total)
+
+
+def _wish(arguments: Namespace) -> "Wish":
+    from backend import registry
+    from backend.models.judgement import Wish
+
+    if arguments.task:
+        registry.find("task", arguments.task, "--task")
+    if arguments.engine:
+        registry.find("engine", arguments.engine, "--engine")
+    return Wish(arguments.task, arguments.engine, free_mb=arguments.memory * 1000)
+
+
+def _print(models: "list[ModelChoice]") -> None:
+    group = ""
+    width = max(len(one.name if one.group in ("cache", "hub") else one.title or one.name) for one in models)
+    for one in models:
+        if one.group != group:
+            group = one.group
+            print(f"{_HEADINGS[group]}:")
+        title = one.name if group in ("cache", "hub") else one.title or one.name
+        print(f"  {title:<{width}}  {_facts(one)}".rstrip())
+        for sentence in filter(None, (f"not for this run: {one.problem}" if one.problem else "", *one.notes)):
+            print(f"      {sentence}")
+
+
+def _facts(one: "ModelChoice") -> str:
+    facts = (
+        one.model_type,
+        f"{one.parameters / 1e6:,.1f} M parameters" if one.parameters else "",
+        f"{one.size_mb:,.0f} MB" if one.size_mb else "",
+        one.licence,
+        f"{one.downloads:,} downloads" if one.downloads is not None else "",
+        f"{one.started_mb:,.0f} MB of it are here" if one.started_mb else "",
+        one.use,
+    )
+    return ", ".join(filter(None, facts))
+
+
+COMMANDS = (
+    Command("models", "list the models on this computer", _models_arguments, _models),
+    Command("hub", "search the model hub, download a model", _hub_arguments, _hub),
+)

@@ -1,0 +1,193 @@
+"""Owns fetching one file of the hub in parts: what has arrived is kept, and the next try goes on behind it.
+
+The hub library throws away what an interrupted download has brought. So large files are fetched here, by byte ranges,
+into the place where its cache has the content of files (`blobs/`, named by their ETag); the library then only links them.
+"""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from filelock import FileLock, Timeout
+from huggingface_hub import constants, get_hf_file_metadata, get_session, hf_hub_url
+from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+
+from backend.contract.errors import InputError
+from backend.models.hub_mistakes import FIELD, status_of
+
+PART = ".burnish-part"
+"""Ending of a file that is not whole yet, beside the content of whole ones."""
+PAUSES = (1.0, 2.0, 4.0, 8.0, 8.0)
+"""Seconds before each further try when nothing new has arrived."""
+SECONDS = 30.0
+"""Without a byte for so long the connection counts as broken."""
+_PASSING = (403, 408, 429, 500, 502, 503, 504)
+"""Statuses that may be others at the next try; the address that a file is fetched from expires with a 403."""
+
+Arrived = Callable[[int], None]
+"""Called with the bytes of the file that are here; it may raise to stop."""
+
+
+class BrokenOff(ConnectionError):
+    """The connection ended before the file did."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file of a repository at a commit."""
+
+    repository: str
+    commit: str
+    name: str
+    size: int
+
+
+def storage(repository: str) -> Path:
+    """Where the hub library keeps a model."""
+    return Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}"
+
+
+def started_bytes(repository: str) -> int:
+    """What unfinished downloads of a model have brought."""
+    return sum(part.stat().st_size for part in (storage(repository) / "blobs").glob(f"*{PART}"))
+
+
+def fetch(file: RemoteFile, arrived: Arrived) -> int:
+    """Bring the file's content into the cache; returns the bytes that came over the network.
+
+    Raises the HTTP library's errors, BrokenOff when several tries in a row brought nothing, InputError for a damaged file.
+    """
+    url = hf_hub_url(file.repository, file.name, revision=file.commit)
+    etag = get_hf_file_metadata(url, timeout=SECONDS).etag
+    if not etag:
+        raise ValueError(f"the hub does not say what {file.name} is")
+    blob = storage(file.repository) / "blobs" / etag
+    lock = Path(constants.HF_HUB_CACHE) / ".locks" / storage(file.repository).name / f"{etag}.lock"
+    for folder in (blob.parent, lock.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    part = blob.with_name(blob.name + PART)
+    with _locked(lock, part, arrived):
+        if blob.exists():
+            arrived(file.size)
+            return 0
+        content = _Content(part, file)
+        before = content.size
+        _fetch_all(url, content, arrived)
+        content.check(etag)
+        part.replace(blob)
+        return file.size - before
+
+
+@contextmanager
+def _locked(path: Path, part: Path, arrived: Arrived) -> Iterator[None]:
+    """Another process may fetch the same file: then its progress is told until it is done, or gone."""
+    lock = FileLock(path)
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=0.5)
+        except Timeout:
+            arrived(part.stat().st_size if part.exists() else 0)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Content:
+    """The part of a file that is here, and its checksum so far."""
+
+    def __init__(self, path: Path, file: RemoteFile) -> None:
+        self._path, self._file = path, file
+        self.size, self._sum = 0, hashlib.sha256()
+        if path.exists():
+            self._read_again()
+
+    @property
+    def is_whole(self) -> bool:
+        return self.size == self._file.size
+
+    def forget(self) -> None:
+        """What is here is no beginning of the file."""
+        self._path.unlink(missing_ok=True)
+        self.size, self._sum = 0, hashlib.sha256()
+
+    def open(self) -> IO[bytes]:
+        return self._path.open("ab")
+
+    def add(self, target: IO[bytes], piece: bytes) -> None:
+        target.write(piece)
+        self._sum.update(piece)
+        self.size += len(piece)
+
+    def check(self, etag: str) -> None:
+        """Raises InputError where the content is not what the hub promised; large files are named by their SHA-256."""
+        if self.is_whole and (len(etag) != 64 or etag == self._sum.hexdigest()):
+            return
+        self.forget()
+        raise InputError(
+            f"{FIELD}: what arrived of {self._file.name} is not what the hub promised, so it was thrown away; "
+            "download it again",
+            FIELD,
+        )
+
+    def _read_again(self) -> None:
+        if self._path.stat().st_size > self._file.size:
+            self.forget()
+            return
+        with self._path.open("rb") as source:
+            while piece := source.read(1 << 20):
+                self._sum.update(piece)
+                self.size += len(piece)
+
+
+def _fetch_all(url: str, content: _Content, arrived: Arrived) -> None:
+    tries = 0
+    arrived(content.size)
+    while not content.is_whole:
+        before = content.size
+        try:
+            _fetch_on(url, content, arrived)
+        except (HTTPError, BrokenOff) as error:
+            tries = 0 if content.size > before else tries + 1
+            if tries >= len(PAUSES) or (status_of(error) and status_of(error) not in _PASSING):
+                raise
+            time.sleep(PAUSES[tries])
+
+
+def _fetch_on(url: str, content: _Content, arrived: Arrived) -> None:
+    """From where the content ends to the file's end, or to the connection's."""
+    headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
+    if content.size:
+        headers["Range"] = f"bytes={content.size}-"
+    client: Any = get_session()
+    with client.stream("GET", url, headers=headers, follow_redirects=True, timeout=SECONDS) as response:
+        if response.status_code == 416:
+            content.forget()
+            raise BrokenOff("the file is shorter than what is here")
+        hf_raise_for_status(response)
+        if content.size and not _goes_on(response, content.size):
+            content.forget()  # the server knows no ranges and begins anew
+        with content.open() as target:
+            for piece in response.iter_bytes():
+                content.add(target, piece)
+                arrived(content.size)
+    if not content.is_whole:
+        raise BrokenOff(f"the connection ended after {content.size:,} bytes")
+
+
+def _goes_on(response: Any, start: int) -> bool:
+    return response.status_code == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+
+
+def free_bytes() -> int:
+    """What is free on the disk of the hub library's cache."""
+    folder = Path(constants.HF_HUB_CACHE)
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
