@@ -179,7 +179,10 @@ def _counts(rest: Tokens, as_json: bool) -> None:
         return
     for name, value in told.items():
         if value or name in ("tokens", "unknown"):
-            print(f"{name.replace('_', ' '):18}{value if not isinstance(value, int) else format(value, ',')}")
+            words = (
+                format(value, ",") if isinstance(value, int) else " ".join(value) if isinstance(value, list) else value
+            )
+            print(f"{name.replace('_', ' '):18}{words}")
 
 
 def _with(rest: Tokens, notes: tuple[str, ...]) -> Tokens:

@@ -18,17 +18,16 @@ from app.panels.tokenizer_cards.selection_link import SelectionLink
 from app.panels.tokenizer_cards.text_input import TextInput
 from app.panels.tokenizer_cards.token_card import TokenCard
 from app.panels.tokenizer_cards.tokens_card import TokensCard
+from app.panels.tokenizer_cards.working_row import WorkingRow
 from app.services import text_file
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answer import token_table, warm_up
 from app.widgets.banner import Banner
-from app.widgets.card import Card, label
-from app.widgets.icon_label import IconButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.card import Card
 from app.widgets.remembered import RememberedSplitter
 from backend.contract.catalog import Catalog, TaskEntry
-from backend.contract.queries import Mistake, Progress
+from backend.contract.queries import Mistake
 from backend.contract.token_batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import TokenizerSteps
 from backend.contract.tokens import TokenizerDescription
@@ -36,8 +35,6 @@ from backend.contract.tokens import TokenizerDescription
 CALM_MS = 150
 AT_ONCE = 20_000
 """Characters up to which every key press is answered; a longer text waits until a person pauses."""
-SLOW_MS = 400
-"""After this a bar and a Stop button appear."""
 BESIDE = 300
 ROOM_OF_CHAT = 215
 TEMPLATE = "task.template"
@@ -69,8 +66,6 @@ class Side(QWidget):
         self._describe = ask("describe_tokenizer", self._on_description, lambda mistake: self.options.show_nothing())
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.ask)
-        self._slow = QTimer(self, interval=SLOW_MS, singleShot=True)
-        self._slow.timeout.connect(self._show_progress)
         self._build()
         self._connect()
 
@@ -110,15 +105,8 @@ class Side(QWidget):
         column = QVBoxLayout(holder)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        self.progress, self.progress_words = ThinProgressBar(), label("", "faint")
-        self.stop_button = IconButton("Stop", "stop", "quiet")
-        self.working = QWidget()
-        row = QHBoxLayout(self.working)
-        row.setContentsMargins(4, 0, 0, 0)
-        row.addWidget(self.progress, 1)
-        row.addWidget(self.progress_words)
-        row.addWidget(self.stop_button)
-        self.working.hide()
+        self.working = WorkingRow(lambda: any(one.open for one in self._questions() if one is not self._steps))
+        self.working.stop_asked.connect(self.stop)
         column.addWidget(self.working)
         column.addWidget(self.results, 1)
         return holder
@@ -134,10 +122,11 @@ class Side(QWidget):
         self.tokens.view_changed.connect(self._ask_steps)
         self.tokens.part_asked.connect(self._show_part)
         self._link = SelectionLink(self.input, self.tokens, self.token)
-        self.stop_button.clicked.connect(self.stop)
 
     def _question(self, query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
-        return LatestQuestion(self._context.client, query, on_answer, on_error, self._on_progress)
+        return LatestQuestion(
+            self._context.client, query, on_answer, on_error, lambda progress: self.working.tell(progress)
+        )
 
     # What the page asks for
 
@@ -216,7 +205,7 @@ class Side(QWidget):
             self._ignore_all_but(self._tokens, self._steps)
             self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
-        self._slow.start()
+        self.working.begin()
 
     def _stop_other_file(self) -> None:
         """A large file takes long, and nobody waits for it once it is closed or another one is open."""
@@ -242,7 +231,7 @@ class Side(QWidget):
         question = text_questions.about_written(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
             self._ignore_all_but()
-            self._hide_progress()
+            self.working.end()
             self.decoded.say(
                 written.problem or "Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able."
             )
@@ -266,35 +255,14 @@ class Side(QWidget):
         """End what is being worked on; what was shown stays."""
         for question in self._questions():
             question.stop()
-        self._hide_progress()
+        self.working.end()
         if self.input.mode() == text_input.FILE:
             self.tokens.show_nothing("Stopped.")
-
-    # Progress
-
-    def _on_progress(self, progress: Progress) -> None:
-        if progress.total:
-            self.progress.set_fraction(progress.done / progress.total)
-            self.progress_words.setText(f"{progress.done / progress.total:.0%} of {progress.total:,} {progress.unit}")
-            self._show_progress()
-
-    def _show_progress(self) -> None:
-        is_working = any(one.open for one in (self._tokens, self._batch, self._decode, self._pieces))
-        if is_working and self.working.isHidden() and not self._slow.isActive():
-            if not self.progress_words.text():
-                self.progress.set_fraction(None)
-                self.progress_words.setText("Working…")
-            self.working.show()
-
-    def _hide_progress(self) -> None:
-        self._slow.stop()
-        self.working.hide()
-        self.progress_words.setText("")
 
     # Answers
 
     def _on_tokens(self, answer: Any) -> None:
-        self._hide_progress()
+        self.working.end()
         self.options.template.clear_mistake()
         self._whole = token_table(answer)
         self.banner.show_message("info", " ".join(self._whole.answer.notes))
@@ -318,7 +286,7 @@ class Side(QWidget):
 
     def _on_mistake(self, mistake: Mistake) -> None:
         """Tokens of another tokenizer would only mislead."""
-        self._hide_progress()
+        self.working.end()
         self._whole = None
         is_of_template, said = mistake.field == TEMPLATE, wording.sentence(mistake.message)
         self.tokens.show_nothing(said if is_of_template else "")
@@ -338,22 +306,22 @@ class Side(QWidget):
         self.tokens.steps.say(mistake.message)
 
     def _on_batch(self, answer: TokenGrid) -> None:
-        self._hide_progress()
+        self.working.end()
         self.banner.clear()
         self.batch.show_grid(answer)
 
     def _on_decoded(self, answer: Decoded) -> None:
-        self._hide_progress()
+        self.working.end()
         self.banner.clear()
         self.decoded.show_decoded(answer)
 
     def _on_pieces(self, answer: PiecesAsText) -> None:
-        self._hide_progress()
+        self.working.end()
         self.banner.clear()
         self.decoded.show_pieces_as_text(answer)
 
     def _on_not_decoded(self, mistake: Mistake) -> None:
-        self._hide_progress()
+        self.working.end()
         self.decoded.say(mistake.message)
 
     def _on_description(self, description: TokenizerDescription) -> None:

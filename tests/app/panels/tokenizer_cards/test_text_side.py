@@ -280,11 +280,11 @@ def test_long_work_has_a_bar_and_can_be_stopped(side: Side, monkeypatch, tmp_pat
     large.write_text("word " * 100_000)
     asked(side, monkeypatch)
     side.open_file(str(large))
-    side._slow.stop()
-    side._on_progress(Progress(250_000, 500_000, "characters"))
+    side.working.slow.stop()
+    side.working.tell(Progress(250_000, 500_000, "characters"))
     assert not side.working.isHidden()
-    assert side.progress.fraction() == 0.5
-    side.stop_button.click()
+    assert side.working.bar.fraction() == 0.5
+    side.working.stop_button.click()
     assert side.working.isHidden()
     assert side.counts.text() == "Stopped."
     assert not side._tokens.open
