@@ -14,6 +14,7 @@ from backend.contract.queries import DataPreview, Mistake, ModelDescription, Pro
 
 CONVERSION = "The model's weights must be converted once; the card of the model says how."
 CODE = "The model wants to run code of its own, to which you have not agreed."
+STOPPED = "Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it."
 TOPICS = ("data", "model", "plan")
 
 
@@ -79,6 +80,11 @@ class Findings(QObject):
         self._preview.ask_soon()
         self.something_changed()
 
+    def stop_reading(self) -> None:
+        """The person does not want to wait for the data."""
+        self._preview.cancel()
+        self._on_mistake("data", Mistake(STOPPED))
+
     def model_changed(self) -> None:
         """Another model."""
         self.model = None
@@ -90,6 +96,11 @@ class Findings(QObject):
     def engine_changed(self) -> None:
         """Another engine sees other devices."""
         self._devices.ask_soon()
+        self.something_changed()
+
+    def look_again(self) -> None:
+        """Other programs may have taken or left memory."""
+        self._devices.ask_now()
         self.something_changed()
 
     def something_changed(self) -> None:

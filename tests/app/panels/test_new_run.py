@@ -57,7 +57,7 @@ def test_columns_are_guessed_with_the_reason(qtbot, panel):
     qtbot.waitUntil(lambda: panel.findings.preview is not None)
     assert panel.draft.get("data.columns") == {"text": "text", "label": "label"}
     assert panel.cards.data.columns.boxes["label"].currentData() == "label"
-    assert "usual name" in panel.cards.data.columns._reasons["label"].text()
+    assert "usual name" in panel.cards.data.columns.reason("label")
 
 
 def test_real_rows_labels_and_skipped_rows_are_shown(qtbot, panel):
@@ -93,7 +93,7 @@ def test_a_file_can_be_dropped_on_the_data_card(qtbot, panel):
         QPointF(5, 5), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     )
     panel.cards.data.dropEvent(event)
-    assert panel.draft.get("data.train") == TRAIN
+    qtbot.waitUntil(lambda: panel.draft.get("data.train") == TRAIN)
 
 
 def test_validation_is_a_fraction_a_file_or_nothing(qtbot, panel):
@@ -182,7 +182,7 @@ def test_all_settings_are_one_click_away(demo):
     assert demo.cards.settings.others == {}
     demo.cards.settings.set_unfolded(True)
     assert demo.cards.settings.others["training"].values()["warmup"] == 0.06
-    assert {"task", "data", "training", "evaluation", "hardware", "model"} == set(demo.cards.settings.others)
+    assert {"task", "data", "training", "evaluation", "model"} == set(demo.cards.settings.others)
 
 
 def test_another_task_brings_its_own_columns_and_settings(qtbot, demo):
