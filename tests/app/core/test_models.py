@@ -58,7 +58,11 @@ def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
     assert pace.bytes_per_second == pytest.approx(2e6)
     assert pace.words() == "38 MB of 100 MB · 2.0 MB/s · 31 s left"
     assert pace.file_words() == "model.safetensors, 1 MB of 90 MB"
-    pace.add(Progress(0, 100e6, "bytes"), 20.0)  # the server began anew
+    pace.wait(20.0)
+    assert "2.0 MB/s" in pace.words()
+    pace.wait(31.0)
+    assert pace.words() == "38 MB of 100 MB · nothing has come for 12 s"
+    pace.add(Progress(0, 100e6, "bytes"), 32.0)  # the server began anew
     assert pace.words() == "0 MB of 100 MB"
 
 
