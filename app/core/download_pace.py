@@ -8,6 +8,9 @@ from backend.contract.queries import Progress
 WINDOW_SECONDS = 8.0
 """A speed is a mean over so long, so that it neither jumps nor remembers a pause for ever."""
 
+QUIET_SECONDS = 4.0
+"""When nothing has come for so long a speed would be a lie."""
+
 
 class DownloadPace:
     """Fed with every report of progress and the time at which it came."""
@@ -15,15 +18,23 @@ class DownloadPace:
     def __init__(self) -> None:
         self._moments: deque[tuple[float, float]] = deque()
         self.progress = Progress()
+        self._quiet_seconds = 0.0
 
     def add(self, progress: Progress, now: float) -> None:
         """One more report; `now` in seconds of a clock that never goes back."""
         if progress.done < self.progress.done:
             self._moments.clear()  # the server began anew
+        if progress.done > self.progress.done or not self._moments:
+            self._quiet_seconds = 0.0
         self.progress = progress
         self._moments.append((now, progress.done))
         while len(self._moments) > 2 and now - self._moments[0][0] > WINDOW_SECONDS:
             self._moments.popleft()
+
+    def wait(self, now: float) -> None:
+        """Time has passed, whether or not something has come."""
+        if self._moments:
+            self._quiet_seconds = now - self._moments[-1][0]
 
     @property
     def bytes_per_second(self) -> float | None:
@@ -50,6 +61,8 @@ class DownloadPace:
         if not progress.total:
             return "Asking the hub…"
         amount = f"{wording.megabytes(progress.done / 1e6)} of {wording.megabytes(progress.total / 1e6)}"
+        if self._quiet_seconds >= QUIET_SECONDS:
+            return f"{amount} · nothing has come for {wording.duration(self._quiet_seconds)}"
         speed, left = self.bytes_per_second, self.seconds_left
         if not speed:
             return amount

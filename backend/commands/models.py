@@ -118,8 +118,9 @@ class _Shown:
             self._screen.begin(self._name, total, unit)
             self._began = (now, done)
         seconds, brought = now - self._began[0], done - self._began[1]
-        words = f"{brought / seconds / 1e6:.1f} MB/s, {(total - done) / (brought / seconds):.0f} s left"
-        self._screen.advance(done, total, words) if brought and seconds > 1 else self._screen.advance(done, total)
+        speed = brought / seconds if seconds > 1 else 0.0
+        words = f"{speed / 1e6:.1f} MB/s, {(total - done) / speed:.0f} s left" if speed else ""
+        self._screen.advance(done, total, words)
 
 
 def _wish(arguments: Namespace) -> "Wish":

@@ -129,7 +129,7 @@ def download(model: RemoteModel, files: tuple[str, ...], report: Report, on_file
             model.name,
             revision=model.commit,
             allow_patterns=list(files),
-            tqdm_class=_bar(lambda: report(here, total, "bytes")),
+            tqdm_class=_bar(lambda: report(here, total, "bytes") if here < total else None),
         )
     except ERRORS as error:
         raise model_mistake(model.name, model.revision, error) from None

@@ -18,6 +18,7 @@ from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
 CONVERT_OPTION = "--convert-weights"
 """How a person agrees on a command line that old weights are converted."""
 _FIELD = "model.name_or_path"
+_WEIGHTS = {".safetensors", ".bin", ".msgpack", ".h5"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def locate(
     if here is None or not offline:
         fetched = _fetched(name_or_path, revision, here, pin, report, offline, needs_weights, consent_to_convert)
         here = fetched or here
+    elif needs_weights and _was_only_looked_at(here.folder):
+        raise _not_here(name_or_path)
     assert here is not None
     return _converted(here, cache, report, consent_to_convert)
 
@@ -206,6 +209,11 @@ def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) 
     return ModelLocation(ready, "converted", here.commit, here.name)
 
 
+def _was_only_looked_at(folder: Path) -> bool:
+    """Whether only the small files of a hub model are in the cache, as after a description of it."""
+    return not any(path.suffix in _WEIGHTS for path in folder.iterdir())
+
+
 def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path) -> ModelLocation | None:
     is_folder = here is not None and here.found == "folder"
     if not is_folder and (pinned := _Pin(cache, name, here.commit if here else revision).location()):
@@ -218,7 +226,7 @@ def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path
 
 def _not_here(name: str) -> InputError:
     return InputError(
-        f"{_FIELD}: {name} is neither a folder nor in the cache ({constants.HF_HUB_CACHE}), and the network may not be "
+        f"{_FIELD}: {name} is neither a folder nor whole in the cache ({constants.HF_HUB_CACHE}), and the network may not be "
         "used; download it first, or give a folder",
         _FIELD,
     )

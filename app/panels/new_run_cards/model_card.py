@@ -7,6 +7,7 @@ from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app import theme
+from app.core import wording
 from app.core.draft import Draft
 from app.panels.new_run_cards.model_parts.download import ModelDownload
 from app.panels.new_run_cards.model_parts.download_bar import DownloadBar
@@ -202,7 +203,7 @@ class ModelCard(Card):
     def show_reading(self, progress: Progress | None = None) -> None:
         """The model is being looked at, downloaded or converted; meanwhile there is nothing to agree to."""
         self._say(None)
-        self.state.setText(progress.text if progress and progress.text else "Looking…")
+        self.state.setText(_reading_words(progress))
         self.bar.setVisible(progress is not None)
         if progress is not None:
             self.bar.set_fraction(progress.done / progress.total if progress.total else None)
@@ -267,3 +268,9 @@ class ModelCard(Card):
             event.accept()
             path = Path(paths[0])
             self.choose(str(path.parent if path.suffix in _PARTS_OF_A_FOLDER and path.is_file() else path))
+
+
+def _reading_words(progress: Progress | None) -> str:
+    if progress is not None and progress.unit == "bytes" and progress.total:
+        return f"{wording.megabytes(progress.done / 1e6)} of {wording.megabytes(progress.total / 1e6)}"
+    return progress.text if progress is not None and progress.text else "Looking…"

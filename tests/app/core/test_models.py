@@ -6,8 +6,12 @@ from app.core import model_rows
 from app.core.download_pace import DownloadPace
 from app.core.draft import Draft
 from app.core.model_rows import Heading, Sought
+from app.core.outcome import Outcome
+from app.core.run_state import RunState
 from app.panels.new_run_cards.model_parts.obstacle import obstacle
 from app.panels.new_run_cards.model_parts.wish import free_mb, wish
+from app.panels.run_cards.progress import stage_words
+from backend.contract import events
 from backend.contract.catalog import Device
 from backend.contract.model_choices import ModelChoice
 from backend.contract.queries import ModelDescription, Progress
@@ -54,7 +58,11 @@ def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
     assert pace.bytes_per_second == pytest.approx(2e6)
     assert pace.words() == "38 MB of 100 MB · 2.0 MB/s · 31 s left"
     assert pace.file_words() == "model.safetensors, 1 MB of 90 MB"
-    pace.add(Progress(0, 100e6, "bytes"), 20.0)  # the server began anew
+    pace.wait(20.0)
+    assert "2.0 MB/s" in pace.words()
+    pace.wait(31.0)
+    assert pace.words() == "38 MB of 100 MB · nothing has come for 12 s"
+    pace.add(Progress(0, 100e6, "bytes"), 32.0)  # the server began anew
     assert pace.words() == "0 MB of 100 MB"
 
 
@@ -81,3 +89,11 @@ def test_the_worst_obstacle_is_said_first_with_the_way_out():
     assert met(max_length=128, found="hub") == "shorten"
     assert met(max_length=512, found="hub") == "download"
     assert met(max_length=512, found="folder") == "none"
+
+
+def test_a_run_that_downloads_its_model_says_how_many_bytes():
+    state = RunState()
+    state.apply(events.StageStarted(time=1.0, stage="finding model", unit="bytes"))
+    state.apply(events.StageProgress(time=2.0, stage="finding model", done=120_000_000, total=268_000_000))
+    running = Outcome("running")
+    assert stage_words(state, running) == "Downloading the model · 120 MB of 268 MB"

@@ -70,5 +70,5 @@ def new_run(qtbot, helped):
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
-    qtbot.waitUntil(lambda: made.catalog is not None)
+    qtbot.waitUntil(lambda: made.catalog is not None, timeout=60_000)  # the first catalog is built
     return made

@@ -2,7 +2,7 @@
 
 import time
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.core import wording
 from app.core.download_pace import DownloadPace
@@ -25,6 +25,8 @@ class ModelDownload(QObject):
         self.name = ""
         """Of the model that is, or was last, downloaded."""
         self.pace = DownloadPace()
+        self._clock = QTimer(self, interval=1000)
+        self._clock.timeout.connect(self._on_second)
         self.failure = ""
         """Why it ended, as a sentence; empty while it goes on and when it was stopped."""
 
@@ -37,6 +39,7 @@ class ModelDownload(QObject):
         """Begin, or go on where an earlier download of it ended."""
         self.stop()
         self.name, self.failure, self.pace = name, "", DownloadPace()
+        self._clock.start()
         self._ticket = self._client.ask(
             "download_model", {"name": name, "revision": revision}, self._on_here, self._on_mistake, self._on_progress
         )
@@ -46,8 +49,7 @@ class ModelDownload(QObject):
         """End it; what has arrived is kept."""
         if self._ticket is not None:
             self._ticket.cancel()
-            self._ticket = None
-            self.changed.emit()
+            self._end()
 
     def unfinished(self) -> str:
         """What closing the window would end, as a sentence; empty where nothing goes on."""
@@ -63,11 +65,18 @@ class ModelDownload(QObject):
         self.changed.emit()
 
     def _on_here(self, found: DownloadedModel) -> None:
-        self._ticket = None
-        self.changed.emit()
+        self._end()
         self.finished.emit(found)
 
     def _on_mistake(self, mistake: Mistake) -> None:
-        self._ticket = None
         self.failure = wording.sentence(mistake.message, mistake.field)
+        self._end()
+
+    def _on_second(self) -> None:
+        self.pace.wait(time.monotonic())
+        self.changed.emit()
+
+    def _end(self) -> None:
+        self._ticket = None
+        self._clock.stop()
         self.changed.emit()

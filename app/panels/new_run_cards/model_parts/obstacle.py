@@ -70,10 +70,15 @@ def _tokenizer(model: ModelDescription, trusted: bool, draft: Draft | None) -> O
 def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
     if model.found != "hub":
         return None
-    size = f" ({wording.megabytes(model.size_mb)})" if model.size_mb else ""
-    return Obstacle(
-        "info", f"Its weights{size} are not on this computer yet: the run downloads them, or you do now.", "download"
-    )
+    size = wording.megabytes(model.size_mb) if model.size_mb else "unknown size"
+    if draft is not None and (draft.get("adapter") or draft.get("model.frozen")):
+        sentence = (
+            f"Its weights ({size}) are not on this computer yet: the run downloads them, or you do now. What training a "
+            "part of them costs shows when they are here."
+        )
+    else:
+        sentence = f"Its weights ({size}) are not on this computer yet: the run downloads them, or you do now."
+    return Obstacle("info", sentence, "download")
 
 
 _LOOKS: tuple[Look, ...] = (_problem, _old_weights, _own_code, _too_long, _tokenizer, _not_here)
