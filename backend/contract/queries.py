@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from backend.contract.catalog import Device
+from backend.contract.cost import Remedy, TimePart
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -183,7 +184,14 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     placement: list[Placement] = []
     """What lies on each of several devices; empty with one."""
     seconds: float | None = None
-    """Estimated training time, or None where nothing comparable was measured."""
+    """Estimated time of training, evaluations and predictions, or None where nothing comparable was measured."""
+    time: list[TimePart] = []
+    longest: int = 0
+    """Tokens of the longest sequence of the rows that were looked at."""
+    padding: float | None = None
+    """Which part of all tokens that are computed is padding, estimated from these rows."""
+    remedies: list[Remedy] = []
+    """What would make it fit, the gentlest first; empty where it fits."""
     notes: list[str] = []
     problems: list[str] = []
 

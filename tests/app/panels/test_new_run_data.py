@@ -51,7 +51,7 @@ def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run,
     assert new_run.draft.get("name") == "packed"
     assert not card.zone.isVisible()
     card.undo.click()
-    assert new_run.draft.values()["data"] == {"source": "files", "validation": 0.1, "columns": {}}
+    assert (new_run.draft.get("data.train"), new_run.draft.get("data.format", "auto")) == (None, "auto")
     assert card.zone.isVisible()
     assert not card.recognised.isVisible()
 
