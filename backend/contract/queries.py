@@ -239,7 +239,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """One per typed row: the inputs by role, `prediction`, and the task's own columns as in `predictions.csv`."""
     note: str = ""
     """A sentence worth reading before the answer is believed; empty where there is none."""
+    cuts: list[str] = []
+    """What of the typed rows the model did not read, in sentences."""
     seconds: float = 0
+    memory_mb: float = 0
+    """What the process with the open model takes of the machine's memory."""
+    device_memory_mb: float | None = None
+    """What it has taken of the accelerator's at most; None on a processor."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

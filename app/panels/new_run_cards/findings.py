@@ -180,11 +180,16 @@ class Findings(QObject):
     def _plan_arguments(self) -> dict[str, Any] | None:
         self.plan = None
         self.problems.pop("plan", None)
-        if not self.ready or not self.plannable:
+        if not self.ready or not self.plannable or self._needs_weights():
             self.emptied.emit("plan")
             return None
         self.asking.emit("plan", None)
         return {"spec": self._draft.values()}
+
+    def _needs_weights(self) -> bool:
+        """Whether a plan would first download a model, which nobody has asked for: an adapter's size follows from weights."""
+        trains_a_part = bool(self._draft.get("adapter") or self._draft.get("model.frozen"))
+        return trains_a_part and (self.model is None or self.model.found == "hub")
 
     # What is answered
 
