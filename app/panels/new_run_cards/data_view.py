@@ -1,7 +1,7 @@
 """Owns what is seen of the data that was chosen: one line, labels and lengths, warnings, the first rows."""
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import data_words
 from app.panels.new_run_cards.column_choice import ColumnChoice
@@ -57,18 +57,18 @@ class DataView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        pictures = QGridLayout()
-        pictures.setHorizontalSpacing(18)
-        pictures.setVerticalSpacing(4)
-        parts = (
+        pictures = QHBoxLayout()
+        pictures.setSpacing(18)
+        for parts in (
             (self._labels_heading, self.shares, self.labels),
             (self._lengths_heading, self.strip, self.lengths),
-        )
-        for place, (heading, picture, words) in enumerate(parts):
-            pictures.addWidget(heading, 0, place)
-            pictures.addWidget(picture, 1, place, Qt.AlignmentFlag.AlignBottom)
-            pictures.addWidget(words, 2, place, Qt.AlignmentFlag.AlignTop)
-            pictures.setColumnStretch(place, 1)
+        ):
+            side = QVBoxLayout()
+            side.setSpacing(4)
+            for part in parts:
+                side.addWidget(part)
+            side.addStretch(1)
+            pictures.addLayout(side, 1)
         counting = QHBoxLayout(self.counting)
         counting.setContentsMargins(0, 0, 0, 0)
         counting.addWidget(label("Looking at all rows…", "faint"))

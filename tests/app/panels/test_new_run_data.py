@@ -50,7 +50,7 @@ def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run,
     assert "packed.txt.gz for training, unpacked from gzip" in card.recognised.text()
     assert new_run.draft.get("name") == "packed"
     assert not card.zone.isVisible()
-    card.undo.click()
+    card.recognised.undo.click()
     assert (new_run.draft.get("data.train"), new_run.draft.get("data.format", "auto")) == (None, "auto")
     assert card.zone.isVisible()
     assert not card.recognised.isVisible()
@@ -71,8 +71,8 @@ def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):
 def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, new_run):
     new_run.cards.data.train.choose(SQUAD)
     qtbot.waitUntil(lambda: new_run.draft.get("data.source") == "squad", timeout=SLOW_MS)
-    assert new_run.cards.data.task.text() == "Switch to question answering"
-    new_run.cards.data.task.click()
+    assert new_run.cards.data.recognised.task.text() == "Switch to question answering"
+    new_run.cards.data.recognised.task.click()
     assert new_run.draft.get("task.type") == "question_answering"
     assert new_run.draft.get("data.train") == SQUAD
 
