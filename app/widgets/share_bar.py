@@ -77,6 +77,7 @@ class CountStrip(QWidget):
     def show_counts(self, counts: list[int], words: list[str], limit: float | None) -> None:
         """Bars, what is said of each, and the limit as a place between bars."""
         self._counts, self._words, self._limit = counts, words, limit
+        self.setAccessibleDescription(", ".join(words))
         self.update()
 
     def sizeHint(self) -> QSize:

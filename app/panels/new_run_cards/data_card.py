@@ -6,12 +6,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.core import data_words, schema, wording
+from app.core import schema, wording
 from app.core.draft import Draft
 from app.core.source_choice import split_kind
 from app.panels.new_run_cards.column_choice import ColumnChoice
 from app.panels.new_run_cards.data_view import DataView
 from app.panels.new_run_cards.path_field import dropped_paths
+from app.panels.new_run_cards.recognised_note import RecognisedNote
 from app.panels.new_run_cards.rows import CAPTION_WIDTH, Rows
 from app.panels.new_run_cards.split_fields import SplitFields
 from app.widgets.banner import Banner
@@ -58,11 +59,9 @@ class DataCard(Card):
         self._build_corner()
         self.zone = DropZone(DROP_TITLE, DROP_WORDS)
         self.add(self.zone)
-        self.recognised = Banner()
-        self.task, self.undo = IconButton("", "target", "quiet"), IconButton("Undo", "undo", "quiet")
-        for button, signal in ((self.task, self.task_asked), (self.undo, self.undo_asked)):
-            button.clicked.connect(signal)
-            self.recognised.buttons.addWidget(button)
+        self.recognised = RecognisedNote()
+        self.recognised.undo_asked.connect(self.undo_asked)
+        self.recognised.task_asked.connect(self.task_asked)
         self._build_choice()
         self.zone.asked.connect(self.train.file_button.click)
         self.columns = ColumnChoice()
@@ -220,16 +219,12 @@ class DataCard(Card):
 
     def show_recognised(self, found: RecognisedData, task: str) -> None:
         """What was taken, and from what kind of file; `task` names another one that such data is made for."""
-        words = " ".join(filter(None, (found.words, data_words.left_out_line(found.left_out))))
         self._recognised_rows = _rows_of(self._draft)
-        self.recognised.show_message("info", words)
-        self.recognised.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
-        self.task.setText(f"Switch to {task.replace('_', ' ')}")
-        self.task.setVisible(bool(task))
+        self.recognised.say(found, task)
 
     def forget_recognised(self) -> None:
         """What was recognised is no more of interest."""
-        self.recognised.clear()
+        self.recognised.forget()
 
     def show_refused(self, sentence: str) -> None:
         """What was dropped is nothing to train on; what was chosen before stays."""

@@ -1,7 +1,7 @@
 """Owns what is seen of the data that was chosen: one line, labels and lengths, warnings, the first rows."""
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import data_words
 from app.panels.new_run_cards.column_choice import ColumnChoice
@@ -14,12 +14,15 @@ from backend.contract.data_choice import DataGlance
 from backend.contract.queries import DataPreview
 
 TABLE_HEIGHT = 196
+STOPPED = "Not all rows were looked at; a run reads them all and lists those that it cannot use."
 
 
 class DataView(QWidget):
     """`columns` is where the parts are chosen; without a preview all of it is hidden."""
 
     unusable_asked = Signal()
+    stop_asked = Signal()
+    """All rows need not be looked at."""
     row_asked = Signal(int)
 
     def __init__(self, columns: ColumnChoice, parent: QWidget | None = None) -> None:
@@ -32,8 +35,11 @@ class DataView(QWidget):
         self.labels, self.lengths = label("", "muted", wrap=True), label("", "muted", wrap=True)
         self._labels_heading, self._lengths_heading = label("Labels", "caption"), label("Lengths", "caption")
         self.shares, self.strip = ShareBar("Shares of the labels"), CountStrip("Lengths of the rows")
-        self.counting = ThinProgressBar()
-        self.counting.setAccessibleName("Looking at all rows")
+        self.counting, self.counted = QWidget(), ThinProgressBar()
+        self.counted.setAccessibleName("Looking at all rows")
+        self.stop_counting = IconButton("Stop", "stop", "quiet")
+        self.stop_counting.setToolTip("Do not look at all rows; a run will read them anyway")
+        self.stop_counting.clicked.connect(self.stop_asked)
         self.warnings = label("", "warning", wrap=True, selectable=True)
         self.notes = label("", "faint", wrap=True, selectable=True)
         self.skipped = label("", "warning", wrap=True, selectable=True)
@@ -51,18 +57,23 @@ class DataView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        pictures = QGridLayout()
-        pictures.setHorizontalSpacing(18)
-        pictures.setVerticalSpacing(4)
-        parts = (
+        pictures = QHBoxLayout()
+        pictures.setSpacing(18)
+        for parts in (
             (self._labels_heading, self.shares, self.labels),
             (self._lengths_heading, self.strip, self.lengths),
-        )
-        for place, (heading, picture, words) in enumerate(parts):
-            pictures.addWidget(heading, 0, place)
-            pictures.addWidget(picture, 1, place, Qt.AlignmentFlag.AlignBottom)
-            pictures.addWidget(words, 2, place, Qt.AlignmentFlag.AlignTop)
-            pictures.setColumnStretch(place, 1)
+        ):
+            side = QVBoxLayout()
+            side.setSpacing(4)
+            for part in parts:
+                side.addWidget(part)
+            side.addStretch(1)
+            pictures.addLayout(side, 1)
+        counting = QHBoxLayout(self.counting)
+        counting.setContentsMargins(0, 0, 0, 0)
+        counting.addWidget(label("Looking at all rows…", "faint"))
+        counting.addWidget(self.counted, 1)
+        counting.addWidget(self.stop_counting)
         left_out = QHBoxLayout()
         left_out.addWidget(self.skipped, 1)
         left_out.addWidget(self.unusable)
@@ -93,8 +104,13 @@ class DataView(QWidget):
 
     def show_counting(self, fraction: float | None) -> None:
         """All rows are being looked at."""
-        self.counting.set_fraction(fraction)
+        self.counted.set_fraction(fraction)
         self.counting.setVisible(self._preview is not None)
+
+    def show_stopped(self) -> None:
+        """All rows were not looked at."""
+        self.counting.hide()
+        _say(self.notes, STOPPED)
 
     def clear(self) -> None:
         """There is no data."""

@@ -29,8 +29,14 @@ class Glancing(QObject):
         )
         findings.previewed.connect(lambda preview: self._look(anew=True))
         findings.described.connect(lambda model: self._look())
+        card.view.stop_asked.connect(self.stop)
         findings.emptied.connect(self._on_gone)
         findings.refused.connect(lambda topic, mistake: self._on_gone(topic))
+
+    def stop(self) -> None:
+        """The person does not want to wait for all rows."""
+        self._inquiry.cancel()
+        self._card.view.show_stopped()
 
     def arguments(self) -> dict[str, Any]:
         """What is looked at: the task, the data, and the model whose tokens are counted where it lies here."""

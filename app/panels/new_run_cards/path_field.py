@@ -5,6 +5,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.draft_file import is_spec
+from app.core.dropped_paths import paths_in_text
 from app.widgets.icon_label import IconToolButton
 from app.widgets.path_line import PathLine
 
@@ -66,7 +67,8 @@ class PathField(QWidget):
             self.changed.emit(self._value)
 
     def _on_edited(self) -> None:
-        parts = [part.strip() for part in self.line.text().split(";") if part.strip()]
+        text = self.line.text()
+        parts = paths_in_text(text) or [part.strip() for part in text.split(";") if part.strip()]
         self.choose(parts if len(parts) > 1 else parts[0] if parts else None)
 
     def _on_choose_file(self) -> None:

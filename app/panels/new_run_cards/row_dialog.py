@@ -27,6 +27,7 @@ class RowDialog(QDialog):
         self.resize(680, 560)
         self.title, self.said = label("", "section"), label("", "faint", wrap=True)
         self.area = QScrollArea(widgetResizable=True)
+        self.area.setAccessibleName("Columns of the row")
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 16, 20, 16)
         for widget in (self.title, self.area, self.said):

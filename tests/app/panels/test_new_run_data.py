@@ -50,8 +50,8 @@ def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run,
     assert "packed.txt.gz for training, unpacked from gzip" in card.recognised.text()
     assert new_run.draft.get("name") == "packed"
     assert not card.zone.isVisible()
-    card.undo.click()
-    assert new_run.draft.values()["data"] == {"source": "files", "validation": 0.1, "columns": {}}
+    card.recognised.undo.click()
+    assert (new_run.draft.get("data.train"), new_run.draft.get("data.format", "auto")) == (None, "auto")
     assert card.zone.isVisible()
     assert not card.recognised.isVisible()
 
@@ -71,32 +71,26 @@ def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):
 def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, new_run):
     new_run.cards.data.train.choose(SQUAD)
     qtbot.waitUntil(lambda: new_run.draft.get("data.source") == "squad", timeout=SLOW_MS)
-    assert new_run.cards.data.task.text() == "Switch to question answering"
-    new_run.cards.data.task.click()
+    assert new_run.cards.data.recognised.task.text() == "Switch to question answering"
+    new_run.cards.data.recognised.task.click()
     assert new_run.draft.get("task.type") == "question_answering"
     assert new_run.draft.get("data.train") == SQUAD
 
 
-def test_a_drop_that_is_no_data_is_answered_by_one_sentence(qtbot, new_run, tmp_path: Path):
+def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_run, tmp_path: Path):
     picture = tmp_path / "picture.png"
     picture.write_bytes(b"\x89PNG\r\n")
     drop(new_run, str(picture))
     qtbot.waitUntil(lambda: "is a picture" in new_run.cards.data.banner.text(), timeout=SLOW_MS)
     assert not new_run.draft.get("data.train")
-
-
-def test_a_path_can_be_pasted(qtbot, new_run):
-    QGuiApplication.clipboard().setText(f"{TRAIN}\n")
-    new_run.desk.drops.paste()
-    qtbot.waitUntil(lambda: new_run.draft.get("data.train") == TRAIN, timeout=SLOW_MS)
-
-
-def test_a_spec_and_a_model_are_left_to_those_who_take_them(new_run, tmp_path: Path):
     dragged(new_run, str(tmp_path / "run.yaml"))
     assert new_run.desk.drops.hint.words() == ""
     model = new_run.cards.model
     dragged(new_run, TRAIN, at=model.mapTo(new_run, QPoint(20, 20)))
     assert new_run.desk.drops.hint.words() == ""
+    QGuiApplication.clipboard().setText(f"{TRAIN}\n")
+    new_run.desk.drops.paste()
+    qtbot.waitUntil(lambda: new_run.draft.get("data.train") == TRAIN, timeout=SLOW_MS)
 
 
 @pytest.fixture
@@ -106,21 +100,15 @@ def chosen(qtbot, new_run):
     return new_run
 
 
-def test_rows_are_shown_under_the_part_that_their_column_plays(chosen):
+def test_rows_columns_and_all_that_they_hold_are_shown_at_a_glance(chosen):
     [text, label, other] = chosen.cards.data.table.shown_columns()
     assert [text.part, label.part, other.part] == ["Text", "Label", ""]
     assert text.color != label.color
-
-
-def test_all_rows_are_told_at_a_glance(chosen):
     view = chosen.cards.data.view
     assert view.splits.text().replace("\u202f", " ") == "2 158 for training, 240 for validation, 2 left out."
     assert "median 15 tokens" in view.summary.text()
     assert "in the training data too" in view.warnings.text()
     assert "11 training rows repeat an earlier one." in view.notes.text()
-
-
-def test_a_column_that_cannot_be_used_is_there_disabled_with_the_reason(chosen):
     box = chosen.cards.data.columns.boxes["label"]
     at = box.findData("text")
     assert not box.model().item(at).isEnabled()
@@ -138,7 +126,7 @@ def test_a_changed_guess_can_be_undone(qtbot, chosen):
     assert chosen.draft.get("data.columns.label") == "label"
 
 
-def test_the_unusable_rows_are_listed_and_written(qtbot, chosen, tmp_path: Path):
+def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot, chosen, tmp_path: Path):
     chosen.cards.data.view.unusable.click()
     dialog = chosen.desk.unusable
     assert [dialog.table.model().index(1, column).data() for column in range(4)] == [
@@ -150,9 +138,6 @@ def test_the_unusable_rows_are_listed_and_written(qtbot, chosen, tmp_path: Path)
     dialog.write(str(tmp_path / "out.csv"))
     qtbot.waitUntil(lambda: "2 rows written" in dialog.said.text())
     dialog.close()
-
-
-def test_a_row_is_shown_whole(qtbot, chosen):
     chosen.cards.data.table.row_asked.emit(3)
     dialog = chosen.desk.row
     qtbot.waitUntil(lambda: dialog.said.text() == "train.csv:5")
@@ -160,10 +145,25 @@ def test_a_row_is_shown_whole(qtbot, chosen):
     dialog.close()
 
 
-def test_reading_can_be_stopped_and_begun_again(qtbot, new_run):
+def test_the_look_at_all_rows_can_be_stopped(qtbot, new_run):
+    view = new_run.cards.data.view
+    new_run.cards.data.train.choose(TRAIN)
+    qtbot.waitUntil(lambda: new_run.findings.preview is not None, timeout=SLOW_MS)
+    view.show_counting(0.5)
+    assert view.counting.isVisible()
+    view.stop_counting.click()
+    assert not view.counting.isVisible()
+    assert "Not all rows were looked at" in view.notes.text()
+
+
+def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, new_run, tmp_path: Path):
     new_run.change("data.train", TRAIN)
     new_run.cards.data.stop.click()
     assert "was stopped" in new_run.cards.data.banner.text()
     assert new_run.cards.data.again.isVisible()
     new_run.cards.data.again.click()
     qtbot.waitUntil(lambda: new_run.findings.preview is not None, timeout=SLOW_MS)
+    field = new_run.cards.data.validation
+    field.line.setText(f"file://{tmp_path}/a%20b.csv")
+    field.line.editingFinished.emit()
+    assert new_run.draft.get("data.validation") == f"{tmp_path}/a b.csv"
