@@ -29,6 +29,7 @@ class VocabularyTable(Card):
         self._rows: VocabularyRows | None = None
         self._name = "pieces"
         self.table = RowTable()
+        self.table.remember("vocabulary")
         self.table.setAccessibleName("Vocabulary")
         self.table.set_color(self._color)
         self.counts = ElidedLabel("", "faint")
