@@ -12,6 +12,7 @@ from app.core.piece_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.wording import count
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
+from app.widgets.plain_signs import show_plain_signs
 from backend.contract.vocabulary import Conversion
 
 CALM_MS = 150
@@ -49,6 +50,7 @@ class ConvertCard(Card):
         field.setAccessibleName(name)
         field.setMinimumHeight(52)
         theme.role(field, "mono")
+        show_plain_signs(field)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(field.toPlainText()))
         self.add(field, 1)
         return field

@@ -3,7 +3,6 @@
 from typing import Any
 
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
 
 from app import theme
@@ -16,6 +15,7 @@ from app.panels.tokenizer_cards.text_source import TextSource
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.widgets.card import Card, label
+from app.widgets.plain_signs import show_plain_signs
 from backend.contract.queries import Mistake, Progress
 from backend.contract.tokenizer_making import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
 
@@ -190,7 +190,5 @@ def _list(name: str) -> QPlainTextEdit:
     box.setTabChangesFocus(True)
     box.setMinimumHeight(88)
     theme.role(box, "mono")
-    font = box.font()
-    font.setFeature(QFont.Tag("calt"), 0)  # else <| and -> are drawn as signs that nobody has written
-    box.setFont(font)
+    show_plain_signs(box)
     return box

@@ -32,6 +32,7 @@ class MadeBeforeCard(Card):
         self._rows = MadeRows([])
         self._row = -1
         self.table = RowTable()
+        self.table.remember("made_tokenizers")
         self.table.setAccessibleName("Tokenizers that were made before")
         self.table.row_selected.connect(self._on_selected)
         self.table.activated.connect(lambda index: self._open())

@@ -11,6 +11,7 @@ from app.core.merge_tree import SPACES, tree_lines
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconToolButton
+from app.widgets.plain_signs import show_plain_signs
 from backend.contract.vocabulary import PieceOrigin
 
 FACTS = ("id", "piece", "text", "bytes", "code points", "type", "script", "rank", "score", "frequency")
@@ -38,6 +39,7 @@ class PieceCard(Card):
         for line, name in enumerate(FACTS):
             caption, value = ElidedLabel(TITLES.get(name, name.capitalize()), "caption"), ElidedLabel("", "mono")
             caption.setFixedWidth(104)
+            show_plain_signs(value)
             value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._grid.addWidget(caption, line, 0)
             self._grid.addWidget(value, line, 1)
@@ -50,6 +52,7 @@ class PieceCard(Card):
         self.tree.setFrameShape(QFrame.Shape.NoFrame)
         self.tree.setMinimumHeight(60)
         theme.role(self.tree, "mono")
+        show_plain_signs(self.tree)
         self.add(self.tree, 1)
         self.body.addStretch(0)
         self.show_piece(None)

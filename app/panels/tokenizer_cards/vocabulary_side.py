@@ -5,39 +5,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.tokenizer_title import short_title
-from app.core.wording import count, grouped, sentence
+from app.core.wording import count, sentence
 from app.panels.tokenizer_cards.convert_card import ConvertCard
 from app.panels.tokenizer_cards.frequency_bar import FrequencyBar
 from app.panels.tokenizer_cards.piece_card import PieceCard
 from app.panels.tokenizer_cards.piece_search import PieceSearch
 from app.panels.tokenizer_cards.run_data import RunData
+from app.panels.tokenizer_cards.vocabulary_table import VocabularyTable
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 from app.widgets.banner import Banner
-from app.widgets.card import Card
 from app.widgets.chips import chips
-from app.widgets.elided_label import ElidedLabel
-from app.widgets.row_table import RowTable
 from app.widgets.waiting_stack import WaitingStack
 from backend.contract.queries import Exported, Mistake, Progress
 from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
-HIDDEN = ("script",)
-"""Columns that the card at the side shows; the table has room for those that people sort by."""
-WIDTHS = {
-    "id": 66, "piece": 124, "text": 124, "bytes": 96, "length": 66, "type": 78, "frequency": 90, "rank": 70, "score": 78,
-    "left": 120, "right": 120, "result": 132,
-}  # fmt: skip
-STRETCHED = {"pieces": ("piece", "text"), "merges": ("left", "right", "result", "text")}
 SIDE_WIDTH = 296
 OPENING = "Opening the tokenizer"
-_COLORS = {"special": "accent_text", "added": "info", "byte": "warning", "unused": "faint"}
 
 
 class Side(QWidget):
@@ -86,20 +76,10 @@ class Side(QWidget):
         column.addWidget(self.waiting, 1)
 
     def _content(self) -> QWidget:
-        self.table = RowTable()
-        self.table.remember("vocabulary")
-        self.table.setAccessibleName("Vocabulary")
-        self.table.set_color(self._color)
+        card = self._card = VocabularyTable()
+        self.table, self.counts = card.table, card.counts
         self.table.row_selected.connect(self._show_row)
         self.table.sort_requested.connect(self._on_sort_requested)
-        self.counts = ElidedLabel("", "faint")
-        card = Card()
-        card.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
-        card.add(self.table, 1)
-        below = QHBoxLayout()
-        below.setContentsMargins(14, 0, 14, 0)
-        below.addWidget(self.counts)
-        card.body.addLayout(below)
         self.piece, self.convert = PieceCard(), ConvertCard(self._ask_conversion)
         row = QHBoxLayout()
         row.setSpacing(14)
@@ -152,10 +132,9 @@ class Side(QWidget):
         for question in (self._find, self._origin, self._convert):
             question.stop()
         self.frequency.set_about({})
-        self.table.set_source(None)
+        self._card.show_nothing()
         self._tables, self._indices, self._sort = {}, None, ("", False)
         self.vocabulary, self._counted = None, ""
-        self.counts.setText("")
         self.piece.show_piece(None)
         self.banner.clear()
         folder = VocabularyFolder()
@@ -206,12 +185,8 @@ class Side(QWidget):
     def _show_table(self) -> None:
         if not self._tables:
             return
-        rows = self.rows()
-        shown = _in_order(rows.columns)
         self._sort = ("", False)
-        self.table.set_source(rows, shown)
-        self.table.setColumnHidden(0, True)  # the id counts the rows already
-        self.table.set_widths({name: WIDTHS[name] for name in shown}, STRETCHED[self.search.table])
+        self._card.show_rows(self.rows(), self.search.table)
         self.piece.show_piece(None)
         self.find_rows()
 
@@ -250,32 +225,9 @@ class Side(QWidget):
         if indices is None:
             self.banner.clear()
         self._indices = indices
-        self.table.set_indices(indices)  # type: ignore[arg-type]
-        self.table.setColumnHidden(0, True)
-        total, shown = self.rows().row_count, self.table.shown_count()
-        self.search.offer_export(shown, total)
-        self.counts.setText(self._summary(shown, total))
-
-    def _summary(self, shown: int, total: int) -> str:
+        self.search.offer_export(self._card.show_indices(indices), self.rows().row_count)
         assert self.vocabulary is not None
-        vocabulary, is_pieces = self.vocabulary, self.search.table == "pieces"
-        noun = ("row" if vocabulary.missing else "piece") if is_pieces else "merge"
-        words = [f"{grouped(shown)} of {count(total, noun)}" if shown != total else count(total, noun)]
-        words.append(vocabulary.kind)
-        if is_pieces:
-            words += [f"{grouped(n)} {name}" for name, n in vocabulary.types.items() if n and name != "normal"]
-            words += [f"{count(vocabulary.missing, 'id')} without a piece"] if vocabulary.missing else []
-            words += [self._counted] if self._counted else []
-        return " · ".join(words)
-
-    def _color(self, row: int, column: str) -> str:
-        if self.search.table != "pieces":
-            return ""
-        if column == FREQUENCY:
-            return "faint" if self.rows().raw(row, FREQUENCY) == "0" else ""
-        if column in ("bytes", "length", "score", "rank"):
-            return "muted"
-        return _COLORS.get(self.rows().raw(row, "type"), "") if column in ("type", "piece", "text") else ""
+        self._card.show_summary(self.vocabulary, self._counted)
 
     # One piece
 
@@ -327,9 +279,7 @@ class Side(QWidget):
         self._counted = f"{count(counts.used, 'piece')} occur in {self.frequency.data.name}"
         self.search.tables.button(0).setChecked(True)
         self._show_table()
-        self.table.horizontalHeader().setSortIndicatorShown(True)
-        place = _in_order(self.rows().columns).index(FREQUENCY)
-        self.table.horizontalHeader().setSortIndicator(place + 1, Qt.SortOrder.DescendingOrder)
+        self._card.mark_most_frequent_first()
         self._on_sort_requested(FREQUENCY, descending=True)
 
     def _choose_output(self, whole: bool) -> None:
@@ -362,13 +312,3 @@ class Side(QWidget):
     def _on_not_exported(self, mistake: Mistake) -> None:
         self.search.export.setEnabled(True)
         self.message.emit("error", mistake.message)
-
-
-def _in_order(columns: list[str]) -> list[str]:
-    """What a table shows: the frequency, where it was counted, stands beside the text, what only experts sort by last."""
-    last = [name for name in ("rank", "score") if name in columns and columns[0] != name]
-    shown = [name for name in columns if name not in (*HIDDEN, *last)] + last
-    if FREQUENCY in shown:
-        shown.remove(FREQUENCY)
-        shown.insert(shown.index("text") + 1, FREQUENCY)
-    return shown
