@@ -16,11 +16,13 @@ from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.card_states import card_states
 from app.panels.new_run_cards.cards import TITLES, Cards
 from app.panels.new_run_cards.changes import Changes
+from app.panels.new_run_cards.data_desk import DataDesk
 from app.panels.new_run_cards.editing import Editing
 from app.panels.new_run_cards.filing import Filing
 from app.panels.new_run_cards.findings import Findings
 from app.panels.new_run_cards.head import Head
 from app.panels.new_run_cards.jump_bar import JumpBar
+from app.panels.new_run_cards.model_parts.choosing import ModelChoosing
 from app.panels.new_run_cards.path_field import dropped_paths
 from app.panels.new_run_cards.preset_choice import PresetChoice
 from app.panels.new_run_cards.report_dialog import ReportDialog
@@ -33,7 +35,7 @@ from app.widgets.page_header import page_layout
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
-from backend.contract.queries import CachedModel, CachedModels, Mistake
+from backend.contract.queries import Mistake
 from backend.contract.version import same_major
 
 
@@ -44,6 +46,8 @@ class Panel(QWidget):
     run_started = Signal(str)
     data_asked = Signal()
     """Somebody wants to see the data as the training will."""
+    tokenizer_asked = Signal(str)
+    """Somebody wants to look at the tokenizer in this folder."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,6 +77,7 @@ class Panel(QWidget):
         self.retry = IconButton("Try again", "refresh")
         self.banner.buttons.addWidget(self.retry)
         self.cards = Cards(self.draft, self.findings)
+        self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
         self.bar = JumpBar(TITLES)
         self.seeking = Seeking(self.bar, self.cards, self.editing.settings, self)
         self.presets = PresetChoice(self.editing, self.cards.task, self)
@@ -82,8 +87,7 @@ class Panel(QWidget):
         page.addWidget(self.bar)
         page.addWidget(self.banner)
         page.addWidget(self.cards, 1)
-        self._cached: list[CachedModel] = []
-        self._offer_models()
+        self.models = ModelChoosing(self._context, self.draft, self.cards.model, self.findings, self)
         self.setAcceptDrops(True)
 
     def _connect(self) -> None:
@@ -99,9 +103,12 @@ class Panel(QWidget):
         self.cards.hardware.look_again.connect(self.findings.look_again)
         self.cards.data.report_asked.connect(self._on_report_asked)
         self.cards.data.tokens_asked.connect(self.data_asked)
+        self.desk.changed.connect(lambda values: self.editing.apply(values, "The choice of data"))
+        self.desk.task_asked.connect(self.editing.choose_task)
         self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
         self.cards.model.trust_agreed.connect(self._on_trust)
+        self.cards.model.tokenizer_asked.connect(self.tokenizer_asked)
         self.cards.cost.start_asked.connect(self.start)
         self.cards.cost.copy_asked.connect(self.copy_command)
         self.cards.cost.remedy_chosen.connect(lambda remedy: self.editing.apply(remedy.changes, remedy.title))
@@ -149,32 +156,17 @@ class Panel(QWidget):
         self.findings.ready = True
         self.editing.take_catalog(catalog)
         self.cards.offer(catalog)
+        self.models.set_catalog(catalog)
         self.presets.offer()
         self._show_other_spec()
-        self._ask_cached_models()
 
     def _on_no_catalog(self, mistake: Mistake) -> None:
         self.banner.show_message("error", mistake.message)
         self._show_reason()
 
-    def shown(self) -> None:
-        """A download or a run may have brought models since the page was last seen."""
-        self._offer_models()
-        if self.catalog is not None:
-            self._ask_cached_models()
-
-    def _ask_cached_models(self) -> None:
-        self._context.client.ask("cached_models", {}, self._on_cached_models, self._on_no_cached_models)
-
-    def _on_cached_models(self, found: CachedModels) -> None:
-        self._cached = found.models
-        self._offer_models()
-
-    def _on_no_cached_models(self, mistake: Mistake) -> None:
-        self.message.emit("warning", f"The models that are here already could not be listed: {mistake.message}")
-
-    def _offer_models(self) -> None:
-        self.cards.model.set_offers(self._context.preferences.recent_models, self._cached)
+    def unfinished(self) -> str:
+        """What closing the window would end, as a sentence; empty where nothing."""
+        return self.models.unfinished()
 
     # The draft
 

@@ -18,6 +18,8 @@ class Column(msgspec.Struct, frozen=True):
     needed_to_predict: bool = True
     usual_names: list[str] = []
     """Names under which such a column is often found, best first; used to guess."""
+    holds: str = ""
+    """What its cells are: `text`, `label`, `number`, `words`, `tags`, `messages`; empty where it may be of several kinds."""
     when: dict[str, list[str]] = {}
     """Settings of the task, and their values, under which the column plays a part; empty always."""
 

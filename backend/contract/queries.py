@@ -53,6 +53,29 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     progress: Progress | None = None
 
 
+class ColumnLook(msgspec.Struct, frozen=True, kw_only=True):
+    """What one column of the training data holds, by its first rows."""
+
+    name: str
+    kind: str
+    """`text`, `whole numbers`, `numbers`, `true or false`, `list of text`, `list of numbers`, `list`, `structure`, `other`."""
+    rows: int
+    """Rows that were looked at."""
+    empty: int = 0
+    distinct: int | None = None
+    """Different values among them, of plain values."""
+    median_words: float | None = None
+    """Of the texts that are not empty."""
+    examples: list[str] = []
+
+
+class GuessedColumn(msgspec.Struct, frozen=True):
+    """A column that a part would be given, and why."""
+
+    column: str
+    reason: str
+
+
 class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `preview_data {task, data}`: the first rows and what they could mean."""
 
@@ -62,11 +85,19 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     guessed_columns: dict[str, str]
     """Role → column, with the reason in `guess_reasons`."""
     guess_reasons: dict[str, str] = {}
+    """Also of a role that was given no column because several could play it."""
+    best_guesses: dict[str, GuessedColumn] = {}
+    """Role → what would be guessed without a person's choice, where that is another column."""
+    looks: list[ColumnLook] = []
+    unfit: dict[str, dict[str, str]] = {}
+    """Role → column → why it cannot play that part, as words that follow the column's name."""
     label_counts: dict[str, int] = {}
     skipped_count: int = 0
     skipped: list[str] = []
     """The first hundred unusable rows as `file:line reason`."""
     files: list[str] = []
+    passed_over: list[str] = []
+    """Files of the named folder that are not read."""
 
 
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,7 +239,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """One per typed row: the inputs by role, `prediction`, and the task's own columns as in `predictions.csv`."""
     note: str = ""
     """A sentence worth reading before the answer is believed; empty where there is none."""
+    cuts: list[str] = []
+    """What of the typed rows the model did not read, in sentences."""
     seconds: float = 0
+    memory_mb: float = 0
+    """What the process with the open model takes of the machine's memory."""
+    device_memory_mb: float | None = None
+    """What it has taken of the accelerator's at most; None on a processor."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

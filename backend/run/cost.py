@@ -16,7 +16,8 @@ from backend.engines.engine import Split
 from backend.hardware import devices, planner
 from backend.run import options, throughput, time_parts
 from backend.run.material import Material, make_task, quiet, read_material
-from backend.run.preparation import check_model, locate_model
+from backend.run.model_to_plan import download_note, model_to_plan
+from backend.run.preparation import check_model
 from backend.run.remedies import Measured, remedies
 from backend.run.schedule import steps_per_epoch, total_steps
 from backend.run.truncation import truncation_notes
@@ -29,7 +30,7 @@ SAMPLE_ROWS = 2000
 
 def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     """What training `spec` on one of the devices that are `here` would take. Raises InputError."""
-    model = locate_model(spec, report)
+    model, spec = model_to_plan(spec, report)
     check_model(spec, model.folder)
     options.check_model_options(spec, model.folder)
     material = read_material(spec, model.folder, report)
@@ -38,7 +39,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     rows = len(material.rows["train"])
     features = max(1, round(rows * per_row))
     task = make_task(spec)
-    parameters = planner.count_parameters(spec, model.folder)
+    parameters = (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
@@ -85,6 +86,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
             *_notes(spec, material, rows, micro * split.replicas, batch_size),
             *_filler_note(split, batch_size),
             *cut,
+            *download_note(model),
             *filter(None, [choice.warning]),
         ],
         problems=_problems(needed, available, micro, any(way.fits for way in ways)),

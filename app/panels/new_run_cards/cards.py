@@ -166,7 +166,7 @@ class Cards(QWidget):
 
     def _on_asking(self, topic: str, progress: Any) -> None:
         if topic == "data":
-            self.data.show_reading()
+            self.data.show_reading(progress)
         elif topic == "model":
             self.model.show_reading(progress)
         elif topic == "plan":
@@ -198,6 +198,7 @@ class Cards(QWidget):
         if topic == "data":
             self.data.show_unread()
             self.data.mark(mistake.field or "data", said)
+            self.data.again.show()
         elif topic == "model":
             self.model.show_problem(said)
         elif topic == "devices":
