@@ -58,8 +58,8 @@ def page(qapp, tmp_path_factory):
 def panel(qtbot, page):
     """The page as it is at first."""
     page.show()
-    page.activateWindow()
-    qtbot.waitUntil(lambda: page.catalog is not None and page.isActiveWindow(), timeout=30_000)
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: page.activateWindow() or page.isActiveWindow())
     page.bar.search.clear()
     page.draft.replace({**NEW, "task": {"type": "text_classification"}})
     page.draft.named = False
