@@ -14,6 +14,9 @@ SECTIONS = ("version", "name", "task", "model", "data", "training", "evaluation"
 Values = dict[str, Any]
 
 
+_NOTHING: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True)
 class DraftState:
     """All that a draft is at one moment; never changed."""
@@ -122,18 +125,19 @@ class Draft:
         """Key → value of what differs from the spec that the draft began with."""
         return {key: value for key, value in flat(self._values) if not _same(_at(self._origin, key), value)}
 
-    def command(self, options: Sequence[str] = ()) -> str:
+    def command(self, options: Sequence[str] = (), environment: Mapping[str, str] = _NOTHING) -> str:
         """The shell command that starts the same run; `options` are what this user has agreed to.
 
         A draft that began with a file names it and adds its changes. Any other, and one in which something of the file
-        is no more, brings its spec along.
+        is no more, brings its spec along. `environment` is set for the command alone.
         """
+        words = [*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), "burnish train"]
         if self.file is not None and self._is_the_file_changed():
             changes = [f"--set {shlex.quote(f'{key}={as_yaml(value)}')}" for key, value in self.changed().items()]
-            return " ".join(["burnish train", shlex.quote(str(self.file)), *changes, *options])
+            return " ".join([*words, shlex.quote(str(self.file)), *changes, *options])
         text = json.dumps(self.values(), indent=1, ensure_ascii=False)
         name = shlex.quote(f"{_file_name(str(self.get('name', 'run')))}.yaml")
-        return f"cat > {name} <<'SPEC'\n{text}\nSPEC\n{' '.join(['burnish train', name, *options])}"
+        return f"cat > {name} <<'SPEC'\n{text}\nSPEC\n{' '.join([*words, name, *options])}"
 
     def _is_the_file_changed(self) -> bool:
         """Whether the changes, laid over what the draft began with, are the draft: `--set` takes nothing away."""

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from app.core.draft import Draft
+from app.core.setting_index import NO_SETTINGS, Setting, same
 from backend.contract import places, spec_file
 from backend.contract.catalog import Preset
 from backend.contract.errors import InputError
 
 NEVER = {"task": ("labels",), "hardware": ("environment",)}
 """Settings that belong to one set of data or to one computer."""
+ALWAYS = ("task.max_length", "training.epochs", "training.batch_size", "training.learning_rate")
+"""Settings that a preset names even where they are their defaults."""
 CHOICES = {
     "task": "Task and its settings",
     "training": "Training",
@@ -45,15 +48,23 @@ def listed(within: Path | None = None) -> tuple[list[Preset], list[str]]:
     return sorted(found, key=lambda preset: preset.title.casefold()), problems
 
 
-def fragment(draft: Draft, sections: Sequence[str]) -> dict[str, Any]:
-    """What of the draft a preset of these sections holds."""
+def fragment(draft: Draft, sections: Sequence[str], settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """What of the draft a preset of these sections holds: what is not its default, and what always matters."""
     kept = {name: value for name in sections if isinstance(value := draft.values().get(name), Mapping) and value}
-    cleaned = {name: _without(value, NEVER.get(name, ())) for name, value in kept.items()}
+    cleaned = {name: _worth_keeping(name, value, settings) for name, value in kept.items()}
     return {name: value for name, value in cleaned.items() if value}
 
 
-def _without(section: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in section.items() if name not in names}
+def _worth_keeping(section: str, values: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
+    def is_default(name: str) -> bool:
+        setting = settings.get(f"{section}.{name}")
+        if setting is None or setting.key in (*ALWAYS, *NO_SETTINGS):
+            return False
+        return "default" in setting.extras and same(values[name], setting.default)
+
+    return {
+        name: value for name, value in values.items() if name not in NEVER.get(section, ()) and not is_default(name)
+    }
 
 
 def file_name(title: str) -> str:

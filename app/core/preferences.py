@@ -87,6 +87,13 @@ class Preferences:
         known = {"BURNISH_RUNS": str(self.runs_path()), "BURNISH_CACHE": str(self.cache_path())}
         return {**known, "HF_HUB_OFFLINE": "1"} if self.offline else known
 
+    def chosen_environment(self) -> dict[str, str]:
+        """What of it differs from what a terminal has by itself."""
+        chosen = {"BURNISH_RUNS": self.runs_folder, "BURNISH_CACHE": self.cache_folder}
+        known = self.environment()
+        offline = {"HF_HUB_OFFLINE": "1"} if self.offline else {}
+        return {**offline, **{name: known[name] for name, value in chosen.items() if value}}
+
 
 def default_path() -> Path:
     """The file of this user's settings."""

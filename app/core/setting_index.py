@@ -74,7 +74,15 @@ def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:
     for prefix, entries, name in chosen:
         parts += [(prefix, schema.resolved(entry.settings)) for entry in entries if entry.name == name]
     found = (setting for prefix, section in parts for setting in _settings(prefix, section))
-    return {setting.key: setting for setting in found}
+    return {setting.key: setting for setting in (*CHOICES, *found)}
+
+
+CHOICES = (
+    Setting("name", "Name", "What the run is called; part of its folder's name."),
+    Setting("task.type", "Task", "What the model shall learn."),
+    Setting("adapter.type", "Adapter", "Trains a few added weights, such as LoRA, in place of all."),
+)
+"""What stands on the page without a section's schema."""
 
 
 def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:

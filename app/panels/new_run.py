@@ -359,6 +359,7 @@ class Panel(QWidget):
     def copy_command(self) -> None:
         """Put the command that starts the same run on the clipboard."""
         self.flush()
-        QGuiApplication.clipboard().setText(self.draft.command(self.findings.consent().options()))
+        environment = self._context.preferences.chosen_environment()
+        QGuiApplication.clipboard().setText(self.draft.command(self.findings.consent().options(), environment))
         name = wording.name_of_path(str(self.draft.get("name")))
         self.message.emit("info", f"Copied: the command that starts {name}.")

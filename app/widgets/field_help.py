@@ -35,12 +35,20 @@ def value_words(value: Any) -> str:
 def _taken(field: FieldSchema) -> str:
     if field.kinds == ("boolean",):
         return "on or off"
+    bounds = _bounds(field)
+    return f"{wanted(field)} {bounds}" if bounds else wanted(field)
+
+
+def _bounds(field: FieldSchema) -> str:
+    least, most = field.bound("minimum"), field.bound("maximum")
+    if least is not None and most is not None:
+        return f"from {least:,} to {most:,}"
     bounds = [words.format(limit=limit) for name, words in _BOUNDS if (limit := field.bound(name)) is not None]
-    return f"{wanted(field)} {' and '.join(bounds)}" if bounds else wanted(field)
+    return " and ".join(bounds)
 
 
 _BOUNDS = (
-    ("minimum", "from {limit:,}"),
+    ("minimum", "from {limit:,} on"),
     ("exclusiveMinimum", "above {limit:,}"),
     ("maximum", "up to {limit:,}"),
     ("exclusiveMaximum", "below {limit:,}"),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
 
 from app import theme
 from app.widgets.card import label
@@ -38,40 +38,50 @@ class FieldRow(QObject):
         hint = "\n".join(help_lines(field, key))
         self.title.setToolTip(hint)
         self.editor.target.setToolTip(hint)
-        self.reset = IconToolButton("undo", f"Reset {field.title} to {value_words(field.default)}", "faint", 14)
-        self.reset.clicked.connect(self.reset_asked)
+        self._reset: IconToolButton | None = None
         self.ask = QToolButton()
         self.ask.setText("?")
         theme.role(self.ask, "help")
         self.ask.setToolTip(hint)
         self.ask.setAccessibleName(f"What is {field.title}?")
         self.ask.clicked.connect(self.show_help)
-        self.mistake = label("", "mistake", wrap=True)
-        self.help = label(field.help, "faint", wrap=True)
-        self._has_help = shows_help and bool(field.help)
+        self._mistake: QLabel | None = None
+        self._help = label(field.help, "faint", wrap=True) if shows_help and field.help else None
         self._used = self._sought = True
         self._place(grid)
         self.show_value(field.default)
 
     def _place(self, grid: QGridLayout) -> None:
-        row = grid.rowCount()
+        row = self._line = grid.rowCount()
         is_tall = self.field.editor == "yaml"
-        top = Qt.AlignmentFlag.AlignTop if is_tall else Qt.AlignmentFlag.AlignVCenter
+        self._top = Qt.AlignmentFlag.AlignTop if is_tall else Qt.AlignmentFlag.AlignVCenter
         self.title.setContentsMargins(0, 7 if is_tall else 0, 0, 0)
-        grid.addWidget(self.title, row, 0, top)
+        grid.addWidget(self.title, row, 0, self._top)
         grid.addWidget(self.editor.widget, row, 1)
-        grid.addWidget(self.reset, row, 2, top)
-        grid.addWidget(self.ask, row, 3, top)
-        grid.addWidget(self.mistake, row + 1, 1)
-        grid.addWidget(self.help, row + 2, 1)
+        grid.addWidget(self.ask, row, 3, self._top)
+        if self._help is not None:
+            grid.addWidget(self._help, row + 2, 1)
         self._grid, self._gap = grid, row + 3
         grid.setRowMinimumHeight(self._gap, GAP)
-        grid.addWidget(QWidget(), self._gap, 0)
-        kept = self.reset.sizePolicy()
-        kept.setRetainSizeWhenHidden(True)
-        self.reset.setSizePolicy(kept)
-        self.mistake.hide()
-        self.help.setVisible(self._has_help)
+
+    # What most fields never show is made when it is first shown: a form has dozens of them.
+
+    @property
+    def reset(self) -> IconToolButton:
+        """The way back to the default."""
+        if self._reset is None:
+            words = f"Reset {self.field.title} to {value_words(self.field.default)}"
+            self._reset = IconToolButton("undo", words, "faint", 14)
+            self._reset.clicked.connect(self.reset_asked)
+            self._reset.hide()
+            self._grid.addWidget(self._reset, self._line, 2, self._top)
+            QWidget.setTabOrder(self.editor.target, self._reset)
+        return self._reset
+
+    @property
+    def mistake(self) -> str:
+        """What is wrong with the field, as said below it; empty where nothing is."""
+        return self._mistake.text() if self._mistake is not None else ""
 
     # The value
 
@@ -114,8 +124,12 @@ class FieldRow(QObject):
 
     def mark(self, sentence: str) -> None:
         """Show a mistake at the field; empty takes it away."""
-        self.mistake.setText(sentence)
-        self.mistake.setVisible(bool(sentence) and self.is_shown)
+        if self._mistake is None and sentence:
+            self._mistake = label("", "mistake", wrap=True)
+            self._grid.addWidget(self._mistake, self._line + 1, 1)
+        if self._mistake is not None:
+            self._mistake.setText(sentence)
+            self._mistake.setVisible(bool(sentence) and self.is_shown)
         target = self.editor.target
         _set_property(target, "mistaken", bool(sentence))
         target.setAccessibleDescription(sentence or self.field.help)
@@ -147,18 +161,17 @@ class FieldRow(QObject):
     def _show(self) -> None:
         for widget in (self.title, self.editor.widget, self.ask):
             widget.setVisible(self.is_shown)
-        self.mistake.setVisible(self.is_shown and bool(self.mistake.text()))
-        self.help.setVisible(self.is_shown and self._has_help)
+        if self._mistake is not None:
+            self._mistake.setVisible(self.is_shown and bool(self.mistake))
+        if self._help is not None:
+            self._help.setVisible(self.is_shown)
         self._grid.setRowMinimumHeight(self._gap, GAP if self.is_shown else 0)
         self._show_changed()
 
     def _show_changed(self) -> None:
         changed = self.is_changed()
-        self.reset.setVisible(changed and self.is_shown)
-        kept = self.reset.sizePolicy()
-        if kept.retainSizeWhenHidden() != self.is_shown:
-            kept.setRetainSizeWhenHidden(self.is_shown)
-            self.reset.setSizePolicy(kept)
+        if changed or self._reset is not None:
+            self.reset.setVisible(changed and self.is_shown)
         _set_property(self.title, "changed", changed)
 
     def show_help(self) -> None:

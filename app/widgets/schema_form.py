@@ -13,6 +13,8 @@ from app.widgets.field_row import COLUMNS, FieldRow
 from app.widgets.schema_field import FieldSchema, fields_of
 
 LABEL_WIDTH = 150
+RESET_WIDTH = 24
+"""Room for the way back to a default, kept where there is none."""
 
 
 class SchemaForm(QWidget):
@@ -60,6 +62,7 @@ class SchemaForm(QWidget):
         grid.setVerticalSpacing(0)
         grid.setColumnMinimumWidth(0, self.label_width)
         grid.setColumnStretch(1, 1)
+        grid.setColumnMinimumWidth(2, RESET_WIDTH)
         group = ""
         for field in fields:
             if field.group != group:
@@ -150,7 +153,7 @@ class SchemaForm(QWidget):
 
     def mistakes(self) -> dict[str, str]:
         """Field → sentence, for the marked fields."""
-        return {name: row.mistake.text() for name, row in self._rows.items() if row.mistake.text()}
+        return {name: row.mistake for name, row in self._rows.items() if row.mistake}
 
     def mark(self, name: str, sentence: str) -> bool:
         """Show a mistake at a field, given by dotted key or name; returns whether the form has the field."""
@@ -174,11 +177,11 @@ class SchemaForm(QWidget):
         return own if own in self._rows else own.split(".")[0]
 
     def _on_edited(self, row: FieldRow) -> None:
-        before, had = row.value, row.mistake.text()
+        before, had = row.value, row.mistake
         row.read()
-        if row.mistake.text() != had:
+        if row.mistake != had:
             self.mistakes_changed.emit()
-        if not row.mistake.text() and row.value != before:
+        if not row.mistake and row.value != before:
             self._show_used()
             self.changed.emit(row.key, row.value)
 

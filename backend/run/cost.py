@@ -166,6 +166,10 @@ def _problems(needed: float, available: float, micro: int, remedied: bool) -> li
         return []
     advice = "take one of the settings that make it fit" if remedied else "choose a smaller model"
     return [
-        f"It needs about {needed / 1000:.2f} GB and {available / 1000:.2f} GB are free, even with {micro} "
+        f"It needs about {_size(needed)} and {_size(available)} are free, even with {micro} "
         f"{'row' if micro == 1 else 'rows'} at a time: {advice}."
     ]
+
+
+def _size(megabytes: float) -> str:
+    return f"{megabytes:,.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"

@@ -145,7 +145,8 @@ class Cards(QWidget):
             if key in card.captions:
                 return card.captions[key]
         section = key.partition(".")[0]
-        return self.named(section).heading if section in ("task", "data", "model") else None
+        card = {"name": "task"}.get(section, section)
+        return self.named(card).heading if card in ("task", "data", "model") else None
 
     def show_matches(self, keys: Collection[str] | None) -> None:
         """Open what a search has found; None shows everything as before."""

@@ -95,7 +95,8 @@ class PresetChoice(QObject):
     def save(self, title: str, description: str, sections: list[str]) -> None:
         """Keep these sections of the draft."""
         try:
-            saved = own_presets.save(title, description, own_presets.fragment(self._editing.draft, sections))
+            kept = own_presets.fragment(self._editing.draft, sections, self._editing.settings())
+            saved = own_presets.save(title, description, kept)
         except OSError as error:
             self.message.emit("error", f"The preset “{title}” could not be saved: {error.strerror}.")
             return

@@ -75,7 +75,7 @@ class PresetSaving(QDialog):
         self.name.clear()
         self.description.clear()
         for section, box in self.boxes.items():
-            holds = bool(fragment(self._draft, [section]))
+            holds = bool(fragment(self._draft, [section], self._settings))
             box.setEnabled(holds)
             box.setChecked(holds and section in AT_FIRST)
             box.setToolTip("" if holds else "Nothing of this is set")
@@ -87,7 +87,7 @@ class PresetSaving(QDialog):
         return [section for section, box in self.boxes.items() if box.isChecked()]
 
     def _show(self) -> None:
-        held = list(flat(fragment(self._draft, self.sections())))
+        held = list(flat(fragment(self._draft, self.sections(), self._settings)))
         self.table.show_rows(
             ("Setting", "Value", "In a spec"),
             [[title_of(self._settings, key), value_words(value), key] for key, value in held],

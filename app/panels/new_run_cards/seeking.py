@@ -42,7 +42,7 @@ class Seeking(QObject):
         self._soon.stop()
         self._mark_all("")
         keys = found(self._settings(), self._bar.search.text())
-        self._cards.show_matches(keys if self._bar.search.text().strip() else None)
+        self._cards.show_matches(keys or None)
         self.places = self._found_places(keys)
         self._at = self._place_of(keys)
         self._mark_all("match")

@@ -106,43 +106,51 @@ class SettingsCard(Card):
         """Another task: its settings, its metrics; the same one stays as it is, folds and all."""
         if self._task == (task.name, id(catalog)):
             return
+        is_new = self._task[1] != id(catalog)
         self._task = (task.name, id(catalog))
-        self._schemas = {name: schema.section(catalog.spec, name) for name in GROUPS if name != "task"}
+        self._schemas |= {name: schema.section(catalog.spec, name) for name in GROUPS if name != "task" and is_new}
         self._schemas["task"] = schema.resolved(task.settings)
         self._optimizers = {one.name: one for one in catalog.optimizers}
         self._adapters = {one.name: one for one in catalog.adapters}
-        open_ones = {name for name, group in self.groups.items() if group.is_open()}
-        self.optimizer_form.setParent(self)
-        _remove(self._few, self.forms)
-        _remove(self._rest, self.groups)
         # What decides which columns are asked for cannot stand behind a button.
-        self._matters = {
-            **MATTERS,
-            "task": [*dict.fromkeys(name for part in task.columns for name in part.when), *MATTERS["task"]],
-        }
-        for name, fields in self._matters.items():
-            form = self.forms[name] = SchemaForm(schema.only(self._schemas[name], fields), prefix=name)
-            form.changed.connect(self._on_changed)
-            form.mistakes_changed.connect(self.mistakes_changed)
-            self._few.addWidget(form)
-        self._build_groups()
-        for name in open_ones & self.groups.keys():
-            self.groups[name].set_open(True)
+        decides = dict.fromkeys(name for part in task.columns for name in part.when)
+        self._matters = {**MATTERS, "task": [*decides, *(name for name in MATTERS["task"] if name not in decides)]}
+        # All tasks have the other sections in common: they stay as they are, folds and all.
+        for name in GROUPS if is_new else ("task",):
+            self._build_few(name)
+            self._build_group(name)
         self._offer_choices(task, catalog)
 
-    def _build_groups(self) -> None:
-        for name, title in GROUPS.items():
-            left = set(self._matters.get(name, [])) | ELSEWHERE.get(name, set())
-            fields = [field for field in self._schemas[name].get("properties", {}) if field not in left]
-            if not fields:
-                continue
-            extra = self.optimizer_form if name == "training" else None
-            group = self.groups[name] = SettingsGroup(name, title, schema.only(self._schemas[name], fields), extra)
-            group.changed.connect(self._on_changed)
-            group.mistakes_changed.connect(self.mistakes_changed)
-            group.reset_asked.connect(self.reset_asked)
-            group.opened.connect(self._show_choices)
-            self._rest.addWidget(group)
+    def _build_few(self, name: str) -> None:
+        before = self.forms.pop(name, None)
+        if before is not None:
+            _remove(self._few, before)
+        if name not in self._matters:
+            return
+        form = self.forms[name] = SchemaForm(schema.only(self._schemas[name], self._matters[name]), prefix=name)
+        form.changed.connect(self._on_changed)
+        form.mistakes_changed.connect(self.mistakes_changed)
+        self._few.insertWidget(0 if name == "training" else self._few.count(), form)
+
+    def _build_group(self, name: str) -> None:
+        before = self.groups.pop(name, None)
+        if before is not None:
+            if name == "training":
+                self.optimizer_form.setParent(self)
+            _remove(self._rest, before)
+        left = set(self._matters.get(name, [])) | ELSEWHERE.get(name, set())
+        fields = [field for field in self._schemas[name].get("properties", {}) if field not in left]
+        if not fields:
+            return
+        extra = self.optimizer_form if name == "training" else None
+        group = SettingsGroup(name, GROUPS[name], schema.only(self._schemas[name], fields), extra)
+        self.groups[name] = group
+        group.changed.connect(self._on_changed)
+        group.mistakes_changed.connect(self.mistakes_changed)
+        group.reset_asked.connect(self.reset_asked)
+        group.opened.connect(self._show_choices)
+        self._rest.insertWidget(0 if name == "task" else self._rest.count(), group)
+        group.set_open(before is not None and before.is_open())
 
     def _offer_choices(self, task: TaskEntry, catalog: Catalog) -> None:
         self.best.clear()
@@ -262,10 +270,7 @@ class SettingsCard(Card):
         return [*self.forms.values(), *self.others.values(), *options]
 
 
-def _remove(layout: QVBoxLayout, widgets: dict[str, Any]) -> None:
-    while (item := layout.takeAt(0)) is not None:
-        widget = item.widget()
-        if widget is not None:
-            widget.hide()
-            widget.deleteLater()
-    widgets.clear()
+def _remove(layout: QVBoxLayout, widget: QWidget) -> None:
+    layout.removeWidget(widget)
+    widget.hide()
+    widget.deleteLater()

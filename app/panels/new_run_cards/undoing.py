@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QWidget
 
 from app.core.draft import Draft, DraftState
 from app.core.draft_history import History, Step
@@ -85,16 +85,14 @@ class Undoing(QObject):
     # Keys
 
     def _on_focus(self, _old: QWidget | None, new: QWidget | None) -> None:
-        """A field whose every letter goes into the draft leaves undo to the page; others have their own."""
         if self._watched is not None:
             self._watched.removeEventFilter(self)
-        self._watched = new if new is not None and self._follows_draft(new) else None
+        self._watched = new if new is not None and self._page.isAncestorOf(new) else None
         if self._watched is not None:
             self._watched.installEventFilter(self)
 
     def _follows_draft(self, widget: QWidget) -> bool:
-        if not self._page.isAncestorOf(widget):
-            return False
+        """Whether every letter goes into the draft: such a field has nothing of its own to undo."""
         parent: QWidget | None = widget
         while parent is not None and parent is not self._page:
             if isinstance(parent, SchemaForm) or parent.property("follows_draft"):
@@ -103,10 +101,21 @@ class Undoing(QObject):
         return False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Undo and redo pass a field by, so that the page's shortcut gets them."""
+        """Undo and redo pass a field by that has none of its own, so that the page's shortcut gets them."""
         if event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
             return False
-        if event.matches(QKeySequence.StandardKey.Undo) or event.matches(QKeySequence.StandardKey.Redo):
-            event.ignore()
-            return True
+        undoes, redoes = (event.matches(key) for key in (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo))
+        if not (undoes or redoes) or not isinstance(watched, QWidget):
+            return False
+        if not self._follows_draft(watched) and _has_own(watched, undoes=undoes):
+            return False
+        event.ignore()
+        return True
+
+
+def _has_own(widget: QWidget, *, undoes: bool) -> bool:
+    """Whether a line has letters that are not taken over yet and could be undone or redone."""
+    line = widget.lineEdit() if isinstance(widget, QComboBox) else widget
+    if not isinstance(line, QLineEdit):
         return False
+    return line.isUndoAvailable() if undoes else line.isRedoAvailable()

@@ -8,6 +8,7 @@ import pytest
 from app.core.draft import Draft
 from app.core.draft_file import is_spec, open_draft, save_draft
 from app.core.own_presets import delete, file_name, fragment, listed, problem, save
+from app.core.setting_index import settings_of
 from backend import catalogue
 from backend.contract import spec_file as file
 from backend.contract.errors import InputError
@@ -111,12 +112,19 @@ def test_an_own_preset_is_listed_used_by_include_and_deleted(monkeypatch, tmp_pa
         "task": {"type": "text_classification", "labels": ["a", "b"]}, "training": {"epochs": 9}, "adapter": None,
         "data": {"train": "a.csv"}, "model": {"name_or_path": "m"},
     })  # fmt: skip
-    saved = save("My café run!", "Long.", fragment(draft, ["task", "training", "adapter"]))
+    saved = save("My café run!", "Long.", fragment(draft, ["task", "training", "adapter"], {}))
     assert saved.spec == {"task": {"type": "text_classification"}, "training": {"epochs": 9}}
     assert listed() == ([saved], [])
     assert file.read(written(tmp_path, "include: preset:my-café-run\nname: x\n"))["training"] == {"epochs": 9}
     delete(saved)
     assert listed() == ([], [])
+
+
+def test_a_preset_keeps_what_is_not_its_default_and_what_always_matters(catalog):
+    draft = Draft({"training": {"epochs": 3, "warmup": 0.0, "weight_decay": 0.3}})
+    assert fragment(draft, ["training"], settings_of(catalog, draft)) == {
+        "training": {"epochs": 3, "weight_decay": 0.3}
+    }
 
 
 def test_a_preset_file_that_is_none_is_said_and_the_others_are_listed(tmp_path: Path):

@@ -58,8 +58,8 @@ def page(qapp, tmp_path_factory):
 def panel(qtbot, page):
     """The page as it is at first."""
     page.show()
-    page.activateWindow()
-    qtbot.waitUntil(lambda: page.catalog is not None and page.isActiveWindow(), timeout=30_000)
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: page.activateWindow() or page.isActiveWindow())
     page.bar.search.clear()
     page.draft.replace({**NEW, "task": {"type": "text_classification"}})
     page.draft.named = False
@@ -178,6 +178,9 @@ def test_what_stands_on_other_cards_is_found_too_and_nothing_found_teaches(demo)
     demo.bar.search.setText("hardware.precision")
     demo.seeking.seek()
     assert demo.cards.hardware.captions["hardware.precision"].property("sought") == "found"
+    demo.bar.search.setText("lora")
+    demo.seeking.seek()
+    assert demo.cards.settings.captions["adapter.type"].property("sought") == "found"
     demo.bar.search.setText("cappuccino")
     demo.seeking.seek()
     assert "No setting is called “cappuccino”" in demo.bar.nothing.text()
@@ -211,7 +214,7 @@ def test_help_says_what_a_field_takes_and_what_it_is_called(qtbot, demo):
     hint = row.title.toolTip()
     for words in (
         "Rows per optimizer step",
-        "from 1 and up to 1,000,000",
+        "from 1 to 1,000,000",
         "Default: 32",
         "In a spec: training.batch_size",
     ):
@@ -369,6 +372,14 @@ def test_buttons_above_say_how_each_card_stands_and_lead_there(qtbot, panel):
     qtbot.waitUntil(lambda: panel.bar.buttons["data"].accessibleDescription() == "Something is wrong here.")
     panel.bar.buttons["settings"].click()
     assert panel.cards.settings.isAncestorOf(QApplication.focusWidget())
+
+
+def test_the_copied_command_computes_and_keeps_runs_where_the_window_does(demo, monkeypatch):
+    monkeypatch.setattr(demo._context.preferences, "runs_folder", "/my runs")
+    monkeypatch.setattr(demo._context.preferences, "offline", True)
+    demo.cards.cost.copy.click()
+    last = QGuiApplication.clipboard().text().splitlines()[-1]
+    assert last == "HF_HUB_OFFLINE=1 BURNISH_RUNS='/my runs' burnish train sentiment.yaml"
 
 
 def test_the_copied_command_carries_the_draft(demo):
