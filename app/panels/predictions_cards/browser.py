@@ -83,7 +83,7 @@ class Browser(QWidget):
         self.chosen.refused.connect(lambda words: self.message.emit("error", words))
         self.chosen.waiting.connect(self._on_waiting)
         self.chosen.opening.connect(self._on_opening)
-        self.chosen.opened.connect(self.table.refresh)
+        self.chosen.opened.connect(self._on_opened)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.view.card.value_wanted.connect(self.filters.want_value)
         self.view.all_rows_wanted.connect(self.filters.clear)
@@ -181,7 +181,8 @@ class Browser(QWidget):
         self.filters.offer_orders([order for order in form.orders if order.fits(there)])
         self._enable(True, rows.has_actual and form.compares)
         self.chosen.open(rows)
-        self.statistics.open(rows, form)
+        if not rows.needs_pages:  # else both would lay the file out at the same time
+            self.statistics.open(rows, form)
         self._filter()
 
     def _write_summary(self) -> None:
@@ -201,6 +202,11 @@ class Browser(QWidget):
     def _on_waiting(self, waiting: bool) -> None:
         if waiting:
             self.filters.show_count("Looking…")
+
+    def _on_opened(self) -> None:
+        assert self.rows is not None
+        self.table.refresh()
+        self.statistics.open(self.rows, self.view.form)
 
     def _on_opening(self, part: float) -> None:
         if self.filters.wanted.is_empty and not self._sort[0]:
