@@ -107,7 +107,7 @@ def test_labels_have_their_scores(qtbot, shown: Panel):
     overview = shown.browser.overview
     qtbot.waitUntil(lambda: bool(overview.labels.texts()), timeout=ANSWER_MS)
     overview.parts.button(LABELS).click()
-    assert ["positive", "0.500", "1.000", "0.667", "1"] in overview.labels.texts()
+    assert ["positive", "0.50", "1.00", "0.67", "1"] in overview.labels.texts()
 
 
 def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Panel, tmp_path: Path):
