@@ -22,6 +22,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices, planner
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
+from backend.run.asked_checkpoint import check_askable, checkpoint_of
 from backend.run.engine_choice import check_engine, to_ask
 from backend.run.material import (
     choose_columns,
@@ -202,16 +203,18 @@ def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterat
 
 
 def spec_of(target: str, task: str | None, changes: list[str], *, generates: bool = False) -> RunSpec:
-    """The spec under which a target predicts: the run's own with its `model/`, or a fresh one around a model folder."""
+    """The spec under which a target predicts: the run's own with its `model/` or the checkpoint named, or a fresh one
+    around a model folder."""
     _check_changes(changes)
-    run = find_run(target, runs_folder())
+    checkpoint = checkpoint_of(target)
+    run = checkpoint.run if checkpoint else find_run(target, runs_folder())
     if run is not None:
         if not (run.model / "config.json").is_file():
             raise InputError(f"{target}: this run has no model yet; let it finish, or stop it, first")
         values = spec_file.read(run.spec)
         values["model"] = {
             **values["model"],
-            "name_or_path": str(run.model),
+            "name_or_path": str(checkpoint.folder if checkpoint else run.model),
             "tokenizer": None,
             "initialise": "pretrained",
             "config": {},
@@ -259,8 +262,10 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
 
     Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
     """
-    task = make_task(spec)
-    folder = locate_model(spec, report).folder
+    task, checkpoint = make_task(spec), checkpoint_of(spec.model.name_or_path)
+    if checkpoint is not None:
+        check_askable(spec, checkpoint)
+    folder = checkpoint.run.model if checkpoint else locate_model(spec, report).folder
     check_engine(spec, folder, task.head, trains=False)
     inspection.check(folder, task.head, max_length=None, needs_tokenizer=spec.model.tokenizer is None)
     note = read_note(folder)
@@ -287,6 +292,8 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             hardware=planner.engine_settings(spec),
         )
     )
+    if checkpoint is not None:
+        engine.restore(checkpoint.folder)
     if loaded.new_weights and not accepts_untrained:
         raise InputError(
             f"{spec.model.name_or_path}: this model was not trained for {spec.task['type']} (it lacks {loaded.new_weights[0]}); "

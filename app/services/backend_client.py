@@ -14,9 +14,11 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from app.services.backend_process import backend_process, last_line
 from backend.contract import (
     catalog,
+    collected_rows,
     comparison,
     data_choice,
     model_choices,
+    open_models,
     predictions,
     queries,
     token_batches,
@@ -57,6 +59,9 @@ ANSWERS: dict[str, type] = {
     "tokenizer_steps": tokenizer_steps.TokenizerSteps,
     **predictions.ANSWERS,
     "answer": queries.Answer,
+    "add_row": collected_rows.AddedRow,
+    "open_models": open_models.OpenModels,
+    "let_go": open_models.OpenModels,
     "vocabulary": vocabulary.Vocabulary,
     "find_pieces": vocabulary.FoundRows,
     "piece_origin": vocabulary.PieceOrigin,

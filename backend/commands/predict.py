@@ -48,6 +48,19 @@ def _predict_arguments(parser: ArgumentParser) -> None:
         help="the CSV file to write, with --data; of a run: predictions_FILE.csv in its folder",
     )
     parser.add_argument(
+        "--append",
+        metavar="FILE",
+        type=Path,
+        help="also add every answered --input to this CSV file, which is made where it is not there",
+    )
+    parser.add_argument(
+        "--right",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="with --append: the right answer of an --input, in their order; makes rows to train with",
+    )
+    parser.add_argument(
         "--glue",
         metavar="FILE",
         type=Path,
@@ -128,14 +141,29 @@ def _in_run(arguments: Namespace) -> tuple[Path, Path]:
 
 def _answer(arguments: Namespace) -> int:
     rows = [_row(text) for text in arguments.input]
+    right = _right_answers(arguments)
     from backend import answering  # loads the framework, which takes seconds
 
-    answer = answering.Answerer(arguments.target, arguments.task, arguments.changes).answer(rows)
-    if answer.note:
-        print(answer.note, file=sys.stderr)
-    for row in answer.rows:
+    answerer = answering.Answerer(arguments.target, arguments.task, arguments.changes)
+    answer = answerer.answer(rows)
+    for sentence in filter(None, [answer.note, *answer.cuts]):
+        print(sentence, file=sys.stderr)
+    for row, told in zip(answer.rows, right, strict=True):
         _print_json(row)
+        if arguments.append is not None:
+            added = answerer.collect(arguments.append, row, told or None)
+            count = "" if added.rows is None else f", which has {added.rows} now"
+            print(f"added to {added.path}{count}", file=sys.stderr)
     return 0
+
+
+def _right_answers(arguments: Namespace) -> list[str]:
+    """One for each input, empty where none was given."""
+    if arguments.right and arguments.append is None:
+        raise InputError("--right: it goes into a file; name one with --append")
+    if len(arguments.right) > len(arguments.input):
+        raise InputError("--right: there are more right answers than inputs; give one for each --input, in their order")
+    return [*arguments.right, *[""] * (len(arguments.input) - len(arguments.right))]
 
 
 def _row(text: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from backend.contract.catalog import Device
+from backend.contract.cost import Remedy, TimePart
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -183,7 +184,14 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     placement: list[Placement] = []
     """What lies on each of several devices; empty with one."""
     seconds: float | None = None
-    """Estimated training time, or None where nothing comparable was measured."""
+    """Estimated time of training, evaluations and predictions, or None where nothing comparable was measured."""
+    time: list[TimePart] = []
+    longest: int = 0
+    """Tokens of the longest sequence of the rows that were looked at."""
+    padding: float | None = None
+    """Which part of all tokens that are computed is padding, estimated from these rows."""
+    remedies: list[Remedy] = []
+    """What would make it fit, the gentlest first; empty where it fits."""
     notes: list[str] = []
     problems: list[str] = []
 
@@ -231,7 +239,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """One per typed row: the inputs by role, `prediction`, and the task's own columns as in `predictions.csv`."""
     note: str = ""
     """A sentence worth reading before the answer is believed; empty where there is none."""
+    cuts: list[str] = []
+    """What of the typed rows the model did not read, in sentences."""
     seconds: float = 0
+    memory_mb: float = 0
+    """What the process with the open model takes of the machine's memory."""
+    device_memory_mb: float | None = None
+    """What it has taken of the accelerator's at most; None on a processor."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):

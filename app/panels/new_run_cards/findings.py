@@ -98,6 +98,11 @@ class Findings(QObject):
         self._devices.ask_soon()
         self.something_changed()
 
+    def look_again(self) -> None:
+        """Other programs may have taken or left memory."""
+        self._devices.ask_now()
+        self.something_changed()
+
     def something_changed(self) -> None:
         """Every change may change the cost."""
         self.plan = None

@@ -59,14 +59,14 @@ class Plots(QSplitter):
                 "Throughput",
                 [
                     SeriesStyle("rows_per_second", "rows / s", "smoothed", "plot_5"),
-                    SeriesStyle("tokens_per_second", "tokens / s", "smoothed", "plot_3"),
+                    SeriesStyle("tokens_per_second", "tokens / s", "smoothed", "plot_3", dash=1),
                 ],
             ),
             "Memory": _plot(
                 "Memory (MB)",
                 [
                     SeriesStyle("memory_mb", "processes", "line", "plot_1"),
-                    SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2"),
+                    SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2", dash=1),
                 ],
             ),
         }

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from backend import catalogue
-from backend.contract import data_choice, model_choices, queries
+from backend.contract import data_choice, model_choices, open_models, queries
 from backend.contract import predictions as contract
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
@@ -17,6 +17,7 @@ from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.queries import (
     chosen_rows,
+    collected_rows,
     number_statistics,
     prediction_pages,
     prediction_statistics,
@@ -251,23 +252,42 @@ def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
     )
 
 
+OPEN: list[str] = []
+"""What was asked and not let go."""
+
+
+def collected(arguments: dict) -> object:
+    """What the real question answers about a row for a file."""
+    try:
+        return next(one.answer for one in collected_rows.QUERIES)(arguments, silent)
+    except InputError as error:
+        return queries.Mistake(str(error), error.field)
+
+
 def silent(progress: queries.Progress) -> None:
     """Nobody listens."""
 
 
 def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
-    """A fixed answer to a typed row; `never` is never answered, `writing` is told piece by piece."""
+    """A fixed answer to a typed row; `never` is never answered, and austen-gpt2 says other things than any other model."""
     row = arguments["rows"][0]
     text = row.get("text", "")
     if text == "never":
         return None
     if text == "nonsense":
         return queries.Mistake("input: no text; write something else")
-    writes = arguments["task"] == "causal_lm"
+    if arguments["target"] == "nowhere":
+        return queries.Mistake("there is no model nowhere; choose a folder")
+    writes, is_other = arguments["task"] == "causal_lm", arguments["target"].endswith("austen-gpt2")
+    positive = 0.8 if not is_other else 0.1 if text == "otherwise" else 0.9
     own = (
-        {"prediction": " lived a queen"}
+        {"prediction": " lived a king" if is_other else " lived a queen"}
         if writes
-        else {"prediction": "pos", "probability_neg": 0.2, "probability_pos": 0.8}
+        else {
+            "prediction": "pos" if positive > 0.5 else "neg",
+            "probability_neg": 1 - positive,
+            "probability_pos": positive,
+        }
     )
     return queries.Answer(
         task=arguments["task"],
@@ -367,7 +387,13 @@ def answered(request: queries.Request) -> object:
         case "file_parts":
             return file_parts(arguments)
         case "answer":
+            OPEN.append(arguments["target"])
             return said(arguments)
+        case "let_go" | "open_models":
+            OPEN[:] = [] if request.query == "let_go" else sorted(set(OPEN))
+            return open_models.OpenModels(OPEN)
+        case "add_row":
+            return collected(arguments)
         case _:
             return queries.Mistake(f"{request.query} is not answered here")
 

@@ -182,7 +182,7 @@ def test_all_settings_are_one_click_away(demo):
     assert demo.cards.settings.others == {}
     demo.cards.settings.set_unfolded(True)
     assert demo.cards.settings.others["training"].values()["warmup"] == 0.06
-    assert {"task", "data", "training", "evaluation", "hardware", "model"} == set(demo.cards.settings.others)
+    assert {"task", "data", "training", "evaluation", "model"} == set(demo.cards.settings.others)
 
 
 def test_another_task_brings_its_own_columns_and_settings(qtbot, demo):
