@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.run_task import RunTask, read_run_task
@@ -21,6 +21,7 @@ from app.services.chosen_rows import ChosenRows
 from app.services.context import AppContext
 from app.services.prediction_rows import PredictionRows
 from app.widgets.activity_line import ActivityLine
+from app.widgets.drop_hint import DropHint
 from app.widgets.empty_state import EmptyState
 from backend.contract.run_folder import RunFolder
 
@@ -68,6 +69,7 @@ class Browser(QWidget):
         for widget in (self.filters, self.further, self.line):
             column.addWidget(widget)
         column.addWidget(self.stack, 1)
+        self.hint = DropHint(self)
         self._connect()
         self._list_runs()
         self._show_nothing()
@@ -267,11 +269,18 @@ class Browser(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A file can be dropped here."""
-        if self.run is not None and dropped_file(event) is not None:
+        path = dropped_file(event)
+        if self.run is not None and path is not None:
             event.acceptProposedAction()
+            self.hint.show_target(self.rect(), f"Predict {path.name} with {self.run.name}")
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """The file goes elsewhere."""
+        self.hint.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Predict it."""
+        self.hint.hide()
         path = dropped_file(event)
         if path is not None:
             event.acceptProposedAction()

@@ -6,7 +6,7 @@ import pyarrow.parquet as parquet
 import pytest
 from example_runs import CLASSIFIED, write_run
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 
 from app.core.row_filter import ValueFilter
 from app.panels.predictions import Panel
@@ -221,6 +221,9 @@ def drop(panel: Panel, path: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
     none = Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(50, 50), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, none)
+    panel.browser.dragEnterEvent(enter)
+    assert panel.browser.hint.words().startswith(f"Predict {path.name} with ")
     event = QDropEvent(QPointF(QPoint(50, 50)), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, none)
     panel.browser.dropEvent(event)
 
