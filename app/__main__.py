@@ -18,6 +18,9 @@ from app import theme
 from app.core import preferences as preferences_file
 from app.main_window import PANELS, MainWindow
 
+TOUR_MS = 400
+"""Until the first page has its place and a newcomer has seen it."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Show the window until it is closed; returns the exit code."""
@@ -26,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Burnish")
     application.setDesktopFileName("burnish")
-    theme.apply(application, preferences.theme)
+    theme.apply(application, preferences.theme, preferences.text_size)
     window = MainWindow(preferences)
     QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: _follow_system(application, preferences))
     window.first_painted.connect(lambda: _after_first_paint(window, options))
@@ -56,6 +59,8 @@ def _after_first_paint(window: MainWindow, options: argparse.Namespace) -> None:
         window.show_page(options.page)
     if options.run:
         window.show_run(str(Path(options.run).absolute()))
+    elif not options.page and not window.preferences.tour_seen:
+        QTimer.singleShot(TOUR_MS, window, window.show_tour)
 
 
 def _follow_system(application: QApplication, preferences: preferences_file.Preferences) -> None:

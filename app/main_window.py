@@ -8,20 +8,25 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QPaintEvent, QShortcut
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from app import theme
+from app.core import actions
+from app.core.actions import Action, OffersActions
 from app.core.preferences import Preferences
+from app.widgets.commands import Commands
 from app.widgets.desktop_messages import DesktopMessages
+from app.widgets.focus_ring import FocusRing
+from app.widgets.remembered import layout_file
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import ToastOverlay
-from backend.contract.places import config_folder
 
 if TYPE_CHECKING:
     from app.core.endings import Endings
     from app.services.context import AppContext
+    from app.widgets.tour import Tour
 
 PANELS = (
     ("New run", "bolt", "new_run"),
@@ -33,8 +38,32 @@ PANELS = (
 )
 """Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
 
+LIBRARIES = ("numpy", "pyqtgraph")
+SIDES = ("app.panels.tokenizer_cards.text_side",)
+"""What the pages need is loaded before they are asked for, so that each appears at once."""
+
 RUNS = 2
 """The place of Runs among them."""
+
+TOUR = (
+    (
+        "See it work first",
+        "The demo fills this page with a small model and its data. Start it, and watch it learn within a minute.",
+    ),
+    (
+        "Then choose your own",
+        "Choose a task, your data and a model above. What the run will cost is worked out here before you start it.",
+    ),
+    (
+        "Nothing gets lost",
+        "Every run is kept here, also when this window is closed. Compare runs, resume them, take their predictions home.",
+    ),
+    (
+        "Everything by its name",
+        "Ctrl+K finds every action, page, setting and run. F1 shows all keys. You find this tour there, too.",
+    ),
+)
+"""Title and words of the cards that a newcomer sees; their controls stand in `show_tour`."""
 
 CONNECTIONS = (
     ("new_run", "run_started", "_on_run_started"),
@@ -53,7 +82,8 @@ CONNECTIONS = (
     ("new_run", "data_asked", "_on_data_asked"),
     ("new_run", "tokenizer_asked", "_on_tokenizer_asked"),
     ("run", "rows_requested", "_on_rows_requested"),
-    ("settings", "theme_changed", "_on_theme_changed"),
+    ("settings", "theme_changed", "_on_look_changed"),
+    ("settings", "text_size_changed", "_on_look_changed"),
 )
 """Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
 
@@ -68,6 +98,7 @@ class MainWindow(QMainWindow):
         self.preferences = preferences
         self.context: AppContext | None = None
         self._endings: Endings | None = None
+        self.tour: Tour | None = None
         self._panels: dict[str, QWidget] = {}
         self._painted = False
         self._waiting_page = "new_run"
@@ -79,8 +110,10 @@ class MainWindow(QMainWindow):
         self._place()
         self.toasts = ToastOverlay(self.centralWidget())
         self.desktop = DesktopMessages(self, self._on_desktop_answered)
+        self.ring = FocusRing(self)
         self.sidebar.page_chosen.connect(self._on_page_chosen)
-        self._add_shortcuts()
+        self.commands = Commands(self.centralWidget(), self)
+        self._offer_actions()
         self._restore_geometry()
 
     def _place(self) -> None:
@@ -94,11 +127,37 @@ class MainWindow(QMainWindow):
         self.sidebar.set_page(0)
         self.pages.setFocus()
 
-    def _add_shortcuts(self) -> None:
-        for number, (_, _, name) in enumerate(PANELS, start=1):
-            QShortcut(QKeySequence(f"Ctrl+{number}"), self, lambda name=name: self.show_page(name))
-        QShortcut(QKeySequence("F11"), self, lambda: self.setWindowState(self.windowState() ^ _FULL_SCREEN))
-        QShortcut(QKeySequence.StandardKey.Quit, self, self.close)
+    # What can be done
+
+    def _offer_actions(self) -> None:
+        self.commands.add("Window", self, self._window_actions)
+        self.commands.add("Pages", self, lambda: actions.page_actions(PANELS, self.show_page))
+        self.commands.add("Runs by name", self, self._run_actions)
+
+    def _window_actions(self) -> list[Action]:
+        return [
+            Action("Find actions, pages, runs", self.commands.show_palette, "Ctrl+K; Ctrl+Shift+P", "search"),
+            Action("Show the keyboard shortcuts", self.commands.show_sheet, "F1; ?", "info"),
+            Action("Use the light theme", lambda: self.choose_theme("light"), icon="sun"),
+            Action("Use the dark theme", lambda: self.choose_theme("dark"), icon="moon"),
+            Action("Use the theme of the system", lambda: self.choose_theme("system"), icon="settings"),
+            Action("Make the text larger", lambda: self.choose_text_size(1), "Ctrl++; Ctrl+=", "text", words="zoom in"),
+            Action("Make the text smaller", lambda: self.choose_text_size(-1), "Ctrl+-", "text", words="zoom out"),
+            Action("Use the usual text size", lambda: self.choose_text_size(0), "Ctrl+0", "text"),
+            Action("Take a look around", self.show_tour, icon="external", words="tour help first steps"),
+            Action("Fill the screen, or leave it", self._switch_full_screen, "F11", "external"),
+            Action("Close the window; runs go on", self.close, "Ctrl+Q", "close", words="quit exit"),
+        ]
+
+    def _run_actions(self) -> list[Action]:
+        if self.context is None:
+            return []
+        from app.core.run_actions import run_actions  # reads events, which the first paint does not wait for
+
+        return run_actions(self.context.library.runs, self.show_run)
+
+    def _switch_full_screen(self) -> None:
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     # Pages
 
@@ -108,6 +167,7 @@ class MainWindow(QMainWindow):
         from app.core.endings import Endings
         from app.services.context import AppContext
         from app.services.engine_status import EngineStatus
+        from app.services.warming import Warming
 
         self.context = AppContext.create(self.preferences, self)
         self._endings = Endings(time.time())
@@ -116,6 +176,8 @@ class MainWindow(QMainWindow):
         status.changed.connect(self.sidebar.set_engine)
         status.start()
         self.show_page(self._waiting_page)
+        self._warming = Warming((*LIBRARIES, *(f"app.panels.{name}" for _, _, name in PANELS), *SIDES), self)
+        self._warming.start()
         if self.preferences.damaged:
             self.show_message(
                 "warning",
@@ -149,8 +211,11 @@ class MainWindow(QMainWindow):
                 getattr(panel, signal).connect(getattr(self, slot))
         if hasattr(panel, "message"):
             panel.message.connect(self.show_message)
+        if isinstance(panel, OffersActions):
+            title = next(title for title, _, module in PANELS if module == name)
+            self.commands.add(title, self._panels[name], panel.offered_actions, lambda: self.show_page(name))
         _spare_collections()
-        return panel
+        return self._panels[name]
 
     def show_message(self, kind: str, text: str) -> None:
         """A toast; kind is info, success, warning or error."""
@@ -259,10 +324,39 @@ class MainWindow(QMainWindow):
         if panel is not None:
             panel.show_step(path, step)  # type: ignore[attr-defined]
 
-    def _on_theme_changed(self, choice: str) -> None:
+    def show_tour(self) -> None:
+        """Show the few cards that a person sees when the window is opened for the first time."""
+        from app.widgets.tour import Stop, Tour  # once in a window's life
+
+        self.preferences.set("tour_seen", True)
+        new_run = self.show_page("new_run")
+        if new_run is None:
+            return
+        if self.tour is None:
+            targets = (new_run.demo, new_run.cards.cost, self.sidebar.buttons()[RUNS], None)  # type: ignore[attr-defined]
+            stops = zip(TOUR, targets, strict=True)
+            self.tour = Tour(self.centralWidget(), [Stop(*words, lambda at=at: at) for words, at in stops])
+        self.tour.begin()
+
+    def choose_theme(self, choice: str) -> None:
+        """Give the window the look of `choice` (system, light or dark) from now on."""
+        self.preferences.set("theme", choice)
+        self._on_look_changed()
+
+    def choose_text_size(self, steps: int) -> None:
+        """Make all text so many steps larger (or smaller) from now on; 0 is the usual size."""
+        present = theme.TEXT_SIZES.index(theme.text_size())
+        place = max(0, min(len(theme.TEXT_SIZES) - 1, present + steps))
+        self.preferences.set("text_size", theme.TEXT_SIZES[place] if steps else theme.USUAL_SIZE)
+        self._on_look_changed()
+
+    def _on_look_changed(self) -> None:
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        theme.apply(application, choice)
+        theme.apply(application, self.preferences.theme, self.preferences.text_size)
+        settings = self.panel("settings")
+        if settings is not None:
+            settings.show_preferences()  # type: ignore[attr-defined]
 
     # The window itself
 
@@ -278,10 +372,11 @@ class MainWindow(QMainWindow):
         if not self._may_close():
             event.ignore()
             return
-        _geometry().setValue("geometry", self.saveGeometry())
+        layout_file().setValue("geometry", self.saveGeometry())
         if self.context is not None:
             # Out of sight first: a busy helper, or a run that is just being started, may take seconds.
             self.hide()
+            self._warming.stop()
             self.context.close()
         super().closeEvent(event)
 
@@ -293,7 +388,7 @@ class MainWindow(QMainWindow):
         return True
 
     def _restore_geometry(self) -> None:
-        stored = _geometry().value("geometry")
+        stored = layout_file().value("geometry")
         if stored is None or not self.restoreGeometry(stored):  # type: ignore[arg-type]
             self.resize(1280, 800)
 
@@ -305,9 +400,3 @@ def _spare_collections() -> None:
 
 
 _CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Cancel
-_FULL_SCREEN = Qt.WindowState.WindowFullScreen
-
-
-def _geometry() -> QSettings:
-    # Only geometry: an INI file gives every other value back as text.
-    return QSettings(str(config_folder() / "window.ini"), QSettings.Format.IniFormat)

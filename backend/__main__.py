@@ -27,6 +27,7 @@ from backend.commands import (
     window,
 )
 from backend.commands.command import Command
+from backend.contract import offline
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.redaction import redacted
 
@@ -69,6 +70,7 @@ class Parser(ArgumentParser):
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it did what it was asked, 1 if it failed, 2 if what it was given cannot be used."""
     chosen = _parser().parse_args(arguments)
+    offline.enforce()
     try:
         return chosen.execute(chosen)
     except KeyboardInterrupt:

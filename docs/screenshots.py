@@ -118,7 +118,7 @@ def prepare(name: str, panel: object, run: Path) -> None:
         side.view.select(6, 7)
         side.token.show_token(side.tokens.table, 6)
     elif name == "settings":
-        until(panel.check_again.isEnabled)
+        until(panel.machine.check_again.isEnabled)
     until(lambda: False, SETTLE_SECONDS)  # plots, tables and answers settle
 
 

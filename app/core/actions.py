@@ -1,19 +1,12 @@
 """Owns what a person can have done by its name: one list that shortcuts, palette and shortcut sheet are made from.
 
-A page offers its own by one method, `actions() -> Sequence[Action]`. It is asked once after the page is built, for the
+A page offers its own by one method, `offered_actions() -> Sequence[Action]`. It is asked once after the page is built, for the
 shortcuts, and again whenever the palette opens: what comes and goes may be in the list, but not with a shortcut.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
-
-from app.core.run_library import RunSummary
-
-WINDOW, PAGE, RUN = "Window", "Page", "Run"
-"""Kinds of the window's own actions; a page's bear its title."""
-MOST_RUNS = 2000
-"""The newest runs that the palette knows by name."""
 
 
 def _always() -> bool:
@@ -45,7 +38,7 @@ class Action:
 class OffersActions(Protocol):
     """A page with actions of its own. Its shortcuts are heard while it is in view."""
 
-    def actions(self) -> Sequence[Action]:
+    def offered_actions(self) -> Sequence[Action]:
         """What can be done on this page."""
         ...
 
@@ -53,15 +46,6 @@ class OffersActions(Protocol):
 def page_actions(pages: Iterable[tuple[str, str, str]], show: Callable[[str], object]) -> list[Action]:
     """One action a page; `pages` are (title, icon, name), in the order of their shortcuts."""
     return [
-        Action(f"Show {title}", lambda name=name: show(name), f"Ctrl+{number}", icon, kind=PAGE)
+        Action(f"Show {title}", lambda name=name: show(name), f"Ctrl+{number}", icon, kind="Page")
         for number, (title, icon, name) in enumerate(pages, start=1)
-    ]
-
-
-def run_actions(runs: Iterable[RunSummary], show: Callable[[str], object]) -> list[Action]:
-    """One action a run, the newest first."""
-    newest = sorted(runs, key=lambda run: run.started or 0.0, reverse=True)[:MOST_RUNS]
-    return [
-        Action(run.title, lambda path=str(run.path): show(path), icon="chart", kind=RUN, words=run.path.name)
-        for run in newest
     ]

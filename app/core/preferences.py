@@ -20,6 +20,8 @@ class Preferences:
     """What a person has chosen once and for all. Change a value with `set`, which writes the file."""
 
     theme: str = "system"
+    text_size: int = 13
+    """Pixels of plain text; one that the theme does not know is not followed."""
     runs_folder: str = ""
     cache_folder: str = ""
     offline: bool = False
@@ -30,6 +32,7 @@ class Preferences:
     desktop_messages: bool = True
     rows_file: str = ""
     """The CSV file that rows of the Try box are added to."""
+    tour_seen: bool = False
     trusted_repositories: dict[str, list[str]] = field(default_factory=dict)
     """Repository → commits whose code this user has agreed to run."""
     recent_models: list[str] = field(default_factory=list)
@@ -64,6 +67,12 @@ class Preferences:
     def trusts(self, repository: str, commit: str) -> bool:
         """Whether this user has agreed to that code."""
         return commit in self.trusted_repositories.get(repository, [])
+
+    def withdraw(self, repository: str, commit: str) -> None:
+        """Agree no longer to run that code."""
+        left = [one for one in self.trusted_repositories.get(repository, []) if one != commit]
+        others = {name: commits for name, commits in self.trusted_repositories.items() if name != repository}
+        self.set("trusted_repositories", {**others, repository: left} if left else others)
 
     def runs_path(self) -> Path:
         """Where runs lie."""

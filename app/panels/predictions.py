@@ -6,12 +6,14 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
+from app.core.actions import Action
 from app.panels.predictions_cards.browser import Browser
 from app.panels.predictions_cards.export_dialog import ExportChoice, ExportDialog
 from app.panels.predictions_cards.file_prediction import PATTERNS
 from app.panels.predictions_cards.try_box import TryBox
 from app.services.context import AppContext
 from app.widgets.chips import chips
+from app.widgets.commands import button_action
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
 
@@ -70,6 +72,14 @@ class Panel(QWidget):
         self.browser.shown()
         if self.pages.currentIndex() == TRY:
             self.attempt.shown()
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        return [
+            Action("Show the rows with their predictions", lambda: self.show_side(ROWS), icon="table"),
+            Action("Try a model on a text of your own", lambda: self.show_side(TRY), icon="text"),
+            button_action(self.export_button, "Export the predictions", "Ctrl+E", "download"),
+        ]
 
     def show_run(self, path: str) -> None:
         """Show the predictions of a run folder; validation first."""

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QScrollArea, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
+from app.core.actions import Action
 from app.core.outcome import Outcome
 from app.panels.run_cards.comparison import Comparison
 from app.panels.run_cards.course import Course
@@ -21,8 +22,10 @@ from app.panels.run_cards.way_out import WayOut
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
+from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
 from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.remembered import RememberedSplitter
 from backend.contract.events import RequestAnswered
 
 REFRESH_MS = 100
@@ -74,6 +77,7 @@ class Panel(QWidget):
         self.plots.set_axis(self.course.axis.currentText().lower())
         self.plots.set_smoothing(self.course.share)
         self.plots.message.connect(self.message)
+        self.plots.grown.connect(self._mark_dirty)
         self.pick = StepPick(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
@@ -111,7 +115,7 @@ class Panel(QWidget):
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.course)
-        split = self._split = QSplitter(Qt.Orientation.Vertical)
+        split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
         split.addWidget(self.plots)
@@ -137,6 +141,18 @@ class Panel(QWidget):
         """A low page keeps its room for the plots."""
         super().resizeEvent(event)
         self.tiles.set_low(event.size().height() < LOW)
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        said = {
+            "checkpoint": ("Save a checkpoint now", "Ctrl+S", "save"),
+            "pause": ("Pause the run", "", "pause"),
+            "stop": ("Stop the run", "", "stop"),
+            "resume": ("Resume the run", "Ctrl+R", "play"),
+            "predictions": ("Show the predictions of this run", "Ctrl+P", "target"),
+            "duplicate": ("Make a new run like this one", "Ctrl+D", "copy"),
+        }
+        return [button_action(self.controls.buttons[key], *words) for key, words in said.items()]
 
     # The run that is shown
 

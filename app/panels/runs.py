@@ -4,12 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QUrl, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import wording
+from app.core.actions import Action
 from app.core.run_library import RunSummary
 from app.core.run_order import GROUPS, Arrangement, arranged, matching
 from app.panels.runs_cards.deletion import Deletion
@@ -17,6 +18,7 @@ from app.panels.runs_cards.notes_bar import NotesBar
 from app.panels.runs_cards.run_table import RunTable
 from app.services.context import AppContext
 from app.widgets.card import Card, label
+from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
@@ -149,6 +151,27 @@ class Panel(QWidget):
     def shown(self) -> None:
         """The page came to the front: look at once."""
         self._context.library_watcher.look_now()
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        of_chosen = {
+            "open": ("Open the chosen run", ""),
+            "resume": ("Resume the chosen run", "Ctrl+R"),
+            "stop": ("Stop the chosen run", ""),
+            "predictions": ("Show the predictions of the chosen run", ""),
+            "compare": ("Compare the chosen runs", "Ctrl+E"),
+            "duplicate": ("Make a new run like the chosen one", "Ctrl+D"),
+            "folder": ("Open the folder of the chosen run", ""),
+            "delete": ("Move the chosen runs to the trash", "Del"),
+        }
+        return [
+            Action("Search the runs", self._find, "Ctrl+F", "search"),
+            *(button_action(self.buttons[key], *said, BUTTONS[key][1]) for key, said in of_chosen.items()),
+        ]
+
+    def _find(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
 
     # What is listed
 

@@ -1,41 +1,24 @@
-"""Owns the Settings page: the look, folders, the network, CSV, what this machine lacks, and versions."""
+"""Owns the Settings page: the look, folders, the hub, consents, CSV, notifications, this machine, and versions."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFileDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.core import wording
+from app.core.actions import Action
+from app.panels.settings_cards.choice_rows import check_row
+from app.panels.settings_cards.consents_card import ConsentsCard
+from app.panels.settings_cards.folders_card import FoldersCard
+from app.panels.settings_cards.hub_card import HubCard
+from app.panels.settings_cards.look_card import LookCard
+from app.panels.settings_cards.machine_card import MachineCard
 from app.services import desktop_notification
 from app.services.context import AppContext
 from app.widgets import desktop_messages
-from app.widgets.banner import Banner
 from app.widgets.card import Card, label
-from app.widgets.chips import chips
-from app.widgets.elided_label import ElidedLabel
-from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 from app.widgets.page_header import PageHeader, page_layout
-from app.widgets.path_line import PathLine
 from backend.contract import places
-from backend.contract.queries import Mistake
 from backend.contract.version import CONTRACT_VERSION
-
-THEMES = (("Follow the system", "system"), ("Light", "light"), ("Dark", "dark"))
-LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
-"""How each state of a finding looks."""
-
 
 NO_DESKTOP = "This desktop shows no messages of programs; the window tells it in any case."
 
@@ -45,80 +28,47 @@ class Panel(QWidget):
 
     message = Signal(str, str)
     theme_changed = Signal(str)
+    text_size_changed = Signal(int)
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page")
         self._context = context
         self._asked = False
+        self.look, self.folders = LookCard(context.preferences), FoldersCard(context)
+        self.hub, self.consents = HubCard(context), ConsentsCard(context.preferences)
+        self.machine = MachineCard(context.client)
+        page = page_layout(self)
+        page.addWidget(PageHeader("Settings", f"Kept in {places.config_folder()}"))
+        page.addWidget(self._columns(), 1)
+        self._connect()
+
+    def _columns(self) -> QScrollArea:
         holder = QWidget()
         holder.setObjectName("scrolled")
         columns = QHBoxLayout(holder)
         columns.setContentsMargins(0, 0, 4, 0)
         columns.setSpacing(14)
-        left, right = QVBoxLayout(), QVBoxLayout()
-        for column, cards in (
-            (
-                left,
-                [self._look_card(), self._folders_card(), self._hub_card(), self._csv_card(), self._messages_card()],
-            ),
-            (right, [self._doctor_card(), self._about_card()]),
-        ):
+        left = [self.look, self.folders, self.hub, self.consents]
+        right = [self._messages_card(), self._csv_card(), self.machine, self._about_card()]
+        for cards in (left, right):
+            column = QVBoxLayout()
             column.setSpacing(14)
             for card in cards:
                 column.addWidget(card)
             column.addStretch(1)
             columns.addLayout(column, 1)
-        area = QScrollArea(widgetResizable=True)
-        area.setWidget(holder)
-        page = page_layout(self)
-        page.addWidget(PageHeader("Settings", f"Kept in {places.config_folder()}"))
-        page.addWidget(area, 1)
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setWidget(holder)
+        return self._area
 
-    # Building
-
-    def _look_card(self) -> Card:
-        card = Card("Appearance")
-        self.theme_group, row = chips([title for title, _ in THEMES])
-        present = self._context.preferences.theme
-        # A file of another version may name a theme that is not here; the first one follows the system.
-        chosen = next((place for place, (_, value) in enumerate(THEMES) if value == present), 0)
-        self.theme_group.button(chosen).setChecked(True)
-        self.theme_group.idClicked.connect(self._on_theme_chosen)
-        row.addStretch(1)
-        card.body.addLayout(row)
-        return card
-
-    def _folders_card(self) -> Card:
-        card = Card("Folders")
-        preferences = self._context.preferences
-        self.runs_folder = self._folder(card, "Runs", "runs_folder", str(preferences.runs_path()))
-        self.cache_folder = self._folder(card, "Caches", "cache_folder", str(preferences.cache_path()))
-        card.add(label("New runs go to the runs folder; what lies elsewhere stays there.", "faint", wrap=True))
-        return card
-
-    def _folder(self, card: Card, title: str, name: str, path: str) -> QLineEdit:
-        line = PathLine(path, readOnly=True)
-        line.setAccessibleName(f"{title} folder")
-        line.setToolTip(path)
-        line.setCursorPosition(0)
-        browse, reset = IconButton("Browse", "folder"), IconToolButton("refresh", f"{title}: back to the usual folder")
-        browse.setAccessibleName(f"Browse for the {title.lower()} folder")
-        browse.clicked.connect(lambda: self._choose_folder(name, line))
-        reset.clicked.connect(lambda: self.set_folder(name, ""))
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        caption = label(title, "muted")
-        caption.setFixedWidth(56)
-        for widget, stretch in ((caption, 0), (line, 1), (browse, 0), (reset, 0)):
-            row.addWidget(widget, stretch)
-        card.body.addLayout(row)
-        return line
-
-    def _hub_card(self) -> Card:
-        card = Card("Model hub")
-        self.offline = self._check(card, "Work offline", "offline", "Nothing is downloaded; only what is here is used.")
-        return card
+    def _connect(self) -> None:
+        self.look.theme_chosen.connect(self._on_theme_chosen)
+        self.look.size_chosen.connect(self._on_size_chosen)
+        self.folders.folder_chosen.connect(self.set_folder)
+        self.hub.offline_changed.connect(self._on_offline)
+        for card in (self.folders, self.hub, self.consents, self.machine):
+            card.message.connect(self.message)
 
     def _csv_card(self) -> Card:
         card = Card("CSV export")
@@ -144,30 +94,8 @@ class Panel(QWidget):
         return card
 
     def _check(self, card: Card, title: str, name: str, reason: str) -> QCheckBox:
-        box = QCheckBox(title)
-        box.setChecked(getattr(self._context.preferences, name))
-        box.setAccessibleDescription(reason)
-        box.toggled.connect(lambda on: self._set(name, on))
-        why = label(reason, "faint", wrap=True)
-        why.setContentsMargins(26, 0, 0, 0)
-        holder = QVBoxLayout()
-        holder.setSpacing(0)
-        holder.addWidget(box)
-        holder.addWidget(why)
-        card.body.addLayout(holder)
-        return box
-
-    def _doctor_card(self) -> Card:
-        card = Card("This machine")
-        self.check_again = IconButton("Check again", "refresh", "quiet")
-        self.check_again.clicked.connect(self._ask_doctor)
-        card.corner.addWidget(self.check_again)
-        self.doctor_banner = Banner()
-        card.add(self.doctor_banner)
-        self.doctor_lines = QVBoxLayout()
-        self.doctor_lines.setSpacing(10)
-        card.body.addLayout(self.doctor_lines)
-        return card
+        present = bool(getattr(self._context.preferences, name))
+        return check_row(card, title, reason, present, lambda on: self._set(name, on))
 
     def _about_card(self) -> Card:
         card = Card("About")
@@ -180,7 +108,36 @@ class Panel(QWidget):
         self._show_versions({})
         return card
 
+    def offered_actions(self) -> list[Action]:
+        """Each setting by its title, for the palette: it is brought into view, and changed by whoever came for it."""
+        named = {
+            "Theme": self.look.themes.buttons()[0],
+            "Text size": self.look.sizes.buttons()[0],
+            "Runs folder": self.folders.runs_folder,
+            "Cache folder, and clearing it": self.folders.cache_folder,
+            "Work offline": self.hub.offline,
+            "Log in to the hub": self.hub.token,
+            "Code of models that you agreed to": self.consents,
+            "Notifications of the desktop": self.desktop_messages,
+            "Byte order mark in CSV files": self.csv_bom,
+            "Defuse formulas in CSV files": self.csv_defuse,
+        }
+        return [
+            Action(title, lambda widget=widget: self._go_to(widget), icon="settings", kind="Setting")
+            for title, widget in named.items()
+        ]
+
+    def _go_to(self, widget: QWidget) -> None:
+        self._area.ensureWidgetVisible(widget, 0, 60)
+        group = widget.group() if isinstance(widget, QAbstractButton) else None
+        chosen = group.checkedButton() if group is not None else None
+        (chosen or widget).setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     # Changes
+
+    def show_preferences(self) -> None:
+        """Show what was chosen elsewhere, for example in the palette."""
+        self.look.show_preferences()
 
     def _set(self, name: str, value: object) -> None:
         self._context.preferences.set(name, value)
@@ -188,99 +145,47 @@ class Panel(QWidget):
             # The helper learns of these from its environment.
             self._context.client.restart()
 
-    def _on_theme_chosen(self, place: int) -> None:
-        self._set("theme", THEMES[place][1])
-        self.theme_changed.emit(THEMES[place][1])
+    def _on_theme_chosen(self, choice: str) -> None:
+        self._set("theme", choice)
+        self.theme_changed.emit(choice)
 
-    def _choose_folder(self, name: str, line: QLineEdit) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Choose a folder", line.text())
-        if folder:
-            self.set_folder(name, folder)
+    def _on_size_chosen(self, size: int) -> None:
+        self._set("text_size", size)
+        self.text_size_changed.emit(size)
+
+    def _on_offline(self, offline: bool) -> None:
+        self._set("offline", offline)
+        self.hub.ask_account()
 
     def set_folder(self, name: str, folder: str) -> None:
         """Keep runs or caches in another folder; empty means the usual one."""
         self._set(name, folder)
-        preferences = self._context.preferences
-        self.runs_folder.setText(str(preferences.runs_path()))
-        self.cache_folder.setText(str(preferences.cache_path()))
+        self.folders.show_folders()
+        self.folders.ask_sizes()
         if name == "runs_folder":
-            self._context.library.root = Path(preferences.runs_path())
+            self._context.library.root = Path(self._context.preferences.runs_path())
             self._context.library_watcher.look_now()
 
     # What is here
 
     def shown(self) -> None:
-        """Ask once; it takes the helper a moment."""
+        """Ask what takes the helper a moment: the machine once, the rest whenever somebody looks."""
+        self.consents.show_consents()
+        self.folders.ask_sizes()
+        self.hub.ask_account()
         if not self._asked:
             self._asked = True
-            self._ask_doctor()
+            self.machine.ask()
             self._context.client.ask(
-                "catalog", {}, lambda catalog: self._show_versions(catalog.versions), self._on_mistake
+                "catalog", {}, lambda catalog: self._show_versions(catalog.versions), self.machine.show_mistake
             )
-
-    def _ask_doctor(self) -> None:
-        self.check_again.setEnabled(False)
-        self._context.client.ask("doctor", {}, self._on_doctor, self._on_mistake)
-
-    def _on_mistake(self, mistake: Mistake) -> None:
-        self.check_again.setEnabled(True)
-        self.doctor_banner.show_message("error", mistake.message)
-
-    def _on_doctor(self, answer: dict[str, Any]) -> None:
-        self.check_again.setEnabled(True)
-        self.doctor_banner.clear()
-        _clear(self.doctor_lines)
-        for finding in answer["findings"]:
-            self.doctor_lines.addWidget(FindingLine(finding, self._copied))
-
-    def _copied(self, command: str) -> None:
-        QGuiApplication.clipboard().setText(command)
-        self.message.emit("success", "Copied.")
 
     def _show_versions(self, versions: dict[str, str]) -> None:
         while self.versions.count():
             item = self.versions.takeAt(0)
             if item is not None and (widget := item.widget()) is not None:
+                widget.hide()
                 widget.deleteLater()
         for row, (name, version) in enumerate({**versions, "contract": CONTRACT_VERSION}.items()):
             self.versions.addWidget(label(name, "muted"), row, 0)
             self.versions.addWidget(label(version or "not installed", selectable=True), row, 1)
-
-
-class FindingLine(QWidget):
-    """One thing that was looked at; where it is not right, what mends it."""
-
-    def __init__(self, finding: dict[str, Any], copy: Callable[[str], None]) -> None:
-        super().__init__()
-        icon, token = LOOKS.get(finding["state"], LOOKS["missing"])
-        mark = IconLabel(icon, token, 16)
-        mark.setAccessibleName(str(finding["state"]))
-        texts = QVBoxLayout()
-        texts.setSpacing(1)
-        texts.addWidget(label(_sentence(finding["text"]), "strong" if finding["state"] == "missing" else "", wrap=True))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(texts, 1)
-        if finding.get("mend"):
-            command = QHBoxLayout()
-            command.addWidget(ElidedLabel(finding["mend"], "mono"), 1)
-            button = IconToolButton("copy", "Copy what mends it", size=14)
-            button.clicked.connect(lambda: copy(finding["mend"]))
-            command.addWidget(button)
-            texts.addLayout(command)
-
-
-def _sentence(text: str) -> str:
-    """Begun with a capital, unless it begins with the name of a library or device."""
-    words = text.split()
-    is_named = "not installed" in text or len(words) < 4 or any(letter.isdigit() for letter in words[1])
-    return text if is_named else wording.sentence(text)
-
-
-def _clear(column: QVBoxLayout) -> None:
-    while column.count():
-        item = column.takeAt(0)
-        if item is not None and (widget := item.widget()) is not None:
-            widget.deleteLater()

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core import dropped_file
+from app.core.actions import Action
 from app.panels.tokenizer_cards.choice import TokenizerChoice
 from app.panels.tokenizer_cards.side import Side
 from app.services.context import AppContext
@@ -76,6 +77,13 @@ class Panel(QWidget):
         self.draft_wanted.emit()
         self.side().use(self.choice.tokenizer())
         self.side().shown()
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette."""
+        return [
+            Action(f"Tokenizer: {title}", lambda place=place: self.show_side(place), icon="text", words=said)
+            for place, (title, _, said) in enumerate(SIDES)
+        ]
 
     def show_tokenizer(self, name_or_path: str) -> None:
         """Look at a folder, file or hub id."""

@@ -21,23 +21,39 @@ from app.theme.tokens import DARK, LIGHT
 
 Choice = Literal["system", "light", "dark"]
 
+TEXT_SIZES = (12, 13, 15, 16)
+"""Pixels of plain text that a person may choose; all other sizes keep their proportion to it."""
+USUAL_SIZE = 13
+
 _STYLED = "burnish"
 _present: dict[str, dict[str, str]] = {"tokens": LIGHT}
+_text = {"size": USUAL_SIZE}
+_OWN_FONT = "own_font"
 
 
-def apply(application: QApplication, choice: str = "system") -> None:
-    """Give the whole application the look of `choice`; widgets with `apply_theme()` are told."""
+def apply(application: QApplication, choice: str = "system", text_size: int | None = None) -> None:
+    """Give the whole application the look of `choice`; widgets with `apply_theme()` are told.
+
+    `text_size`, one of TEXT_SIZES, stays what it was where it is not given.
+    """
     _present["tokens"] = DARK if _wants_dark(choice) else LIGHT
+    if text_size in TEXT_SIZES:
+        _text["size"] = text_size
     load_fonts()
     forget_icons()
     if application.objectName() != _STYLED:
         # Once: replacing the style under living widgets crashes Qt now and then.
         application.setStyle("Fusion")
         application.setObjectName(_STYLED)
+    # A style sheet in the place of another is polished anew for every widget as often as it has ancestors; in the place
+    # of none once, a fifth of the time.
+    application.setStyleSheet("")
     application.setPalette(palette_of(_present["tokens"]))
     application.setFont(font())
-    application.setStyleSheet(style_sheet(_present["tokens"], is_dark()))
+    application.setStyleSheet(style_sheet(_present["tokens"], is_dark(), _text["size"] / USUAL_SIZE))
     for widget in application.allWidgets():
+        if (own := widget.property(_OWN_FONT)) is not None:
+            widget.setFont(_made(*own))
         if hasattr(widget, "apply_theme"):
             widget.apply_theme()  # type: ignore[attr-defined]
 
@@ -63,20 +79,41 @@ def hex_color(name: str) -> str:
     return _present["tokens"][name]
 
 
-def font(pixels: int = 13, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    """The text font."""
+def pixels(usual: float) -> int:
+    """So many pixels at the usual text size, as many as that is at the present one."""
+    return round(usual * _text["size"] / USUAL_SIZE)
+
+
+def text_size() -> int:
+    """Pixels of plain text, one of TEXT_SIZES."""
+    return _text["size"]
+
+
+def font(usual: int = 13, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+    """The text font, `usual` pixels high at the usual text size."""
     made = QFont(SANS)
-    made.setPixelSize(pixels)
+    made.setPixelSize(pixels(usual))
     made.setWeight(weight)
     return made
 
 
-def mono_font(pixels: int = 13) -> QFont:
+def mono_font(usual: int = 13) -> QFont:
     """The font of logs, ids and tokens."""
     made = QFont(MONO)
-    made.setPixelSize(pixels)
+    made.setPixelSize(pixels(usual))
     made.setStyleHint(QFont.StyleHint.Monospace)
     return made
+
+
+def give_font(widget: QWidget, usual: int, weight: QFont.Weight = QFont.Weight.Normal, mono: bool = False) -> None:
+    """Give a widget a font of its own, which follows the text size."""
+    own = (usual, weight, mono)
+    widget.setProperty(_OWN_FONT, own)
+    widget.setFont(_made(*own))
+
+
+def _made(usual: int, weight: QFont.Weight, mono: bool) -> QFont:
+    return mono_font(usual) if mono else font(usual, weight)
 
 
 def icon(name: str, token: str = "muted", size: int = 18, room: int = 0) -> QIcon:

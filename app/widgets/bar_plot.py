@@ -87,6 +87,7 @@ class BarPlot(QWidget):
         self._widget.setBackground(theme.hex_color("card"))
         for side in ("left", "bottom"):
             axis = self._plot.getAxis(side)
+            axis.setStyle(tickFont=theme.font(11))
             axis.setPen(pg.mkPen(theme.color("plot_axis")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
         self._draw()

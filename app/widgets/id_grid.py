@@ -75,8 +75,9 @@ class IdGrid(QTableView):
         self._cells = _Cells(self)
         self.setModel(self._cells)
         self.setAccessibleName("Batch")
-        self.setFont(theme.mono_font(12))
+        theme.give_font(self, 12, mono=True)
         self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

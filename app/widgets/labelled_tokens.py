@@ -53,9 +53,7 @@ class LabelledTokens(QWidget):
 
     def __init__(self, name: str = "Tokens", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._font, self._small = theme.mono_font(13), theme.font(10, QFont.Weight.DemiBold)
-        self._font.setFeature(QFont.Tag("calt"), 0)  # `<|` is no arrow here
-        self._metrics, self._small_metrics = QFontMetricsF(self._font), QFontMetricsF(self._small)
+        self._make_fonts()
         self._tokens: list[LabelledToken] = []
         self._captions: dict[int, str] = {}
         self._hovered = self._chosen = -1
@@ -65,6 +63,12 @@ class LabelledTokens(QWidget):
         self.setSizePolicy(policy)
         self.setAccessibleName(name)
         self.show_tokens([])
+
+    def _make_fonts(self) -> None:
+        self._font, self._small = theme.mono_font(13), theme.font(10, QFont.Weight.DemiBold)
+        self._font.setFeature(QFont.Tag("calt"), 0)  # `<|` is no arrow here
+        self._metrics, self._small_metrics = QFontMetricsF(self._font), QFontMetricsF(self._small)
+        self._size = theme.text_size()
 
     def show_tokens(self, tokens: Sequence[LabelledToken], borders: Sequence[tuple[int, str]] = ()) -> None:
         """Show these; at each of `borders` (place, words) something new begins."""
@@ -86,7 +90,10 @@ class LabelledTokens(QWidget):
         return self._tokens
 
     def apply_theme(self) -> None:
-        """Colours are read at every paint."""
+        """Colours are read at every paint; another text size is another layout."""
+        if self._size != theme.text_size():
+            self._make_fonts()
+            self.show_tokens(self._tokens, list(self._captions.items()))
         self.update()
 
     # Lines

@@ -116,6 +116,7 @@ class LivePlot(Card):
         self._widget.setBackground(theme.hex_color("card"))
         for side in ("left", "bottom"):
             axis = self._plot.getAxis(side)
+            axis.setStyle(tickFont=theme.font(11))
             axis.setPen(pg.mkPen(theme.color("plot_axis")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
         self._grid.setPen(pg.mkPen(theme.color("plot_grid")))

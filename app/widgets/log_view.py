@@ -62,9 +62,10 @@ class LogView(QTableView):
         self._model = _Lines(self)
         self._widest = 0.0
         self.setModel(self._model)
-        self.setFont(theme.mono_font(12))
+        theme.give_font(self, 12, mono=True)
         self.setShowGrid(False)
         self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setTextElideMode(Qt.TextElideMode.ElideNone)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

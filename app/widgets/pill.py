@@ -22,7 +22,7 @@ class Pill(QWidget):
     def __init__(self, text: str = "", kind: str = "neutral", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._text, self._kind = text, kind
-        self.setFont(theme.font(12, QFont.Weight.DemiBold))
+        theme.give_font(self, 12, QFont.Weight.DemiBold)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
 

@@ -32,7 +32,7 @@ class PlotReadout(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setFont(theme.font(12))
+        theme.give_font(self, 12)
         self.title = ""
         self.lines: list[Line] = []
         self.hide()

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
+from app.widgets.remembered import RememberedColumns
 from app.widgets.row_blocks import Block, RowBlocks
 from app.widgets.row_copy import MOST_LINES, as_tsv, chosen_lines
 from app.widgets.row_delegate import RowDelegate
@@ -169,11 +170,13 @@ class RowTable(QTableView):
         self._stretched: frozenset[str] = frozenset()
         self._is_stretched: bool | None = None
         self._is_laying_out = False
+        self._remembered: RememberedColumns | None = None
         self.setModel(self._model)
         self.setItemDelegate(RowDelegate(self))
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -245,6 +248,10 @@ class RowTable(QTableView):
         """Decide the colour of each cell."""
         self._model.color = color
 
+    def remember(self, name: str) -> None:
+        """Keep widths and order of the columns, by their names, as a person leaves them; `name` is the table's own."""
+        self._remembered = RememberedColumns(self, name, lambda: ["", *self._model.shown])
+
     def set_widths(self, widths: dict[str, int], stretched: Collection[str] = ()) -> None:
         """Widths by column name; those that are `stretched` share what is left, unless it is too little."""
         self._widths = widths
@@ -265,6 +272,8 @@ class RowTable(QTableView):
             mode = QHeaderView.ResizeMode.Stretch if fills else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)
             self.setColumnWidth(section, self._widths.get(name, 120))
+        if self._remembered is not None:
+            self._remembered.restore()
         self._is_laying_out = False
 
     def resizeEvent(self, event: QResizeEvent) -> None:

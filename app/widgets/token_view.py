@@ -45,6 +45,7 @@ class TokenView(QAbstractScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Tokens")
+        self._size = theme.text_size()
         font = theme.mono_font(13)
         self.layout_ = TokenLayout(QFontMetricsF(font))
         self._paint = TokenPaint(font, self.layout_)
@@ -91,7 +92,14 @@ class TokenView(QAbstractScrollArea):
         return self.layout_.line_count()
 
     def apply_theme(self) -> None:
-        """Colours are read at every paint."""
+        """Colours are read at every paint; another text size is another layout."""
+        if self._size != theme.text_size():
+            self._size = theme.text_size()
+            font = theme.mono_font(13)
+            self.layout_ = TokenLayout(QFontMetricsF(font))
+            self._paint = TokenPaint(font, self.layout_)
+            self.layout_.set_boxes(self._boxes, self._whitespace)
+            self._wrap()
         self.viewport().update()
 
     def _wrap(self) -> None:

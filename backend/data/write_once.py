@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,9 +44,12 @@ def open_or_write(
 
 def _opened(folder: Path, open_folder: Callable[[Path], Content]) -> Content | None:
     try:
-        return open_folder(folder)
+        content = open_folder(folder)
     except Damaged:
         return None
+    with suppress(OSError):  # a cache that may only be read
+        os.utime(folder)  # whoever makes room sees when it was used last
+    return content
 
 
 @contextmanager

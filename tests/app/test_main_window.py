@@ -88,10 +88,10 @@ def test_every_connection_has_its_slot():
 def test_choosing_a_theme_changes_the_window_and_is_remembered(window: MainWindow):
     opened(window, "settings")
     panel = window.panel("settings")
-    panel.theme_group.button(2).click()  # type: ignore[union-attr]
+    panel.look.themes.button(2).click()  # type: ignore[union-attr]
     assert theme.is_dark()
     assert preferences.load(window.preferences.path).theme == "dark"
-    panel.theme_group.button(1).click()  # type: ignore[union-attr]
+    panel.look.themes.button(1).click()  # type: ignore[union-attr]
     assert not theme.is_dark()
 
 

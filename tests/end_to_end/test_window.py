@@ -180,8 +180,8 @@ def test_the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: Main
 
 def test_the_settings_page_reads_what_the_doctor_says(qtbot, window: MainWindow):
     page = window.show_page("settings")
-    qtbot.waitUntil(lambda: page.doctor_lines.count() > 10, timeout=ANSWER_MS)
-    assert page.doctor_banner.text() == ""
+    qtbot.waitUntil(lambda: page.machine.lines.count() > 10, timeout=ANSWER_MS)
+    assert page.machine.banner.text() == ""
     assert page.check_again.isEnabled()
     words = [line.text() for line in page.findChildren(QLabel)]
     assert any("PyTorch engine can be used: torch " in word for word in words)

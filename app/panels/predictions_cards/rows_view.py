@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget
 
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.overview_card import OverviewCard
@@ -14,11 +14,12 @@ from app.panels.predictions_cards.row_views.plain_view import PlainView
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.panels.predictions_cards.table_card import TableCard
 from app.services.prediction_rows import PredictionRows
+from app.widgets.remembered import RememberedSplitter
 from app.widgets.row_table import RowTable
 from backend.contract.predictions import AT_THRESHOLD
 
 
-class RowsView(QSplitter):
+class RowsView(RememberedSplitter):
     """Shows the rows of one file, or those of them that `show_indices` names."""
 
     message = Signal(str, str)
@@ -26,8 +27,8 @@ class RowsView(QSplitter):
     """A row's values by column."""
     all_rows_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(Qt.Orientation.Horizontal, parent)
+    def __init__(self) -> None:
+        super().__init__("predictions")
         self.rows: PredictionRows | None = None
         self.form: type[RowView] = PlainView
         self.indices: Sequence[int] | None = None

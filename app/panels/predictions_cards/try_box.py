@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core.asked import Asked, Question, name_of
 from app.core.run_task import answer_role
@@ -17,6 +17,7 @@ from app.panels.predictions_cards.try_examples import Examples
 from app.panels.predictions_cards.try_form import TryForm
 from app.services.asking import Asking
 from app.services.context import AppContext
+from app.widgets.remembered import RememberedSplitter
 from backend.contract.catalog import Catalog
 from backend.contract.open_models import OpenModels
 from backend.contract.queries import CachedModel, CachedModels, Mistake
@@ -78,7 +79,7 @@ class TryBox(QWidget):
         self._context.library_watcher.changed.connect(self._offer)
 
     def _place(self) -> None:
-        right = QSplitter(Qt.Orientation.Vertical)
+        right = RememberedSplitter("answers", Qt.Orientation.Vertical)
         right.setHandleWidth(14)
         right.setChildrenCollapsible(False)
         right.addWidget(self.card)
@@ -86,7 +87,7 @@ class TryBox(QWidget):
         right.setStretchFactor(0, 3)
         right.setStretchFactor(1, 1)
         right.setSizes([520, 190])
-        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter = RememberedSplitter("try")
         splitter.setHandleWidth(14)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self.form)

@@ -4,7 +4,8 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QWidget
 
 from app import theme
@@ -19,7 +20,28 @@ from app.widgets.plot_scale import Kind
 from app.widgets.plot_series import SMOOTHING
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
-PAGES = ("Metrics", "Learning rate", "Gradients", "Speed", "Memory")
+OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
+    "Learning rate": ("Learning rate", (SeriesStyle("learning_rate", "learning rate", "line", "plot_3"),)),
+    "Gradients": ("Gradient norm", (SeriesStyle("gradient_norm", "gradient norm", "smoothed", "plot_4"),)),
+    "Speed": (
+        "Throughput",
+        (
+            SeriesStyle("rows_per_second", "rows / s", "smoothed", "plot_5"),
+            SeriesStyle("tokens_per_second", "tokens / s", "smoothed", "plot_3", dash=1),
+        ),
+    ),
+    "Memory": (
+        "Memory (MB)",
+        (
+            SeriesStyle("memory_mb", "processes", "line", "plot_1"),
+            SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2", dash=1),
+        ),
+    ),
+}
+"""Page beside the metrics → its plot's title and curves."""
+PAGES = ("Metrics", *OTHERS)
+TURN_MS = 150
+"""Between two plots that are made while nobody asks for them."""
 
 X_LABELS: dict[str, tuple[str, Kind]] = {
     "step": ("step", "number"),
@@ -39,6 +61,8 @@ class Plots(QSplitter):
     """
 
     message = Signal(str, str)
+    grown = Signal()
+    """There is one more plot, which has no points yet."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,24 +76,10 @@ class Plots(QSplitter):
             ],
         )
         self.metrics = _metrics_plot([])
-        self.others = {
-            "Learning rate": _plot("Learning rate", [SeriesStyle("learning_rate", "learning rate", "line", "plot_3")]),
-            "Gradients": _plot("Gradient norm", [SeriesStyle("gradient_norm", "gradient norm", "smoothed", "plot_4")]),
-            "Speed": _plot(
-                "Throughput",
-                [
-                    SeriesStyle("rows_per_second", "rows / s", "smoothed", "plot_5"),
-                    SeriesStyle("tokens_per_second", "tokens / s", "smoothed", "plot_3", dash=1),
-                ],
-            ),
-            "Memory": _plot(
-                "Memory (MB)",
-                [
-                    SeriesStyle("memory_mb", "processes", "line", "plot_1"),
-                    SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2", dash=1),
-                ],
-            ),
-        }
+        self.others: dict[str, LivePlot] = {}
+        """Those that were made; each takes so long that the page would appear late with all of them at once."""
+        self._turns = QTimer(self, interval=TURN_MS)
+        self._turns.timeout.connect(self._make_next)
         self._pages = QStackedWidget()
         self._chips = QButtonGroup(self, exclusive=True)
         self.addWidget(self.loss)
@@ -102,15 +112,54 @@ class Plots(QSplitter):
         side.body.setSpacing(2)
         side.body.addLayout(row)
         side.add(self._pages, 1)
-        for plot in (self.metrics, *self.others.values()):
-            self._pages.addWidget(_frameless(plot))
+        for widget in (_frameless(self.metrics), *(QWidget() for _ in OTHERS)):
+            self._pages.addWidget(widget)
         self._chips.button(0).setChecked(True)
-        self._chips.idClicked.connect(self._pages.setCurrentIndex)
+        self._chips.idClicked.connect(self._on_page_chosen)
         return side
 
     def show_page(self, name: str) -> None:
         """Show one of PAGES beside the loss."""
         self._chips.button(PAGES.index(name)).click()
+
+    def _on_page_chosen(self, place: int) -> None:
+        if place:
+            self.other(PAGES[place])
+        self._pages.setCurrentIndex(place)
+
+    # Those beside the loss are made when they are asked for, or in turns while nobody asks
+
+    def other(self, name: str) -> LivePlot:
+        """The plot of one of OTHERS, made if nobody has asked for it yet."""
+        if name not in self.others:
+            title, styles = OTHERS[name]
+            plot = self.others[name] = _plot(title, list(styles))
+            place = PAGES.index(name)
+            waiting = self._pages.widget(place)
+            self._pages.insertWidget(place, _frameless(plot))
+            if waiting is not None:
+                self._pages.removeWidget(waiting)
+                waiting.deleteLater()
+            self._join(plot)
+            self._feeds += _feeds_of(plot)
+            self._marks, self._other_feeds = (), []  # marks and another run's curves are drawn in it, too
+            self.grown.emit()
+        return self.others[name]
+
+    def _make_next(self) -> None:
+        name = next((name for name in OTHERS if name not in self.others), "")
+        if name:
+            shown = self._pages.currentIndex()
+            self.other(name)
+            self._pages.setCurrentIndex(shown)
+        else:
+            self._turns.stop()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """From now on there is time for what cannot be seen yet."""
+        super().showEvent(event)
+        if len(self.others) < len(OTHERS):
+            self._turns.start()
 
     def _join(self, plot: LivePlot) -> None:
         """Let a plot share what all plots share."""
@@ -160,9 +209,7 @@ class Plots(QSplitter):
         self._use_metrics([])
         self._marks = ()
         self._feeds = [Feed(self.loss, "loss"), Feed(self.loss, "evaluation")]
-        self._feeds += [
-            Feed(plot, key) for plot in self.others.values() for key in plot.series if not key.startswith(OTHER)
-        ]
+        self._feeds += [feed for plot in self.others.values() for feed in _feeds_of(plot)]
         self.clear_other()
 
     def show_state(self, state: RunState) -> bool:
@@ -251,6 +298,10 @@ class Plots(QSplitter):
         if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
             return f"down {wording.duration(resume.down_seconds)}"
         return "resumed"
+
+
+def _feeds_of(plot: LivePlot) -> list[Feed]:
+    return [Feed(plot, key) for key in plot.series if not key.startswith(OTHER)]
 
 
 def _plot(title: str, styles: Sequence[SeriesStyle]) -> LivePlot:

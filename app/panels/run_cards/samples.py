@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QScrollArea,
-    QSplitter,
     QStackedWidget,
     QTableWidget,
     QTableWidgetItem,
@@ -22,6 +21,7 @@ from app.panels.predictions_cards.row_views.registry import view_of
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.widgets.card import label
 from app.widgets.quiet_combo_box import QuietComboBox
+from app.widgets.remembered import RememberedSplitter
 from backend.contract.events import RowsSampled, SampledRow
 
 KINDS = {"worst": "Worst", "best": "Best", "drawn": "Same each time"}
@@ -67,7 +67,7 @@ class Samples(QStackedWidget):
         row.addWidget(self.steps)
         row.addWidget(self.measure)
         row.addStretch(1)
-        split = QSplitter(Qt.Orientation.Horizontal)
+        split = RememberedSplitter("samples", Qt.Orientation.Horizontal)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
         split.addWidget(self.list)

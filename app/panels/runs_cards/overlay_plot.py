@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QIcon, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import wording
@@ -18,6 +18,7 @@ from app.widgets.card import Card, label
 from app.widgets.live_plot import LivePlot, SeriesStyle
 from app.widgets.plot_series import DASHES
 from app.widgets.quiet_combo_box import QuietComboBox
+from app.widgets.remembered import RememberedSplitter
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 SMOOTHINGS = {"None": 0.0, "Light": 0.01, "Medium": 0.03, "Strong": 0.1}
@@ -78,7 +79,7 @@ class OverlayPlot(QWidget):
         top.addStretch(1)
         named = Card("Runs")
         named.add(self.legend, 1)
-        self._split = QSplitter()
+        self._split = RememberedSplitter("overlay")
         self._split.setChildrenCollapsible(False)
         self._split.setHandleWidth(14)
         self._split.addWidget(named)

@@ -21,6 +21,7 @@ from app.core.run_library import RunSummary
 from app.core.run_order import Line
 from app.panels.runs_cards.run_lines import COLUMNS, Index, RunLines
 from app.widgets.pill import KINDS as PILL_KINDS
+from app.widgets.remembered import RememberedColumns
 
 WIDTHS = {
     "State": 104,
@@ -94,6 +95,7 @@ class RunTable(QTableView):
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -122,6 +124,7 @@ class RunTable(QTableView):
                 header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
             else:
                 self.setColumnWidth(section, WIDTHS[name])
+        RememberedColumns(self, "runs", lambda: list(COLUMNS)).restore()
 
     @property
     def runs(self) -> list[RunSummary]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.token_rates import MEASURES, MOST_GROUPS, UNITS, RateRows, bars
 from app.core.wording import count, number
@@ -13,6 +13,7 @@ from app.widgets.card import Card
 from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.live_plot import LivePlot, SeriesStyle
+from app.widgets.remembered import RememberedSplitter
 from app.widgets.row_table import RowTable
 from backend.contract.comparison import DataComparison
 
@@ -57,7 +58,7 @@ class ComparedData(QWidget):
         row.addStretch(1)
         column.addLayout(row)
         column.addWidget(self.plots, 1)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter = RememberedSplitter("compared-data", Qt.Orientation.Horizontal)
         splitter.setHandleWidth(14)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(table)

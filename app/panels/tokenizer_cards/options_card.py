@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -20,6 +19,7 @@ from app.panels.tokenizer_cards.template_field import TemplateField
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
+from app.widgets.quiet_spin_box import QuietSpinBox
 from backend.contract.token_options import Padding, Side, TokenOptions, Truncation
 from backend.contract.tokens import TokenizerDescription
 
@@ -224,8 +224,8 @@ def facts_line(description: TokenizerDescription) -> str:
     return " · ".join([*words, *description.notes]) if description.fast else " · ".join([*words, "slow"])
 
 
-def _number(nothing: str, hint: str) -> QSpinBox:
-    box = QSpinBox(minimum=0, maximum=MOST, value=0)
+def _number(nothing: str, hint: str) -> QuietSpinBox:
+    box = QuietSpinBox(minimum=0, maximum=MOST, value=0)
     if nothing:
         box.setSpecialValueText(nothing)
     box.setToolTip(hint)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core.training_words import short_place, step_words
 from app.panels.tokenizer_cards.asking import READING, asked_on
@@ -14,6 +14,8 @@ from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
+from app.widgets.quiet_spin_box import QuietSpinBox
+from app.widgets.remembered import RememberedSplitter
 from app.widgets.row_table import RowTable
 from app.widgets.waiting_stack import WaitingStack
 from backend.contract.queries import Mistake
@@ -67,7 +69,7 @@ class RowsPage(WaitingStack):
     def _placed(self) -> QWidget:
         self.kinds, kinds = chips(("Step", "In order"))
         self.kinds.idClicked.connect(self._on_kind)
-        self.number = QSpinBox(minimum=1, maximum=1)
+        self.number = QuietSpinBox(minimum=1, maximum=1)
         self.number.setKeyboardTracking(False)
         self.number.setGroupSeparatorShown(True)
         self.number.setAccessibleName("Step")
@@ -87,7 +89,7 @@ class RowsPage(WaitingStack):
         for widget in (self.said, self.banner):
             card.add(widget)
         card.add(self.table, 1)
-        split = QSplitter(Qt.Orientation.Horizontal)
+        split = RememberedSplitter("rows", Qt.Orientation.Horizontal)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
         split.addWidget(card)

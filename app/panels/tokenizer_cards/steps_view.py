@@ -167,7 +167,7 @@ class _WordTree(QTreeWidget):
         super().__init__()
         self.setAccessibleName("Words of the model")
         self.setHeaderLabels(["Word", "Pieces", "Ids or score"])
-        self.setFont(theme.mono_font(12))
+        theme.give_font(self, 12, mono=True)
         self.setFixedHeight(TREE_HEIGHT)
         self.setAlternatingRowColors(False)
         self.setUniformRowHeights(True)

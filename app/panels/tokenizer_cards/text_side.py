@@ -26,6 +26,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.remembered import RememberedSplitter
 from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, PiecesAsText, TokenGrid
@@ -92,13 +93,13 @@ class Side(QWidget):
         column.addWidget(self.banner)
         row = QHBoxLayout()
         row.setSpacing(14)
-        self._split = _split(self.input, self._answer(), (1, 3), (150, 420))
+        self._split = _split("text", self.input, self._answer(), (1, 3), (150, 420))
         row.addWidget(self._split, 1)
         beside = QWidget()  # a splitter forgets its fixed width
         beside.setFixedWidth(BESIDE)
         inner = QVBoxLayout(beside)
         inner.setContentsMargins(0, 0, 0, 0)
-        inner.addWidget(_split(self.token, self.options, (2, 3), (250, 320)))
+        inner.addWidget(_split("text-side", self.token, self.options, (2, 3), (250, 320)))
         row.addWidget(beside)
         column.addLayout(row, 1)
         # What other pages and scripts know this side by.
@@ -375,8 +376,8 @@ def _unreadable(path: Path, error: OSError) -> Mistake:
     return Mistake(f"{path.name} cannot be read any more ({error.strerror or error}); open it again or another file.")
 
 
-def _split(upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:
-    splitter = QSplitter(Qt.Orientation.Vertical)
+def _split(name: str, upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:
+    splitter = RememberedSplitter(name, Qt.Orientation.Vertical)
     splitter.setHandleWidth(14)
     splitter.setChildrenCollapsible(False)
     for place, widget in enumerate((upper, lower)):

@@ -87,6 +87,7 @@ class Side(QWidget):
 
     def _content(self) -> QWidget:
         self.table = RowTable()
+        self.table.remember("vocabulary")
         self.table.setAccessibleName("Vocabulary")
         self.table.set_color(self._color)
         self.table.row_selected.connect(self._show_row)

@@ -151,6 +151,8 @@ def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
 
 def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
     panel = shown("sentiment-finished")
+    plots = panel.plots
+    qtbot.waitUntil(lambda: len(plots.other("Learning rate").series["learning_rate"]) == 1000)
     for axis, last in (("Epoch", 4.0), ("Tokens", None), ("Time", None), ("Step", 1000)):
         panel.course.axis.setCurrentText(axis)
         qtbot.waitUntil(lambda: not panel._dirty and len(panel.plots.loss.series["loss"]) == 1000)
@@ -162,7 +164,7 @@ def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
 
 
 def curves(plots):
-    return [(plots.loss, "loss"), (plots.metrics, "accuracy"), (plots.others["Learning rate"], "learning_rate")]
+    return [(plots.loss, "loss"), (plots.metrics, "accuracy"), (plots.other("Learning rate"), "learning_rate")]
 
 
 def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, shown):
@@ -201,14 +203,14 @@ def test_smoothing_is_chosen_for_all_plots(shown, context):
     panel = shown("sentiment-finished")
     panel.course.smoothing.setCurrentText("None")
     assert panel.plots.loss.series["loss"].smoothing == 0
-    assert panel.plots.others["Speed"].series["rows_per_second"].smoothing == 0
+    assert panel.plots.other("Speed").series["rows_per_second"].smoothing == 0
     assert context.preferences.plot_smoothing == "none"
 
 
 def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
     panel = shown("sentiment-finished")
     assert panel.plots.loss.saving.name == "sentiment-loss"
-    assert panel.plots.others["Memory"].saving.name == "sentiment-memory"
+    assert panel.plots.other("Memory").saving.name == "sentiment-memory"
     with qtbot.waitSignal(panel.message) as told:
         panel.plots.loss.saving.save(tmp_path / "loss.csv")
     assert told.args == ["success", f"Saved {tmp_path / 'loss.csv'}."]
@@ -222,7 +224,7 @@ def test_a_run_of_an_older_version_opens(shown):
     assert panel.controls.pill.text() == "Finished"
     assert len(panel.plots.loss.series["loss"]) == 60
     assert panel.watcher.state.contract_version == "0.9"
-    assert len(panel.plots.others["Gradients"].series["gradient_norm"]) == 0
+    assert len(panel.plots.other("Gradients").series["gradient_norm"]) == 0
 
 
 def test_skipped_rows_and_warnings_ask_for_attention(shown):

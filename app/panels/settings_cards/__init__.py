@@ -1,0 +1,1 @@
+"""Owns the cards of the Settings page."""

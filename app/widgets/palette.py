@@ -1,0 +1,244 @@
+"""Owns the command palette: type a few letters, see what can be done, and have it done."""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QFont, QKeyEvent, QKeySequence, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import theme
+from app.core import fuzzy
+from app.core.actions import Action
+from app.widgets.card import label
+from app.widgets.curtain import Curtain
+
+WIDTH = 620
+ROW = 38
+MOST_ROWS = 9
+"""In view at once."""
+MOST_FOUND = 60
+ACTION = Qt.ItemDataRole.UserRole
+PLACES = Qt.ItemDataRole.UserRole + 1
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+class _Found(QAbstractListModel):
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.lines: list[tuple[Action, tuple[int, ...]]] = []
+        self._possible: list[bool] = []
+
+    def set(self, lines: list[tuple[Action, tuple[int, ...]]]) -> None:
+        self.beginResetModel()
+        possible = [action.possible() for action, _ in lines]
+        order = sorted(range(len(lines)), key=lambda line: not possible[line])
+        self.lines, self._possible = [lines[line] for line in order], [possible[line] for line in order]
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.lines)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        on = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        return on if index.isValid() and self._possible[index.row()] else Qt.ItemFlag.NoItemFlags
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        action, places = self.lines[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return action.title
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(filter(None, [action.title, action.kind, *map(native, action.shortcuts())]))
+        return {ACTION: action, PLACES: places}.get(role)
+
+
+class _Line(QStyledItemDelegate):
+    """Icon, title with the found letters marked, what it belongs to, and its keys."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(100, ROW)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        action: Action = index.data(ACTION)
+        area: QRect = option.rect.adjusted(6, 1, -6, -1)  # type: ignore[attr-defined]
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)  # type: ignore[attr-defined]
+        possible = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if chosen:
+            painter.setBrush(theme.color("selection"))
+            painter.drawRoundedRect(area, 7, 7)
+        token = "disabled" if not possible else "accent_text" if chosen else "muted"
+        if action.icon:
+            painter.drawPixmap(area.left() + 10, area.center().y() - 7, theme.pixmap(action.icon, token, 16))
+        right = _draw_keys(painter, area, action, possible)
+        right = _draw_kind(painter, area, right, action.kind)
+        room = QRect(area.left() + 38, area.top(), right - area.left() - 50, area.height())
+        _draw_title(painter, room, action.title, index.data(PLACES), possible)
+        painter.restore()
+
+
+class Palette(Curtain):
+    """`open_with` shows what can be done now."""
+
+    def __init__(self, over: QWidget, do: Callable[[Action], object]) -> None:
+        super().__init__(over)
+        self._do = do
+        self._actions: Sequence[Action] = ()
+        self.setAccessibleName("Command palette")
+        self.field = QLineEdit(placeholderText="Search actions, pages, runs and settings")
+        self.field.setAccessibleName("Search actions, pages, runs and settings")
+        self.field.textChanged.connect(self._search)
+        self.field.installEventFilter(self)
+        self._found = _Found(self)
+        self.list = QListView()
+        self.list.setAccessibleName("What was found")
+        self.list.setModel(self._found)
+        self.list.setItemDelegate(_Line(self.list))
+        self.list.setUniformItemSizes(True)
+        self.list.setMouseTracking(True)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.entered.connect(self.list.setCurrentIndex)
+        self.list.clicked.connect(self._take)
+        self.list.selectionModel().currentChanged.connect(self._on_current)
+        self.nothing = label("", "muted")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.nothing.setMinimumHeight(ROW * 2)
+        column = QVBoxLayout(self.card)
+        column.setContentsMargins(10, 10, 10, 10)
+        column.setSpacing(8)
+        column.addWidget(self.field)
+        column.addWidget(self.list, 1)
+        column.addWidget(self.nothing)
+
+    def open_with(self, actions: Sequence[Action]) -> None:
+        """Show these, those of the present page first."""
+        self._actions = actions
+        self.field.clear()
+        self._search()
+        self.open(self.field)
+
+    def found(self) -> list[str]:
+        """The titles in the list, from the top."""
+        return [action.title for action, _ in self._found.lines]
+
+    def place_card(self) -> None:
+        """At the top, where typing changes only its lower edge."""
+        width = min(WIDTH, self.width() - 32)
+        rows = min(MOST_ROWS, len(self._found.lines))
+        body = rows * ROW + 8 if rows else ROW * 2
+        height = self.field.sizeHint().height() + body + 30
+        self.card.setGeometry((self.width() - width) // 2, 72, width, min(height, self.height() - 88))
+
+    def _search(self) -> None:
+        query = self.field.text()
+        self._found.set(
+            fuzzy.ranked(query, self._actions, lambda one: one.title, lambda one: f"{one.kind} {one.words}", MOST_FOUND)
+        )
+        self.list.setVisible(bool(self._found.lines))
+        self.nothing.setVisible(not self._found.lines)
+        self.nothing.setText(f"Nothing is called “{query.strip()}”. Try fewer letters.")
+        self._choose(0)
+        self.place_card()
+
+    def _choose(self, row: int) -> None:
+        last = self._found.rowCount() - 1
+        if last >= 0:
+            self.list.setCurrentIndex(self._found.index(max(0, min(row, last))))
+            self.list.scrollTo(self.list.currentIndex())
+
+    def _on_current(self, index: QModelIndex) -> None:
+        # The focus stays in the field: this is how a screen reader hears which line is chosen.
+        said = index.data(Qt.ItemDataRole.AccessibleTextRole) if index.isValid() else ""
+        self.field.setAccessibleDescription(str(said))
+
+    def _take(self, index: QModelIndex) -> None:
+        if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsEnabled:
+            action: Action = index.data(ACTION)
+            self.close_curtain()
+            self._do(action)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Arrows and Enter, typed into the field, belong to the list."""
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            row, key = self.list.currentIndex().row(), event.key()
+            steps = {
+                Qt.Key.Key_Down: row + 1 if row + 1 < self._found.rowCount() else 0,
+                Qt.Key.Key_Up: row - 1 if row > 0 else self._found.rowCount() - 1,
+                Qt.Key.Key_PageDown: row + MOST_ROWS - 1,
+                Qt.Key.Key_PageUp: row - MOST_ROWS + 1,
+            }
+            if key in steps:
+                self._choose(steps[Qt.Key(key)])
+                return True
+            if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._take(self.list.currentIndex())
+                return True
+        return super().eventFilter(watched, event)
+
+
+def native(keys: str) -> str:
+    """A shortcut as this system writes it."""
+    return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
+
+
+def _draw_keys(painter: QPainter, area: QRect, action: Action, possible: bool) -> int:
+    """The keys at the right; returns where they begin."""
+    right = area.right() - 10
+    painter.setFont(theme.font(11, QFont.Weight.Medium))
+    for keys in reversed([native(each) for each in action.shortcuts()]):
+        width = painter.fontMetrics().horizontalAdvance(keys) + 12
+        key = QRect(right - width, area.center().y() - 9, width, 20)
+        painter.setPen(QPen(theme.color("border_strong"), 1))
+        painter.setBrush(theme.color("card"))
+        painter.drawRoundedRect(key, 5, 5)
+        painter.setPen(theme.color("muted" if possible else "disabled"))
+        painter.drawText(key, Qt.AlignmentFlag.AlignCenter, keys)
+        right -= width + 6
+    return right
+
+
+def _draw_kind(painter: QPainter, area: QRect, right: int, kind: str) -> int:
+    painter.setFont(theme.font(12))
+    painter.setPen(theme.color("faint"))
+    width = painter.fontMetrics().horizontalAdvance(kind)
+    place = QRect(right - width - 6, area.top(), width, area.height())
+    painter.drawText(place, int(Qt.AlignmentFlag.AlignVCenter), kind)
+    return place.left()
+
+
+def _draw_title(painter: QPainter, room: QRect, title: str, places: Sequence[int], possible: bool) -> None:
+    plain, strong = theme.font(13), theme.font(13, QFont.Weight.DemiBold)
+    painter.setFont(plain)
+    title = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, room.width())
+    if not places:
+        painter.setPen(theme.color("text" if possible else "disabled"))
+        painter.drawText(room, int(Qt.AlignmentFlag.AlignVCenter), title)
+        return
+    left, marked = room.left(), set(places)
+    for begin, end in _stretches(len(title), marked):
+        is_hit = begin in marked
+        painter.setFont(strong if is_hit else plain)
+        painter.setPen(theme.color("disabled" if not possible else "accent_text" if is_hit else "text"))
+        part = title[begin:end]
+        width = painter.fontMetrics().horizontalAdvance(part)
+        painter.drawText(QRect(left, room.top(), width + 4, room.height()), int(Qt.AlignmentFlag.AlignVCenter), part)
+        left += width
+
+
+def _stretches(length: int, marked: set[int]) -> list[tuple[int, int]]:
+    """Runs of letters that are all marked, or all not."""
+    cuts = [at for at in range(1, length) if (at in marked) != (at - 1 in marked)]
+    return list(zip([0, *cuts], [*cuts, length], strict=True)) if length else []

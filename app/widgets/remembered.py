@@ -1,0 +1,94 @@
+"""Owns what the window remembers of its layout: geometry, how splitters part their room, widths and order of columns."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt, QTimer
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHeaderView, QSplitter, QTableView
+
+from backend.contract.places import config_folder
+
+SAVE_MS = 300
+"""After the last move of a handle."""
+LEAST, MOST = 24, 4000
+"""Pixels of a column that a damaged file may not go beyond."""
+
+
+def layout_file() -> QSettings:
+    """Where the layout is kept; an INI file gives every value but geometry back as text."""
+    return QSettings(str(config_folder() / "window.ini"), QSettings.Format.IniFormat)
+
+
+class RememberedSplitter(QSplitter):
+    """Parts its room as a person parted it last; `name` is its own for good."""
+
+    def __init__(self, name: str, orientation: Qt.Orientation = Qt.Orientation.Horizontal) -> None:
+        super().__init__(orientation)
+        self._name = f"splitters/{name}"
+        self._restored = False
+        self._timer = QTimer(self, singleShot=True, interval=SAVE_MS)
+        self._timer.timeout.connect(self._save)
+        self.splitterMoved.connect(lambda: self._timer.start())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Restored when all its parts are there."""
+        super().showEvent(event)
+        if not self._restored:
+            self._restored = True
+            stored = layout_file().value(self._name)
+            if isinstance(stored, QByteArray):
+                shape = self.orientation()
+                self.restoreState(stored)
+                self.setOrientation(shape)
+
+    def _save(self) -> None:
+        layout_file().setValue(self._name, self.saveState())
+
+
+class RememberedColumns(QObject):
+    """Keeps the widths and the order of a table's columns by their names, once a person has changed them."""
+
+    def __init__(self, table: QTableView, name: str, names: Callable[[], list[str]]) -> None:
+        super().__init__(table)
+        self._header = table.horizontalHeader()
+        self._name, self._names = f"columns/{name}", names
+        self._header.setSectionsMovable(True)
+        self._header.viewport().installEventFilter(self)
+
+    def widths(self) -> dict[str, int]:
+        """Pixels by column name, as far as they were changed."""
+        stored = layout_file().value(f"{self._name}/widths")
+        pairs = (
+            str(one).rpartition("=") for one in (stored if isinstance(stored, list) else [stored] if stored else [])
+        )
+        return {name: max(LEAST, min(MOST, int(width))) for name, _, width in pairs if width.isdigit()}
+
+    def restore(self) -> None:
+        """Give the columns that are there now the remembered widths and order."""
+        names, widths = self._names(), self.widths()
+        for section, name in enumerate(names):
+            if name in widths and self._header.sectionResizeMode(section) == QHeaderView.ResizeMode.Interactive:
+                self._header.resizeSection(section, widths[name])
+        stored = layout_file().value(f"{self._name}/order")
+        order = [name for name in stored if name in names] if isinstance(stored, list) else []
+        for place, name in enumerate(order if len(order) == len(names) else []):
+            self._header.moveSection(self._header.visualIndex(names.index(name)), place)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A person lets go of a column's edge, or of a column."""
+        if event.type() == QEvent.Type.MouseButtonRelease:
+            QTimer.singleShot(0, self, self._save)
+        return False
+
+    def _save(self) -> None:
+        names = self._names()
+        now = {
+            name: self._header.sectionSize(section)
+            for section, name in enumerate(names)
+            if self._header.sectionResizeMode(section) == QHeaderView.ResizeMode.Interactive
+        }
+        file = layout_file()
+        kept = {**self.widths(), **now}
+        file.setValue(f"{self._name}/widths", [f"{name}={width}" for name, width in kept.items()])
+        order = [names[self._header.logicalIndex(place)] for place in range(len(names))]
+        file.setValue(f"{self._name}/order", order)

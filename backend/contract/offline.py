@@ -1,0 +1,75 @@
+"""Owns the offline switch of a backend process: once it is on, nothing of this process leaves the machine (stdlib only).
+
+Libraries are asked to stay offline by their variables; whatever asks the network nevertheless, or forgets to ask
+whether it may, is refused by Python's audit hook before a socket is opened or a name looked up. Sockets that native code
+opens by itself pass by the hook: of what Burnish starts these are the hosts of a run on several hosts, which are wanted.
+"""
+
+import ipaddress
+import os
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from backend.contract.places import is_offline
+
+TOLD = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_XET": "1",  # its downloads are opened by native code
+    "DO_NOT_TRACK": "1",
+}
+"""What libraries are told by their variables."""
+_LOOKED_UP = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"}
+_SENT = {"socket.connect", "socket.sendto", "socket.sendmsg"}
+_state = threading.local()
+_installed: list[bool] = []
+
+
+class OfflineError(ConnectionError):
+    """Something wanted to leave the machine while the offline switch is on."""
+
+
+def enforce() -> None:
+    """Where the switch is on, refuse from now on whatever would leave this machine; cannot be taken back."""
+    if not is_offline() or _installed:
+        return
+    os.environ.update(TOLD)
+    _installed.append(True)
+    own = {"", "localhost", socket.gethostname().lower()}
+    sys.addaudithook(lambda event, arguments: _refuse(event, arguments, own))
+
+
+@contextmanager
+def permitted() -> Iterator[None]:
+    """What this thread asks within the block is wanted by name, such as another host of the same run."""
+    _state.permitted = True
+    try:
+        yield
+    finally:
+        _state.permitted = False
+
+
+def _refuse(event: str, arguments: tuple, own: set[str]) -> None:
+    if not event.startswith("socket.") or getattr(_state, "permitted", False):
+        return
+    if event in _LOOKED_UP:
+        host = arguments[0]
+    elif event in _SENT and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    else:
+        return  # a socket of the machine's own (a file's name), or nothing that leaves it
+    name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
+    if name.lower() not in own and not _is_here(name):
+        raise OfflineError(f"offline mode is on, so {name} was not asked; the network may not be used")
+
+
+def _is_here(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,39 @@
+"""Owns what is told about the room that Burnish takes on the disk: `storage`, `clear_cache`, and their answers."""
+
+import msgspec
+
+
+class StoredPart(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of thing in a folder; sizes are bytes on the disk."""
+
+    name: str
+    title: str
+    size: int
+    note: str = ""
+    """What taking it away costs, as a sentence."""
+
+
+class Storage(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `storage {}`: what lies in the runs folder, the cache folder and the hub library's."""
+
+    runs: int
+    """How many."""
+    runs_size: int
+    cache_size: int
+    hub_folder: str
+    hub_size: int
+    free: int
+    """On the disk of the cache folder."""
+    parts: list[StoredPart]
+    """Of the cache folder, those that `clear_cache {parts: [name, …]}` may be asked to take away."""
+
+
+class Cleared(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `clear_cache`: bytes that were freed, and those that stay because a run that is alive may read them."""
+
+    freed: int
+    kept: int = 0
+    kept_for: list[str] = []
+    """Names of those runs."""
+    failed: list[str] = []
+    """What could not be taken away, a sentence each."""

@@ -1,0 +1,206 @@
+"""The palette, the shortcuts and their sheet, all from one list of actions, on the real window."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+from app.core import preferences
+from app.core.actions import Action, OffersActions
+from app.main_window import PANELS, TOUR, MainWindow
+from app.widgets.palette import Palette
+from app.widgets.shortcut_sheet import ShortcutSheet
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def window(qtbot, styled, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    chosen = preferences.load(tmp_path / "preferences.json")
+    chosen.set("runs_folder", str(tmp_path / "runs"))
+    made = MainWindow(chosen)
+    with qtbot.waitSignal(made.first_painted):
+        made.show()
+    made.show_page("runs")
+    made.open_services()
+    with qtbot.waitActive(made):
+        made.activateWindow()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def palette(qtbot, window: MainWindow) -> Palette:
+    qtbot.keyClick(window, Qt.Key.Key_K, CONTROL)
+    found = window.commands.palette
+    assert found is not None
+    return found
+
+
+def sheet_of(window: MainWindow) -> ShortcutSheet:
+    assert window.commands.sheet is not None
+    return window.commands.sheet
+
+
+def test_typing_and_enter_do_what_is_on_top(qtbot, window: MainWindow, palette: Palette):
+    qtbot.keyClicks(palette.field, "tokeni")
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert window.pages.currentWidget() is window.panel("tokenizer")
+    assert not palette.isVisible()
+
+
+def test_arrows_go_round_the_list(qtbot, window: MainWindow, palette: Palette):
+    palette.field.setText("theme")
+    first = palette.list.currentIndex().row()
+    qtbot.keyClick(palette.field, Qt.Key.Key_Up)
+    assert palette.list.currentIndex().row() == len(palette.found()) - 1
+    qtbot.keyClick(palette.field, Qt.Key.Key_Down)
+    assert palette.list.currentIndex().row() == first
+    assert "theme" in palette.field.accessibleDescription()
+
+
+def test_escape_and_the_shortcut_close_it_and_the_focus_returns(qtbot, window: MainWindow):
+    before = window.sidebar.buttons()[3]
+    before.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_K, CONTROL)
+    palette = window.commands.palette
+    assert palette is not None
+    assert palette.field.hasFocus()
+    qtbot.keyClick(palette.field, Qt.Key.Key_Escape)
+    assert not palette.isVisible()
+    assert before.hasFocus()
+    for expected in (True, False):
+        qtbot.keyClick(window, Qt.Key.Key_K, CONTROL)
+        assert palette.isVisible() is expected
+
+
+def test_tab_does_not_leave_it(qtbot, palette: Palette):
+    qtbot.keyClick(palette.field, Qt.Key.Key_Tab)
+    assert palette.field.hasFocus()
+
+
+def test_what_cannot_be_done_now_is_not_done(qtbot, window: MainWindow, palette: Palette):
+    palette.field.setText("Open the chosen run")
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert palette.isVisible()  # nothing is chosen, so nothing can be opened
+
+
+def test_a_run_is_found_by_its_name(qtbot, window: MainWindow, palette: Palette):
+    from app.core.run_library import RunSummary
+
+    assert window.context is not None
+    window.context.library.runs = [RunSummary("a", Path("/runs/2026-a"), "finished", title="reviews of May")]
+    window.commands.show_palette()
+    window.commands.show_palette()
+    palette.field.setText("reviews")
+    assert palette.found() == ["reviews of May"]
+    palette.field.setText("2026-a")
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert window.panel("run").path == Path("/runs/2026-a")  # type: ignore[union-attr]
+
+
+def test_a_page_out_of_view_is_shown_before_its_action_is_done(window: MainWindow, palette: Palette):
+    window.show_page("tokenizer")
+    window.show_page("runs")
+    action = next(one for one in palette._actions if one.title == "Search the runs")
+    window.show_page("settings")
+    action.do()
+    assert window.pages.currentWidget() is window.panel("runs")
+
+
+def test_a_shortcut_is_heard_only_on_its_page(qtbot, window: MainWindow):
+    runs = window.panel("runs")
+    assert runs is not None
+    done: list[str] = []
+    window.commands.add("Test", runs, lambda: [Action("Do it", lambda: done.append("it"), "Ctrl+J")])
+    qtbot.keyClick(window, Qt.Key.Key_J, CONTROL)
+    window.show_page("settings")
+    qtbot.keyClick(window, Qt.Key.Key_J, CONTROL)
+    assert done == ["it"]
+
+
+def test_f1_shows_every_shortcut_and_its_keys(qtbot, window: MainWindow):
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    sheet = sheet_of(window)
+    assert sheet.isVisible()
+    keys = {keys for lines in sheet.lines.values() for _, keys in lines}
+    assert {"Ctrl+K, Ctrl+Shift+P", "F1, ?", "Ctrl+1", "F11", "Ctrl+Q", "Ctrl+F"} <= keys
+    assert next(iter(sheet.lines)) == "Runs"  # the page in view comes first
+    qtbot.keyClick(sheet, Qt.Key.Key_Escape)
+    assert not sheet.isVisible()
+
+
+def test_a_question_mark_that_is_typed_is_no_shortcut(qtbot, window: MainWindow):
+    runs = window.panel("runs")
+    runs.search.show()  # type: ignore[union-attr]
+    runs.search.setFocus()  # type: ignore[union-attr]
+    qtbot.keyClick(runs.search, "?")  # type: ignore[union-attr]
+    assert window.commands.sheet is None
+    window.sidebar.buttons()[0].setFocus()
+    qtbot.keyClick(window, "?")
+    assert sheet_of(window).isVisible()
+
+
+def test_a_theme_chosen_in_the_palette_is_kept_and_shown_in_the_settings(
+    qtbot, window: MainWindow, palette: Palette, styled: QApplication
+):
+    window.show_page("settings")
+    palette.field.setText("dark theme")
+    palette._take(palette.list.currentIndex())
+    assert theme.is_dark()
+    assert window.panel("settings").look.themes.checkedId() == 2  # type: ignore[union-attr]
+    assert preferences.load(window.preferences.path).theme == "dark"
+    window.choose_theme("light")
+
+
+def test_no_two_actions_in_view_share_a_key_and_all_keys_mean_something(window: MainWindow):
+    for _, _, name in PANELS:
+        panel = window.show_page(name)
+        offered = [*window._window_actions(), *(panel.offered_actions() if isinstance(panel, OffersActions) else ())]
+        keys = [keys for action in offered for keys in action.shortcuts()]
+        assert len(keys) == len(set(keys)), name
+        assert len({action.title for action in offered}) == len(offered), name
+
+
+def test_the_tour_has_few_cards_over_real_controls_and_comes_only_once(qtbot, window: MainWindow):
+    assert not window.preferences.tour_seen
+    window.show_tour()
+    tour = window.tour
+    assert tour is not None
+    assert len(TOUR) <= 4
+    assert tour.isVisible()
+    assert preferences.load(window.preferences.path).tour_seen
+    titles = []
+    while tour.isVisible():
+        titles.append(tour.title.text())
+        light = tour._light()
+        assert light is None or not light.intersects(tour.card.geometry()) or tour.place == 1
+        assert tour.rect().contains(tour.card.geometry())
+        qtbot.mouseClick(tour.next, Qt.MouseButton.LeftButton)
+    assert titles == [title for title, _ in TOUR]
+
+
+def test_the_tour_can_be_left_at_once_and_called_again(qtbot, window: MainWindow, palette: Palette):
+    palette.field.setText("look around")
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert window.tour is not None
+    assert window.tour.isVisible()
+    qtbot.mouseClick(window.tour.skip, Qt.MouseButton.LeftButton)
+    assert not window.tour.isVisible()
+    window.show_tour()
+    qtbot.keyClick(window.tour, Qt.Key.Key_Escape)
+    assert not window.tour.isVisible()
+
+
+def test_tab_stays_within_the_tour(qtbot, window: MainWindow):
+    window.show_tour()
+    assert window.tour is not None
+    seen = set()
+    for _ in range(4):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        seen.add(QApplication.focusWidget())
+    assert seen == {window.tour.skip, window.tour.next}
+    window.tour.close_curtain()

@@ -1,0 +1,240 @@
+"""What must hold of every control on every page: it has a name, Tab reaches it and shows where it is, the wheel spares it.
+
+One window is built for all of these, with recorded runs and the small real helper of the panels' tests.
+"""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QProcess, Qt
+from PySide6.QtGui import QAccessible, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QScrollBar,
+    QSplitter,
+    QWidget,
+)
+
+from app import theme
+from app.core import preferences
+from app.main_window import PANELS, MainWindow
+from app.services import context as services
+from app.services.backend_client import BackendClient
+
+HERE = Path(__file__).parent
+RUN = "sentiment-finished"
+NOT_CONTROLS = (QSplitter, QLabel, QScrollBar)
+PAGES = [name for _, _, name in PANELS]
+SILENT = {QAccessible.Role.NoRole}
+MOST_TABS = 400
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        QApplication.processEvents()
+        time.sleep(0.002)
+
+
+def small_helper(parent) -> QProcess:
+    process = QProcess(parent)
+    process.setProgram(sys.executable)
+    process.setArguments([str(HERE / "panels" / "small_helper.py")])
+    return process
+
+
+@pytest.fixture(scope="module")
+def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    home = tmp_path_factory.mktemp("every-page")
+    shutil.copytree(HERE.parent / "data" / "recorded", home / "runs")
+    theme.apply(qapp, "light")
+    chosen = preferences.load(home / "preferences.json")
+    chosen.set("runs_folder", str(home / "runs"))
+    chosen.set("tour_seen", True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BURNISH_CONFIG", str(home / "config"))
+        patch.setattr(
+            services, "BackendClient", lambda _, parent: BackendClient(parent=parent, make_process=small_helper)
+        )
+        made = MainWindow(chosen)
+        made.resize(1280, 800)
+        made.show()
+        made.open_services()
+        fill(made)
+        made.activateWindow()
+        assert QTest.qWaitForWindowActive(made)
+        yield made
+        made.close()
+
+
+def fill(window: MainWindow) -> None:
+    """Give every page something to show."""
+    assert window.context is not None
+    run = str(window.context.library.root / RUN)
+    new_run = window.show_page("new_run")
+    until(lambda: new_run.catalog is not None)  # type: ignore[union-attr]
+    until(lambda: bool(window.context.library.runs))  # type: ignore[union-attr]
+    for name in ("run", "predictions"):
+        window.show_page(name).show_run(run)  # type: ignore[union-attr]
+    tokenizer = window.show_page("tokenizer")
+    for place in range(len(tokenizer.titles.buttons())):  # type: ignore[union-attr]
+        tokenizer.show_side(place)  # type: ignore[union-attr]
+    tokenizer.show_side(0)  # type: ignore[union-attr]
+    window.show_page("runs")
+    window.show_page("settings")
+
+
+def sides(window: MainWindow, name: str) -> Iterator[tuple[str, QWidget]]:
+    """The page, and where it has several sides each of them in view."""
+    panel = window.show_page(name)
+    assert panel is not None
+    if name == "tokenizer":
+        for place, button in enumerate(panel.titles.buttons()):  # type: ignore[attr-defined]
+            panel.show_side(place)  # type: ignore[attr-defined]
+            QApplication.processEvents()
+            yield f"{name}/{button.text()}", panel
+    elif name == "predictions":
+        for place in range(2):
+            panel.show_side(place)  # type: ignore[attr-defined]
+            QApplication.processEvents()
+            yield f"{name}/{place}", panel
+    else:
+        QApplication.processEvents()
+        yield name, panel
+
+
+def controls(panel: QWidget) -> list[QWidget]:
+    """What takes the keyboard's focus by Tab and is in view."""
+    return [
+        one
+        for one in panel.findChildren(QWidget)
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus
+        and one.isVisibleTo(panel)
+        and one.isEnabled()
+        and one.focusProxy() is None
+        and one.window() is panel.window()
+        and not isinstance(one, NOT_CONTROLS)
+        and not (isinstance(one, QLineEdit) and isinstance(one.parent(), QComboBox | QAbstractSpinBox))
+    ]
+
+
+def said(widget: QWidget) -> str:
+    """How a failing test names a control."""
+    above = widget.parentWidget()
+    text = widget.text() if isinstance(widget, QAbstractButton | QLineEdit) else ""
+    return f"{type(widget).__name__} {widget.accessibleName() or text!r} in {type(above).__name__}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_control_has_a_name_and_a_role(window: MainWindow, name: str):
+    silent = []
+    for side, panel in sides(window, name):
+        every = [*controls(panel), *(one for one in panel.findChildren(QAbstractButton) if one.isVisibleTo(panel))]
+        for control in every:
+            spoken = QAccessible.queryAccessibleInterface(control)
+            if isinstance(control, QScrollArea):
+                continue
+            if not spoken.text(QAccessible.Text.Name).strip() or spoken.role() in SILENT:
+                silent.append(f"{side}: {said(control)}")
+    assert sorted(set(silent)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tab_reaches_every_control_and_is_caught_by_none(window: MainWindow, name: str):
+    missed, trapped = [], []
+    for side, panel in sides(window, name):
+        wanted = {one for one in controls(panel) if not _in_group_of_a_checked_one(one)}
+        window.sidebar.buttons()[0].setFocus()
+        reached, before = list[QWidget](), None
+        for _ in range(MOST_TABS):
+            QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
+            now = QApplication.focusWidget()
+            if now is before:
+                trapped.append(f"{side}: {said(now)}" if now else side)
+                break
+            if now in reached:
+                break
+            if now is not None:
+                reached.append(now)
+            before = now
+        missed += [f"{side}: {said(one)}" for one in wanted - set(reached)]
+    assert (sorted(missed), trapped) == ([], [])
+
+
+def _in_group_of_a_checked_one(control: QWidget) -> bool:
+    """Of buttons that exclude each other Tab reaches one, and arrows the others."""
+    group = control.group() if isinstance(control, QAbstractButton) else None
+    return group is not None and group.exclusive() and not control.isChecked()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_the_focus_can_be_seen_in_both_themes(window: MainWindow, qapp: QApplication, look: str):
+    theme.apply(qapp, look)
+    unseen = []
+    for name in PAGES:
+        for side, panel in sides(window, name):
+            kinds = {(type(one), one.property("role")): one for one in controls(panel)}
+            for control in kinds.values():
+                window.sidebar.buttons()[0].setFocus()
+                before = control.grab().toImage()
+                control.setFocus(Qt.FocusReason.TabFocusReason)
+                if control.grab().toImage() == before:
+                    unseen.append(f"{side}: {said(control)} {control.property('role')}")
+    theme.apply(qapp, "light")
+    assert unseen == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_wheel_changes_nothing_that_has_not_the_focus(window: MainWindow, name: str):
+    changed = []
+    window.sidebar.buttons()[0].setFocus()
+    for side, panel in sides(window, name):
+        for control in panel.findChildren(QWidget):
+            if not isinstance(control, QComboBox | QAbstractSpinBox | QAbstractSlider) or isinstance(
+                control, QScrollBar
+            ):
+                continue
+            middle = QPointF(control.rect().center())
+            turned = QWheelEvent(
+                middle,
+                QPointF(control.mapToGlobal(control.rect().center())),
+                QPoint(),
+                QPoint(0, -120),
+                Qt.MouseButton.NoButton,
+                Qt.KeyboardModifier.NoModifier,
+                Qt.ScrollPhase.NoScrollPhase,
+                False,
+            )
+            control.wheelEvent(turned)
+            if turned.isAccepted():
+                changed.append(f"{side}: {said(control)}")
+    assert changed == []
+
+
+def test_no_words_are_cut_off_at_the_largest_text_size(window: MainWindow, qapp: QApplication):
+    theme.apply(qapp, "light", theme.TEXT_SIZES[-1])
+    cut = []
+    for name in PAGES:
+        for side, panel in sides(window, name):
+            for one in panel.findChildren(QAbstractButton):
+                if one.isVisibleTo(panel) and one.text() and one.width() < one.minimumSizeHint().width() - 1:
+                    cut.append(f"{side}: {said(one)} {one.width()} < {one.minimumSizeHint().width()}")
+            for one in panel.findChildren(QLabel):
+                shown = type(one) is QLabel and one.isVisibleTo(panel) and one.text() and not one.wordWrap()
+                if shown and one.width() < one.minimumSizeHint().width() - 1:
+                    cut.append(f"{side}: label {one.text()!r} {one.width()} < {one.minimumSizeHint().width()}")
+    theme.apply(qapp, "light", theme.USUAL_SIZE)
+    assert cut == []
