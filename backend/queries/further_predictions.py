@@ -19,22 +19,24 @@ FIRST_CHARACTERS = 120
 def _parts(arguments: Arguments, tell: Tell) -> FileFit:
     from backend import predict  # these load the data room and a framework
     from backend.data.cells import cell_text
-    from backend.run.column_guess import guess_by_name
+    from backend.run.column_guess import ColumnGuess
     from backend.run.material import make_source, make_task, reading
     from backend.tasks.task import used_columns
 
     folder, data = _run(arguments), _data(arguments)
     spec = predict.spec_of(str(folder.path), None, [])
     rows = make_source(spec).read_file(data, spec.data, reading(reporting(tell)))
-    there, parts = rows.table.column_names, []
-    for column in used_columns(make_task(spec)):
-        given = spec.data.columns.get(column.name)
-        if given is None and not column.required:
-            continue
-        taken = {part.column for part in parts}
-        found = given if given in there else guess_by_name(column.usual_names, there, taken)
-        is_needed = column.required and column.needed_to_predict
-        parts.append(FilePart(name=column.name, title=column.title, column=found or "", needed=is_needed))
+    there, given = rows.table.column_names, spec.data.columns
+    wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]
+    needed_ones = [column for column in wanted if column.required and column.needed_to_predict]
+    guesses = ColumnGuess(rows.table).guesses(needed_ones, given)
+    parts = []
+    for column in wanted:
+        guess, own = guesses.get(column.name), given.get(column.name)
+        found = guess.column if guess else own if own in there else None
+        parts.append(
+            FilePart(name=column.name, title=column.title, column=found or "", needed=column in needed_ones)
+        )  # fmt: skip
     first = {name: cell_text(rows.table[name][0].as_py(), FIRST_CHARACTERS) for name in there} if len(rows) else {}
     return FileFit(columns=list(there), rows=len(rows), parts=parts, first=first)
 

@@ -37,9 +37,10 @@ def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
     """
     import pyarrow.parquet as parquet
 
-    with _Telling(path):
-        if parquet.read_metadata(path).num_rows <= SMALL:
-            return with_all_columns(parquet.read_table(path))
+    # Not read_table, which would load pandas: that takes longer than a small file.
+    with _Telling(path), parquet.ParquetFile(path) as file:
+        if file.metadata.num_rows <= SMALL:
+            return with_all_columns(file.read())
     pages = _pages(Path(path), tell)
     return _mapped(str(pages), pages.stat().st_mtime_ns)
 
@@ -48,11 +49,11 @@ def read_columns(path: str, columns: list[str]) -> "pa.Table":
     """Some columns as they stand in the file. Raises InputError."""
     import pyarrow.parquet as parquet
 
-    with _Telling(path):
-        missing = set(columns) - set(parquet.read_schema(path).names)
+    with _Telling(path), parquet.ParquetFile(path) as file:
+        missing = set(columns) - set(file.schema_arrow.names)
         if missing:
             raise InputError(f"{path}: these predictions have no {min(missing)!r} to compare with")
-        return parquet.read_table(path, columns=columns)
+        return file.read(columns=columns)
 
 
 class _Telling:

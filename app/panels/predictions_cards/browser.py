@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.run_task import RunTask, read_run_task
@@ -21,6 +21,7 @@ from app.services.chosen_rows import ChosenRows
 from app.services.context import AppContext
 from app.services.prediction_rows import PredictionRows
 from app.widgets.activity_line import ActivityLine
+from app.widgets.drop_hint import DropHint
 from app.widgets.empty_state import EmptyState
 from backend.contract.run_folder import RunFolder
 
@@ -68,6 +69,7 @@ class Browser(QWidget):
         for widget in (self.filters, self.further, self.line):
             column.addWidget(widget)
         column.addWidget(self.stack, 1)
+        self.hint = DropHint(self)
         self._connect()
         self._list_runs()
         self._show_nothing()
@@ -83,7 +85,7 @@ class Browser(QWidget):
         self.chosen.refused.connect(lambda words: self.message.emit("error", words))
         self.chosen.waiting.connect(self._on_waiting)
         self.chosen.opening.connect(self._on_opening)
-        self.chosen.opened.connect(self.table.refresh)
+        self.chosen.opened.connect(self._on_opened)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.view.card.value_wanted.connect(self.filters.want_value)
         self.view.all_rows_wanted.connect(self.filters.clear)
@@ -181,7 +183,8 @@ class Browser(QWidget):
         self.filters.offer_orders([order for order in form.orders if order.fits(there)])
         self._enable(True, rows.has_actual and form.compares)
         self.chosen.open(rows)
-        self.statistics.open(rows, form)
+        if not rows.needs_pages:  # else both would lay the file out at the same time
+            self.statistics.open(rows, form)
         self._filter()
 
     def _write_summary(self) -> None:
@@ -201,6 +204,11 @@ class Browser(QWidget):
     def _on_waiting(self, waiting: bool) -> None:
         if waiting:
             self.filters.show_count("Looking…")
+
+    def _on_opened(self) -> None:
+        assert self.rows is not None
+        self.table.refresh()
+        self.statistics.open(self.rows, self.view.form)
 
     def _on_opening(self, part: float) -> None:
         if self.filters.wanted.is_empty and not self._sort[0]:
@@ -261,11 +269,18 @@ class Browser(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A file can be dropped here."""
-        if self.run is not None and dropped_file(event) is not None:
+        path = dropped_file(event)
+        if self.run is not None and path is not None:
             event.acceptProposedAction()
+            self.hint.show_target(self.rect(), f"Predict {path.name} with {self.run.name}")
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """The file goes elsewhere."""
+        self.hint.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Predict it."""
+        self.hint.hide()
         path = dropped_file(event)
         if path is not None:
             event.acceptProposedAction()

@@ -61,11 +61,13 @@ class FilterBar(QWidget):
         self.other_choice.setAccessibleName("Predictions of another file")
         self.other_choice.setToolTip("Files that this run has predicted since")
         self.other_choice.setMinimumWidth(130)
+        self.other_choice.setMaximumWidth(320)
         self.other_choice.activated.connect(self._on_other_chosen)
         self.order_choice = QuietComboBox()
         self.order_choice.setAccessibleName("Order of the rows")
         self.order_choice.setToolTip("Order of the rows")
         self.order_choice.setMinimumWidth(150)
+        self.order_choice.setMaximumWidth(320)
         self.order_choice.activated.connect(lambda _: self.order_chosen.emit())
 
     def _lay_out(self) -> None:

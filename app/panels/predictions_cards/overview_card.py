@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme
 from app.core.wording import count, grouped, number
@@ -163,11 +172,14 @@ class OverviewCard(Card):
     def _show_scores(self, scores: Sequence[LabelScore], words: str, title: str) -> None:
         self.totals.setText(words)
         rows = [
-            (one.label, number(one.precision, 3), number(one.recall, 3), number(one.f1, 3), grouped(one.actual))
+            (one.label, number(one.precision, 2), number(one.recall, 2), number(one.f1, 2), grouped(one.actual))
             for one in scores
         ]  # fmt: skip
         self.labels.show_rows((title, "Precision", "Recall", "F1", "Rows" if title == "Label" else "Actual"), rows)
-        for place, width in enumerate((104, 78, 64, 58, 58)):
+        header = self.labels.horizontalHeader()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for place, width in enumerate((88, 68, 60, 66), start=1):
             self.labels.setColumnWidth(place, width)
 
     def show_numbers(self, found: NumberStatistics) -> None:

@@ -6,12 +6,15 @@ import pyarrow.parquet as parquet
 import pytest
 from example_runs import CLASSIFIED, write_run
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 
 from app.core.row_filter import ValueFilter
 from app.panels.predictions import Panel
 from app.panels.predictions_cards.overview_card import LABELS, RELIABILITY, THRESHOLD
 from app.panels.predictions_cards.table_card import TableCard
+
+ANSWER_MS = 30_000
+"""A helper that has just been started loads its libraries first."""
 
 
 @pytest.fixture
@@ -52,10 +55,10 @@ def test_conditions_combine_as_chips_with_the_count(qtbot, shown: Panel):
     choose_cell(shown, 0, "source")
     menu = card(shown).cell_menu()
     next(action for action in menu.actions() if action.text() == "Only rows where source is imdb").trigger()
-    qtbot.waitUntil(lambda: sources(shown) == [0, 1])
+    qtbot.waitUntil(lambda: sources(shown) == [0, 1], timeout=ANSWER_MS)
     assert filters.chips.count.text() == "2 of 3 rows"
     filters.right_group.button(2).click()
-    qtbot.waitUntil(lambda: sources(shown) == [0])
+    qtbot.waitUntil(lambda: sources(shown) == [0], timeout=ANSWER_MS)
     assert filters.chips.words() == ["Wrong", "source is imdb"]
     filters.chips.clear_all.click()
     assert sources(shown) == [0, 1, 2]
@@ -67,24 +70,24 @@ def test_a_text_is_looked_for_in_one_column_and_as_a_word(qtbot, shown: Panel):
     search.choose_column("text")
     search.exactness["words"].setChecked(True)
     search.line.setText("neg")
-    qtbot.waitUntil(lambda: sources(shown) == [])
+    qtbot.waitUntil(lambda: sources(shown) == [], timeout=ANSWER_MS)
     search.exactness["words"].setChecked(False)
     search.choose_column("label")
-    qtbot.waitUntil(lambda: sources(shown) == [0])
+    qtbot.waitUntil(lambda: sources(shown) == [0], timeout=ANSWER_MS)
     assert shown.browser.filters.chips.words() == ["“neg” in label"]
 
 
 def test_a_wrong_pattern_is_said_in_a_sentence(qtbot, shown: Panel):
     search = shown.browser.filters.search
     search.exactness["regex"].setChecked(True)
-    with qtbot.waitSignal(shown.message) as told:
+    with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
         search.line.setText("(")
     assert told.args[0] == "error"
     assert "no regular expression" in told.args[1]
 
 
 def test_one_click_shows_the_surest_mistakes(qtbot, shown: Panel):
-    qtbot.waitUntil(lambda: shown.browser.overview.mistakes.isVisible())
+    qtbot.waitUntil(lambda: shown.browser.overview.mistakes.isVisible(), timeout=ANSWER_MS)
     shown.browser.overview.mistakes.click()
     assert sources(shown) == [0]
     assert shown.browser.filters.order.title == "Surest mistakes first"
@@ -92,32 +95,32 @@ def test_one_click_shows_the_surest_mistakes(qtbot, shown: Panel):
 
 def test_a_bar_of_the_reliability_diagram_shows_its_rows(qtbot, shown: Panel):
     overview = shown.browser.overview
-    qtbot.waitUntil(lambda: bool(overview.diagram._bins))
+    qtbot.waitUntil(lambda: bool(overview.diagram._bins), timeout=ANSWER_MS)
     overview.parts.button(RELIABILITY).click()
     place = overview.diagram.box_of(9).center().toPoint()
     qtbot.mouseClick(overview.diagram, Qt.MouseButton.LeftButton, pos=place)
-    qtbot.waitUntil(lambda: sources(shown) == [1])
+    qtbot.waitUntil(lambda: sources(shown) == [1], timeout=ANSWER_MS)
     assert shown.browser.filters.chips.words() == ["Confidence 0.90 to 1.00"]
 
 
 def test_labels_have_their_scores(qtbot, shown: Panel):
     overview = shown.browser.overview
-    qtbot.waitUntil(lambda: bool(overview.labels.texts()))
+    qtbot.waitUntil(lambda: bool(overview.labels.texts()), timeout=ANSWER_MS)
     overview.parts.button(LABELS).click()
-    assert ["positive", "0.500", "1.000", "0.667", "1"] in overview.labels.texts()
+    assert ["positive", "0.50", "1.00", "0.67", "1"] in overview.labels.texts()
 
 
 def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Panel, tmp_path: Path):
     browser, overview = shown.browser, shown.browser.overview
-    qtbot.waitUntil(lambda: bool(overview.matrix._labels))
+    qtbot.waitUntil(lambda: bool(overview.matrix._labels), timeout=ANSWER_MS)
     overview.parts.button(THRESHOLD).click()
     view = overview.threshold
     view.choice.setCurrentIndex(view.choice.findText("positive"))
     view.choice.activated.emit(view.choice.currentIndex())
-    qtbot.waitUntil(lambda: view.best.isEnabled())
+    qtbot.waitUntil(lambda: view.best.isEnabled(), timeout=ANSWER_MS)
     view.slider.setValue(600)
     assert view.scores["precision"].text() == "1.0000"
-    qtbot.waitUntil(lambda: "prediction_at_threshold" in browser.table.columns)
+    qtbot.waitUntil(lambda: "prediction_at_threshold" in browser.table.columns, timeout=ANSWER_MS)
     assert [browser.table.shown_text(line, "prediction_at_threshold") for line in range(3)] == [
         "negative", "positive", "neutral",
     ]  # fmt: skip
@@ -127,7 +130,7 @@ def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Panel, t
     dialog.parquet.setChecked(True)
     choice = dialog.choice()
     dialog.close()
-    with qtbot.waitSignal(shown.message) as told:
+    with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
         browser.export(str(tmp_path / "home.parquet"), choice)
     assert told.args[0] == "success", told.args
     assert parquet.read_table(tmp_path / "home.parquet")["prediction_at_threshold"].to_pylist()[0] == "negative"
@@ -145,7 +148,7 @@ def test_rows_are_exported_as_shown_and_whole(qtbot, shown: Panel, tmp_path: Pat
     whole = dialog.choice()
     dialog.close()
     for name, choice in (("shown", as_shown), ("whole", whole)):
-        with qtbot.waitSignal(shown.message):
+        with qtbot.waitSignal(shown.message, timeout=ANSWER_MS):
             browser.export(str(tmp_path / f"{name}.csv"), choice)
     lines = (tmp_path / "shown.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == '"text","source","actual","prediction","confidence"'
@@ -200,7 +203,7 @@ def test_the_next_row_is_reached_from_the_card(shown: Panel):
 def test_a_dot_of_the_scatter_plot_shows_its_row(qtbot, panel: Panel, runs: Path):
     panel.show_run(str(write_run(runs, "text_regression")))
     scatter = panel.browser.overview.scatter
-    qtbot.waitUntil(lambda: len(scatter._points) == 2 and scatter.isVisible())
+    qtbot.waitUntil(lambda: len(scatter._points) == 2 and scatter.isVisible(), timeout=ANSWER_MS)
     panel.grab()
     qtbot.mouseClick(scatter, Qt.MouseButton.LeftButton, pos=scatter.place_of(1).toPoint())
     assert panel.browser.details.heading.text() == "ROW 2"
@@ -210,7 +213,7 @@ def test_a_dot_of_the_scatter_plot_shows_its_row(qtbot, panel: Panel, runs: Path
 def test_entities_are_scored_by_their_type(qtbot, panel: Panel, runs: Path):
     panel.show_run(str(write_run(runs, "token_classification")))
     overview = panel.browser.overview
-    qtbot.waitUntil(lambda: bool(overview.labels.texts()))
+    qtbot.waitUntil(lambda: bool(overview.labels.texts()), timeout=ANSWER_MS)
     assert ["LOC", "0", "0", "0", "1"] in overview.labels.texts()
 
 
@@ -218,6 +221,9 @@ def drop(panel: Panel, path: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
     none = Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(50, 50), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, none)
+    panel.browser.dragEnterEvent(enter)
+    assert panel.browser.hint.words().startswith(f"Predict {path.name} with ")
     event = QDropEvent(QPointF(QPoint(50, 50)), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, none)
     panel.browser.dropEvent(event)
 
@@ -225,7 +231,7 @@ def drop(panel: Panel, path: Path) -> None:
 def test_a_dropped_file_is_predicted_and_shown(qtbot, shown: Panel, tmp_path: Path):
     mine = tmp_path / "mine.csv"
     mine.write_text("text\nA joy\n", encoding="utf-8")
-    with qtbot.waitSignal(shown.message) as told:
+    with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
         drop(shown, mine)
     assert told.args == [
         "warning",
@@ -243,22 +249,22 @@ def test_columns_of_other_names_are_asked_for(qtbot, shown: Panel, tmp_path: Pat
     mine.write_text("review,stars\nA joy,5\n", encoding="utf-8")
     further = shown.browser.further
     shown.browser.predict_file(str(mine))
-    qtbot.waitUntil(lambda: further.mapping.isVisible())
+    qtbot.waitUntil(lambda: further.mapping.isVisible(), timeout=ANSWER_MS)
     assert further.sentence.text().startswith("mine.csv has the columns review, stars; this run needs text.")
     assert not further.go.isEnabled()
     further.choices["text"].setCurrentIndex(further.choices["text"].findData("review"))
     further.go.click()
-    qtbot.waitUntil(lambda: shown.browser.filters.split == "mine")
+    qtbot.waitUntil(lambda: shown.browser.filters.split == "mine", timeout=ANSWER_MS)
     assert further.isHidden()
 
 
 def test_a_prediction_shows_its_progress_and_can_be_stopped(qtbot, shown: Panel, tmp_path: Path):
     further = shown.browser.further
     shown.browser.predict_file(str(tmp_path / "never.csv"))
-    qtbot.waitUntil(lambda: "500 of" in further.line.detail.text())
+    qtbot.waitUntil(lambda: "500 of" in further.line.detail.text(), timeout=ANSWER_MS)
     assert further.line.bar.fraction() == 0.25
     assert not shown.predict_button.isEnabled()
-    with qtbot.waitSignal(shown.message) as told:
+    with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
         further.line.stop.click()
     assert told.args[1] == "Stopped; nothing was written for never.csv."
     assert shown.predict_button.isEnabled()

@@ -8,7 +8,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from app.services import table_pages
+from app.services.arrow_numbers import numbers
 from app.services.table_pages import TablePages
+from backend.data.arrow_numbers import numbers as backend_numbers
 
 ROWS = 1000
 
@@ -82,3 +84,41 @@ def test_an_index_file_is_read_and_deleted(pages, tmp_path: Path, kind):
         writer.write_table(table)
     assert pages.read_indices(tmp_path / "rows.arrow").tolist() == [5, 3, 9]
     assert not (tmp_path / "rows.arrow").exists()
+
+
+def test_mapped_pages_have_the_same_cells_and_what_is_derived(pages, tmp_path: Path):
+    arrow = tmp_path / "pages.arrow"
+    whole = parquet.read_table(pages.path).append_column("confidence", pages.read(["probability_good"]).column(0))
+    with pa.ipc.new_file(str(arrow), whole.schema) as writer:
+        writer.write_table(whole.combine_chunks(), max_chunksize=100)
+    rows = [0, 99, 100, 101, 999, 5]
+    plain = pages.cells(rows, "text")
+    pages.map(arrow)
+    assert pages.is_mapped
+    assert pages.cells(rows, "text") == plain == [f"Sentence {row}" for row in rows]
+    assert pages.cells(list(range(95, 305)), "confidence") == [row / ROWS for row in range(95, 305)]
+
+
+def test_pages_of_another_file_are_refused(pages, tmp_path: Path):
+    arrow = tmp_path / "pages.arrow"
+    table = pa.table({"text": ["a"]})
+    with pa.ipc.new_file(str(arrow), table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(ValueError, match="written again"):
+        pages.map(arrow)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 2, 3], pa.int64()),
+        pa.array([1, 2, 3], pa.uint64())[1:],
+        pa.array([True, None, True, False] * 5)[3:],
+        pa.chunked_array([[1.5, None], [2.5]]),
+    ],
+)
+def test_plain_numbers_are_those_of_pyarrow(column):
+    wanted = [False if value is None and column.type == pa.bool_() else value for value in column.to_pylist()]
+    found = [None if value != value else value for value in numbers(column).tolist()]
+    assert found == wanted
+    assert backend_numbers(column).tolist() == pytest.approx(numbers(column).tolist(), nan_ok=True)

@@ -1,11 +1,15 @@
 """The log and the row table: fast with many rows, and copying gives what is seen."""
 
+from collections.abc import Sequence
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from app import theme
 from app.widgets.log_view import MOST_LINES, LogView
+from app.widgets.row_copy import MOST_LINES as MOST_LINES_COPIED
+from app.widgets.row_copy import as_tsv
 from app.widgets.row_table import RowTable
 
 
@@ -145,3 +149,42 @@ def test_a_short_log_needs_no_scroll_bar(log: LogView):
     log.append_lines(["short"])
     log.grab()
     assert log.horizontalScrollBar().maximum() == 0
+
+
+class Words(Squares):
+    """The same rows, given many at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[int] = []
+
+    def cells(self, rows: Sequence[int], name: str) -> list[object]:
+        self.fetched += rows
+        return [f"{name} {row}" for row in rows]
+
+
+def test_rows_that_come_in_blocks_are_fetched_once(table: RowTable):
+    source = Words()
+    table.set_source(source)
+    for _ in range(3):
+        table.grab()
+    assert 0 < len(source.fetched) <= 2 * 32 * len(source.columns)
+    assert source.asked == 0
+    assert table.shown_text(3, "square") == "square 3"
+    table.refresh()
+    table.grab()
+    assert source.fetched.count(3) == 2 * len(source.columns)
+
+
+def test_copied_cells_with_tabs_and_breaks_stay_one_cell():
+    assert as_tsv([("a\tb", 'say "no"', None), ("c\nd", 1, ["x", "y"])]) == '"a\tb"\t"say ""no"""\t\n"c\nd"\t1\tx y'
+
+
+def test_copying_everything_takes_only_the_first_rows(qtbot, table: RowTable):
+    table.set_many()
+    table.set_source(Words())
+    table.selectAll()
+    with qtbot.waitSignal(table.copied_part) as signal:
+        qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert signal.args == [MOST_LINES_COPIED]
+    assert len(QGuiApplication.clipboard().text().splitlines()) == MOST_LINES_COPIED

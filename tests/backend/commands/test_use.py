@@ -11,6 +11,8 @@ from backend import predict
 from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
 from backend.contract.resources import resource
+from backend.contract.run_folder import RunFolder
+from backend.queries.worker import QUERIES
 
 VALIDATION = resource("demo", "sentiment", "validation.csv")
 
@@ -112,3 +114,27 @@ def test_a_prompt_that_leaves_no_room_is_refused(writer: Path) -> None:
 def test_more_rows_than_wanted_are_no_setting_of_an_evaluation(writer: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="every row of --data is taken"):
         predict.evaluate(str(writer), tmp_path / "x.csv", "causal_lm", ["data.max_rows=3"])
+
+
+@pytest.mark.slow
+def test_a_further_file_is_predicted_into_the_run_and_never_over_another(run: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "my reviews.csv"
+    mine.write_text("review,stars\nA joy,5\n,1\n", encoding="utf-8")
+    parts, ask = QUERIES["file_parts"].answer, QUERIES["predict_file"].answer
+    told: list[str] = []
+    question: dict[str, object] = {"run": str(run), "data": str(mine)}
+
+    fit = parts(question, lambda progress: None)
+    with pytest.raises(InputError, match="there is no column 'text'; there are review, stars") as refused:
+        ask(question, lambda progress: None)
+    question["columns"] = {"text": "review"}
+    answers = [ask(question, lambda progress: told.append(progress.text)), ask(question, lambda progress: None)]
+
+    assert refused.value.field == "data.columns.text"
+    assert {part.name: (part.column, part.needed) for part in fit.parts}["text"] == ("review", True)
+    assert [answer.name for answer in answers] == ["my-reviews", "my-reviews-2"]
+    assert (answers[0].rows, answers[0].skipped) == (1, ["my reviews.csv:3 no text"])
+    assert [stage for stage in told if stage] == [
+        "Starting", "Reading the file", "Loading the model", "Tokenising", "Predicting",
+    ]  # fmt: skip
+    assert RunFolder(run).predicted() == ["validation", "my-reviews-2", "my-reviews"]
