@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QPaintEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from app import theme
 from app.core import actions
@@ -80,6 +80,7 @@ CONNECTIONS = (
     ("tokenizer", "draft_wanted", "_on_draft_wanted"),
     ("tokenizer", "new_run_requested", "_on_new_run_requested"),
     ("new_run", "data_asked", "_on_data_asked"),
+    ("new_run", "tokenizer_asked", "_on_tokenizer_asked"),
     ("run", "rows_requested", "_on_rows_requested"),
     ("settings", "theme_changed", "_on_look_changed"),
     ("settings", "text_size_changed", "_on_look_changed"),
@@ -313,6 +314,11 @@ class MainWindow(QMainWindow):
         if panel is not None:
             panel.show_data()  # type: ignore[attr-defined]
 
+    def _on_tokenizer_asked(self, name_or_path: str) -> None:
+        panel = self.show_page("tokenizer")
+        if panel is not None:
+            panel.show_tokenizer(name_or_path)  # type: ignore[attr-defined]
+
     def _on_rows_requested(self, path: str, step: int) -> None:
         panel = self.show_page("tokenizer")
         if panel is not None:
@@ -362,7 +368,10 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(0, self.first_painted.emit)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Runs go on; only what belongs to the window ends."""
+        """Runs go on; only what belongs to the window ends, and of that a download is asked about."""
+        if not self._may_close():
+            event.ignore()
+            return
         layout_file().setValue("geometry", self.saveGeometry())
         if self.context is not None:
             # Out of sight first: a busy helper, or a run that is just being started, may take seconds.
@@ -370,6 +379,13 @@ class MainWindow(QMainWindow):
             self._warming.stop()
             self.context.close()
         super().closeEvent(event)
+
+    def _may_close(self) -> bool:
+        for panel in self._panels.values():
+            said = panel.unfinished() if hasattr(panel, "unfinished") else ""  # type: ignore[attr-defined]
+            if said and QMessageBox.question(self, "Close Burnish?", said, _CLOSE | _STAY, _STAY) != _CLOSE:
+                return False
+        return True
 
     def _restore_geometry(self) -> None:
         stored = layout_file().value("geometry")
@@ -381,3 +397,6 @@ def _spare_collections() -> None:
     # What is loaded stays: walking all of it again would stop the window for 40 ms at a time.
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
+
+
+_CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Cancel

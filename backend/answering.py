@@ -4,21 +4,26 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 
 from backend import predict
 from backend.contract.catalog import Column
+from backend.contract.collected_rows import AddedRow
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import Answer
 from backend.contract.spec import validated
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
+from backend.run import collected
 from backend.run.material import quiet
 from backend.run.session import Session
+from backend.run.typed_lengths import cut_sentences
 from backend.tasks.task import generation, used_columns
 
 BATCH_SIZE = 16
@@ -66,14 +71,22 @@ class Answerer:
             if _continues(session)
             else _predicted(session, typed.rows)
         )
+        seconds = time.perf_counter() - started
         return Answer(
             task=session.spec.task["type"],
             model=session.spec.model.name_or_path,
             device=self.device,
             rows=answers,
             note=self.note,
-            seconds=time.perf_counter() - started,
+            cuts=[] if _continues(session) else cut_sentences(session, typed.rows),
+            seconds=seconds,
+            memory_mb=psutil.Process().memory_info().rss / 1e6,
+            device_memory_mb=session.engine.device_memory_mb(),
         )
+
+    def collect(self, path: Path, row: TypedRow, right: str | None = None) -> AddedRow:
+        """Append an answered row to a person's own file, under the names of the training data. Raises InputError."""
+        return collected.add(path, used_columns(self._session.task), self._session.columns, row, right)
 
 
 def _untrained(new_weights: int, task: str) -> str:

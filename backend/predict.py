@@ -1,7 +1,7 @@
 """Owns what a trained model does with new rows: evaluate, predict, generate; the same tail as a training run's."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.hardware import devices, planner
 from backend.models import inspection
 from backend.run import glue_file, predictions_file
+from backend.run.asked_checkpoint import check_askable, checkpoint_of
 from backend.run.engine_choice import check_engine, to_ask
 from backend.run.material import (
     choose_columns,
@@ -106,17 +107,22 @@ def predict(
     changes: list[str] | None = None,
     report: Report = quiet,
     glue: Path | None = None,
+    parquet: Path | None = None,
+    say: Callable[[str], None] = lambda stage: None,
 ) -> PredictionResult:
-    """Write the predictions for a file, labelled or not; to `glue` as that benchmark wants them. Raises InputError, RunFailed."""
+    """Write the predictions for a file, labelled or not; to `glue` as that benchmark wants them, to `parquet` for the window.
+
+    `say` is told each stage before its `report`s. Raises InputError, RunFailed.
+    """
     started = time.perf_counter()
     _check_output("--output", output, data)
     if glue is not None:
         _check_output("--glue", glue, data)
         _check_output("--glue", glue, output)
     spec = spec_of(target, task, changes or [])
-    _, rows, scored, timing = _scored(spec, data, report, started, labelled=False)
+    _, rows, scored, timing = _scored(spec, data, report, started, labelled=False, say=say)
     table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
-    predictions_file.write(table, output, documents=documents)
+    predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
         glue_file.write(rows, scored.predictions, glue)
     return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing)
@@ -197,16 +203,18 @@ def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterat
 
 
 def spec_of(target: str, task: str | None, changes: list[str], *, generates: bool = False) -> RunSpec:
-    """The spec under which a target predicts: the run's own with its `model/`, or a fresh one around a model folder."""
+    """The spec under which a target predicts: the run's own with its `model/` or the checkpoint named, or a fresh one
+    around a model folder."""
     _check_changes(changes)
-    run = find_run(target, runs_folder())
+    checkpoint = checkpoint_of(target)
+    run = checkpoint.run if checkpoint else find_run(target, runs_folder())
     if run is not None:
         if not (run.model / "config.json").is_file():
             raise InputError(f"{target}: this run has no model yet; let it finish, or stop it, first")
         values = spec_file.read(run.spec)
         values["model"] = {
             **values["model"],
-            "name_or_path": str(run.model),
+            "name_or_path": str(checkpoint.folder if checkpoint else run.model),
             "tokenizer": None,
             "initialise": "pretrained",
             "config": {},
@@ -254,8 +262,10 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
 
     Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
     """
-    task = make_task(spec)
-    folder = locate_model(spec, report).folder
+    task, checkpoint = make_task(spec), checkpoint_of(spec.model.name_or_path)
+    if checkpoint is not None:
+        check_askable(spec, checkpoint)
+    folder = checkpoint.run.model if checkpoint else locate_model(spec, report).folder
     check_engine(spec, folder, task.head, trains=False)
     inspection.check(folder, task.head, max_length=None, needs_tokenizer=spec.model.tokenizer is None)
     note = read_note(folder)
@@ -282,6 +292,8 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             hardware=planner.engine_settings(spec),
         )
     )
+    if checkpoint is not None:
+        engine.restore(checkpoint.folder)
     if loaded.new_weights and not accepts_untrained:
         raise InputError(
             f"{spec.model.name_or_path}: this model was not trained for {spec.task['type']} (it lacks {loaded.new_weights[0]}); "
@@ -303,13 +315,21 @@ def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> d
 
 
 def _scored(
-    spec: RunSpec, data: Path, report: Report, started: float, *, labelled: bool
+    spec: RunSpec,
+    data: Path,
+    report: Report,
+    started: float,
+    *,
+    labelled: bool,
+    say: Callable[[str], None] = lambda stage: None,
 ) -> tuple[tuple[str, ...], Rows, Scored, Timing]:
     """What a person should know of the rows, the rows, their predictions, and how long these took."""
     task, source = make_task(spec), make_source(spec)
+    say("Reading the file")
     rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
+    say("Loading the model")
     opened = open_model(spec, report)
     session = replace(opened.session, columns=columns)
     if not labelled:
@@ -317,7 +337,9 @@ def _scored(
     facts = dict(session.facts)  # the session's own are part of the key under which features are kept
     if labelled:
         task.check(rows, columns, facts, "--data")
+    say("Tokenising")
     source_features = session.features(rows, report)
+    say("Predicting")
     ready = time.perf_counter()
     batch_size = spec.evaluation.batch_size or BATCH_SIZE
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))

@@ -1,7 +1,7 @@
 """Owns the helper process of the window: questions as JSON lines on stdin, answers on stdout, in whatever order.
 
-It answers nothing itself: workers do, one question at a time each, so no slow question delays another and none can
-take the helper down. A worker that has something in memory (a tokenizer) gets the next question about it.
+It answers nothing itself but what its workers have open: they do, one question at a time each, so no slow question
+delays another and none can take the helper down. A worker that has something in memory (a tokenizer) gets the next question about it.
 """
 
 import os
@@ -18,8 +18,9 @@ from typing import IO, Any
 import msgspec
 
 from backend import process_tree
+from backend.contract.open_models import OpenModels
 from backend.contract.processes import child_environment, python_command
-from backend.contract.queries import Request
+from backend.contract.queries import Reply, Request
 from backend.queries.channel import Channel
 from backend.queries.query import DEVICE_GIVEN_UP
 from backend.queries.worker import QUERIES
@@ -28,15 +29,20 @@ MOST_WORKERS = 6
 IDLE_KEPT = 3
 """Workers that wait for the next question; a fresh one takes up to seconds to load its libraries."""
 IDLE_SECONDS = 300.0
+OPEN_MODELS, LET_GO = "open_models", "let_go"
+"""What the helper answers itself, since it alone knows what its workers have in memory."""
+MODEL = "target="
+"""How the name begins of what a worker has in memory, where that is a model."""
 
 
 @dataclass(eq=False)
 class Worker:
-    """A child that answers; `warm` names what it has in memory."""
+    """A child that answers; `warm` names what it has in memory, which an answer has proved where it is `proven`."""
 
     process: "subprocess.Popen[bytes]"
     request: Request | None = None
     warm: str = ""
+    proven: bool = False
     free_since: float = field(default_factory=time.monotonic)
 
 
@@ -44,6 +50,7 @@ class _Kind(msgspec.Struct):
     """As much of a reply as the helper looks at."""
 
     progress: Any = None
+    error: Any = None
 
 
 Line = tuple[Worker | None, bytes]
@@ -101,6 +108,10 @@ class Helper:
             return
         if request.query == "cancel":
             self._cancel(request.id)
+        elif request.query in (OPEN_MODELS, LET_GO):
+            if request.query == LET_GO:
+                self._let_go(request.arguments.get("target"))
+            self._channel.send(Reply(request.id, OpenModels(self._open_models())))
         elif request.query not in QUERIES:
             self._channel.refuse(request.id, f"there is no question {request.query!r}; update Burnish")
         else:
@@ -114,7 +125,8 @@ class Helper:
                 return
             request = self._waiting.popleft()
             worker.request = request
-            worker.warm = _warm(request) or worker.warm
+            if (warm := _warm(request)) and warm != worker.warm:
+                worker.warm, worker.proven = warm, False
             assert worker.process.stdin
             try:
                 worker.process.stdin.write(msgspec.json.encode(request) + b"\n")
@@ -167,9 +179,11 @@ class Helper:
             self._died(worker)
             return
         self._channel.send_line(line)
-        if msgspec.json.decode(line, type=_Kind).progress is not None:
+        kind = msgspec.json.decode(line, type=_Kind)
+        if kind.progress is not None:
             return
         request, worker.request = worker.request, None
+        worker.proven = worker.proven or (kind.error is None and bool(request and _warm(request)))
         worker.free_since = time.monotonic()
         if request and QUERIES[request.query].takes_device:
             self._end(worker)
@@ -190,6 +204,15 @@ class Helper:
             self._end(worker)
             self._channel.refuse(number, "cancelled")
         self._hand_out()
+
+    def _open_models(self) -> list[str]:
+        proven = (worker.warm for worker in self._workers if worker.proven and worker.warm.startswith(MODEL))
+        return sorted({warm.removeprefix(MODEL) for warm in proven})
+
+    def _let_go(self, target: object) -> None:
+        for worker in [one for one in self._workers if one.request is None and one.warm.startswith(MODEL)]:
+            if target is None or worker.warm == f"{MODEL}{target}":
+                self._end(worker)
 
     def _dismiss_idle(self) -> None:
         """Keep a few workers that wait, and none that has waited long."""

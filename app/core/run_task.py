@@ -48,3 +48,10 @@ def _plays(column: Column, entry: TaskEntry, task: RunTask) -> bool:
     fields = entry.settings.get("properties", {})
     values = {name: task.settings.get(name, fields.get(name, {}).get("default")) for name in column.when}
     return all(values[name] in allowed for name, allowed in column.when.items())
+
+
+def answer_role(entry: TaskEntry, task: RunTask) -> str:
+    """The part that says what is right, empty where the task has none."""
+    there = [column for column in entry.columns if _plays(column, entry, task)]
+    needed = [column.name for column in there if column.required and not column.needed_to_predict]
+    return needed[0] if needed else ""

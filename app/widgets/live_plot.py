@@ -342,7 +342,7 @@ class LivePlot(Card):
         return (series for series in self.series.values() if series.style.twin_of)
 
     def _legend_entry(self, series: PlotSeries) -> str:
-        return f"{_mark('━', series.style.color_token)} {_muted(series.style.label)}"
+        return f"{_mark(series.style.sign, series.style.color_token)} {_muted(series.style.label)}"
 
     def _spoken(self, series: PlotSeries) -> str:
         value = short_number(float(series.points.ys[-1]))

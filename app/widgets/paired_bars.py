@@ -21,10 +21,12 @@ class Group:
     title: str
     values: Sequence[float]
     words: Sequence[str]
+    most: float = 0
+    """What fills a bar; 0 for the largest number."""
 
 
 class PairedBars(QWidget):
-    """Each group has a scale of its own, from zero to its largest number."""
+    """Each group has a scale of its own, from zero to its `most`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,7 +67,7 @@ class PairedBars(QWidget):
 
     def _paint_bar(self, painter: QPainter, group: Group, place: int, top: float) -> None:
         room = max(0.0, self.width() - NAME - VALUE)
-        largest = max(group.values, default=0) or 1.0
+        largest = group.most or max(group.values, default=0) or 1.0
         middle = top + (ROW - BAR) / 2
         painter.setPen(theme.color("muted"))
         name = painter.fontMetrics().elidedText(self._names[place], Qt.TextElideMode.ElideMiddle, NAME - 10)
@@ -76,5 +78,5 @@ class PairedBars(QWidget):
         painter.setBrush(theme.color("track"))
         painter.drawRoundedRect(QRectF(NAME, middle, room, BAR), BAR / 2, BAR / 2)
         painter.setBrush(theme.color(TOKENS[place % len(TOKENS)]))
-        width = max(BAR, room * group.values[place] / largest)
+        width = max(BAR, room * group.values[place] / largest) if room else 0.0
         painter.drawRoundedRect(QRectF(NAME, middle, width, BAR), BAR / 2, BAR / 2)

@@ -30,6 +30,11 @@ DASHES = (
     Qt.PenStyle.DashDotLine,
 )
 
+DASH_SIGNS = ("━", "╍", "┅", "╺")
+"""How a legend writes them."""
+DOTS = {"plot_1": ("o", "●"), "plot_2": ("s", "■"), "plot_3": ("d", "◆"), "plot_4": ("t", "▼"), "plot_5": ("star", "★")}
+"""Colour → the shape of its dots, and the sign for it in a legend: nobody needs to tell colours apart."""
+
 
 @dataclass(frozen=True)
 class SeriesStyle:
@@ -51,6 +56,13 @@ class SeriesStyle:
     detail: int = MOST_SMOOTH
     """Most points of a line that are drawn: many wide lines at once cost more than anybody sees."""
 
+    @property
+    def sign(self) -> str:
+        """The curve in a legend, by the shape of its dots or its dashes."""
+        if self.kind == "markers" and not self.twin_of and self.color_token in DOTS:
+            return DOTS[self.color_token][1]
+        return DASH_SIGNS[self.dash % len(DASH_SIGNS)]
+
 
 class PlotSeries:
     """x must not fall."""
@@ -66,7 +78,7 @@ class PlotSeries:
         self.is_hidden = self.changed = False
         self._line = pg.PlotCurveItem(connect="finite")
         self._strong = pg.PlotCurveItem(connect="finite", antialias=True)
-        self._dots = pg.ScatterPlotItem(size=7, pxMode=True)
+        self._dots = pg.ScatterPlotItem(size=8, pxMode=True, symbol=DOTS.get(style.color_token, DOTS["plot_1"])[0])
         self._strong.setZValue(2 if style.kind != "markers" else 3)
         self._dots.setZValue(4)
         for item in (self._line, self._strong, self._dots):

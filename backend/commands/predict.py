@@ -10,6 +10,8 @@ from backend.commands.command import Command, add_changes, add_json
 from backend.commands.follow import number
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.run_folder import find_run
 
 SHOWN, LISTED = 5, 100
 """Skipped rows that are named in words, and in JSON."""
@@ -39,7 +41,25 @@ def _predict_arguments(parser: ArgumentParser) -> None:
         action="append",
         help='a row on the spot, such as \'{"text": "…"}\'; its answer is printed as a line of JSON',
     )
-    parser.add_argument("--output", metavar="FILE", type=Path, help="the CSV file to write, with --data")
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the CSV file to write, with --data; of a run: predictions_FILE.csv in its folder",
+    )
+    parser.add_argument(
+        "--append",
+        metavar="FILE",
+        type=Path,
+        help="also add every answered --input to this CSV file, which is made where it is not there",
+    )
+    parser.add_argument(
+        "--right",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="with --append: the right answer of an --input, in their order; makes rows to train with",
+    )
     parser.add_argument(
         "--glue",
         metavar="FILE",
@@ -73,8 +93,7 @@ def _evaluate(arguments: Namespace) -> int:
 def _predict(arguments: Namespace) -> int:
     if arguments.input:
         return _answer(arguments)
-    if arguments.output is None:
-        raise InputError("--output: name the CSV file to write")
+    output, parquet = (arguments.output, None) if arguments.output else _in_run(arguments)
     screen = Screen()
     screen.line("loading the model")
     from backend import predict  # loads the framework, which takes seconds
@@ -83,11 +102,12 @@ def _predict(arguments: Namespace) -> int:
         result = predict.predict(
             arguments.target,
             arguments.data,
-            arguments.output,
+            output,
             arguments.task,
             arguments.changes,
             screen.report("predicting"),
             arguments.glue,
+            parquet,
         )
     finally:
         screen.close()
@@ -108,16 +128,42 @@ def _predict(arguments: Namespace) -> int:
     return 0
 
 
+def _in_run(arguments: Namespace) -> tuple[Path, Path]:
+    """The CSV file and its Parquet twin in the run's folder, where the window finds them again."""
+    from backend.run.further_file import free_name
+
+    run = find_run(arguments.target, runs_folder())
+    if run is None:
+        raise InputError("--output: name the CSV file to write; only a run has a folder for it")
+    name = free_name(run.whole(), arguments.data)
+    return run.whole().predictions(name), run.whole().predictions(name, "parquet")
+
+
 def _answer(arguments: Namespace) -> int:
     rows = [_row(text) for text in arguments.input]
+    right = _right_answers(arguments)
     from backend import answering  # loads the framework, which takes seconds
 
-    answer = answering.Answerer(arguments.target, arguments.task, arguments.changes).answer(rows)
-    if answer.note:
-        print(answer.note, file=sys.stderr)
-    for row in answer.rows:
+    answerer = answering.Answerer(arguments.target, arguments.task, arguments.changes)
+    answer = answerer.answer(rows)
+    for sentence in filter(None, [answer.note, *answer.cuts]):
+        print(sentence, file=sys.stderr)
+    for row, told in zip(answer.rows, right, strict=True):
         _print_json(row)
+        if arguments.append is not None:
+            added = answerer.collect(arguments.append, row, told or None)
+            count = "" if added.rows is None else f", which has {added.rows} now"
+            print(f"added to {added.path}{count}", file=sys.stderr)
     return 0
+
+
+def _right_answers(arguments: Namespace) -> list[str]:
+    """One for each input, empty where none was given."""
+    if arguments.right and arguments.append is None:
+        raise InputError("--right: it goes into a file; name one with --append")
+    if len(arguments.right) > len(arguments.input):
+        raise InputError("--right: there are more right answers than inputs; give one for each --input, in their order")
+    return [*arguments.right, *[""] * (len(arguments.input) - len(arguments.right))]
 
 
 def _row(text: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def write_csv(
 
 
 def _csv(table: pa.Table, defuse: bool, bom: bool) -> Iterator[tuple[int, bytes]]:
-    cell = _defused if defuse else _plain
+    cell = defused_cell if defuse else plain_cell
     yield 0, (BOM if bom else b"") + _lines([[cell(name) for name in table.column_names]])
     for start in range(0, table.num_rows, EXPORT_ROWS):
         part = table.slice(start, EXPORT_ROWS)
@@ -51,11 +51,13 @@ def _lines(rows: Any) -> bytes:
     return stream.getvalue().encode("utf-8", errors="replace")
 
 
-def _plain(value: Any) -> Any:
+def plain_cell(value: Any) -> Any:
+    """A value as one cell: lists and mappings as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-def _defused(value: Any) -> Any:
+def defused_cell(value: Any) -> Any:
+    """The same, with an apostrophe before a text that a spreadsheet would run."""
     # Numbers stay numbers: -0.5 begins with a minus, but is no formula.
-    value = _plain(value)
+    value = plain_cell(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

@@ -146,7 +146,9 @@ class Life:
 
     def _watch(self, run: Path) -> None:
         panel: Any = self.window.show_page("run")
-        self.until(lambda: panel.watcher is not None and panel.watcher.state.step >= STEPS - 1)  # the last event is an evaluation
+        self.until(
+            lambda: panel.watcher is not None and panel.watcher.state.step >= STEPS - 1
+        )  # the last event is an evaluation
         for name in ("Learning rate", "Memory", "Metrics"):
             panel.plots.show_page(name)
             self.live(0.05)

@@ -1,45 +1,33 @@
-"""Owns the Try box: a typed row is answered by a model, shown like a row of a file, and kept among the last answers."""
+"""Owns the Try box: what is typed is answered by one model or two, kept among the last answers, and put into a file."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app import theme
-from app.core.predicted_row import PredictedRow
-from app.core.wording import name_of_path, sentence
-from app.panels.predictions_cards.row_views.registry import view_of
-from app.panels.predictions_cards.row_views.row_view import RowView
-from app.panels.predictions_cards.try_form import Question, TryForm
-from app.services.backend_client import Ticket
+from app.core.asked import Asked, Question, name_of
+from app.core.run_task import answer_role
+from app.core.wording import megabytes, sentence
+from app.panels.predictions_cards.answer_card import AnswerCard
+from app.panels.predictions_cards.answer_list import AnswerList
+from app.panels.predictions_cards.collecting import Collecting
+from app.panels.predictions_cards.try_describing import TargetFacts
+from app.panels.predictions_cards.try_examples import Examples
+from app.panels.predictions_cards.try_form import TryForm
+from app.services.asking import Asking
 from app.services.context import AppContext
-from app.widgets.banner import Banner
-from app.widgets.card import Card, label
-from app.widgets.empty_state import EmptyState
 from app.widgets.remembered import RememberedSplitter
 from backend.contract.catalog import Catalog
-from backend.contract.queries import Answer, Mistake, Progress
+from backend.contract.open_models import OpenModels
+from backend.contract.queries import CachedModel, CachedModels, Mistake
 
 KEPT = 50
 """Answers that stay listed."""
 PIECE_MS = 60
 """Text that is being written is drawn at most this often."""
-SNIPPET = 90
-
-
-@dataclass(frozen=True)
-class _Kept:
-    question: Question
-    answer: Answer
+LOOK_MS = 30_000
+"""Between two looks at which models are still open, while the box is seen."""
 
 
 class TryBox(QWidget):
@@ -50,190 +38,245 @@ class TryBox(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._ticket: Ticket | None = None
-        self._pieces: list[str] = []
         self._asked = 0
         self._has_catalog = False
-        self.kept: list[_Kept] = []
-        self.view: RowView | None = None
+        self._questions: list[Question] = []
+        self._open_facts: dict[str, str] = {}
+        self._cached: Sequence[CachedModel] = ()
+        self.kept: list[Asked] = []
         self._draw = QTimer(self, interval=PIECE_MS, singleShot=True)
-        self._draw.timeout.connect(self._show_pieces)
-        self.form = TryForm()
+        self._draw.timeout.connect(self._show_written)
+        self._look = QTimer(self, interval=LOOK_MS)
+        self._look.timeout.connect(self._ask_open)
+        self.form, self.card, self.answers = TryForm(), AnswerCard(), AnswerList()
+        self.collecting = Collecting(context, self)
+        self.asking = Asking(context.client, self)
+        self.examples = Examples()
+        self.described = TargetFacts(context, self.form, self)
+        self.card.foot.addWidget(self.collecting.bar)
+        self._connect()
+        self._place()
+        self.answers.hide()
+        self._offer()
+
+    def _connect(self) -> None:
         self.form.asked.connect(self.ask)
         self.form.cancelled.connect(self.cancel)
+        self.form.example_wanted.connect(self.fill_example)
+        self.card.asked.connect(self.ask)
+        self.card.let_go.connect(self.let_go)
+        self.card.continued.connect(self._on_continued)
+        self.answers.chosen.connect(self._on_kept_chosen)
+        self.answers.again_requested.connect(self._on_again)
+        self.answers.removed.connect(self._on_removed)
+        self.collecting.changed.connect(self._on_changed)
+        self.collecting.message.connect(self.message)
+        self.asking.opening.connect(self._on_opening)
+        self.asking.written.connect(self._on_written)
+        self.asking.one_answered.connect(self._on_one_answered)
+        self.asking.finished.connect(self._on_finished)
+        self.asking.failed.connect(self._on_failed)
+        self._context.library_watcher.changed.connect(self._offer)
+
+    def _place(self) -> None:
+        right = RememberedSplitter("answers", Qt.Orientation.Vertical)
+        right.setHandleWidth(14)
+        right.setChildrenCollapsible(False)
+        right.addWidget(self.card)
+        right.addWidget(self.answers)
+        right.setStretchFactor(0, 3)
+        right.setStretchFactor(1, 1)
+        right.setSizes([520, 190])
         splitter = RememberedSplitter("try", Qt.Orientation.Horizontal)
         splitter.setHandleWidth(14)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self.form)
-        splitter.addWidget(self._answers())
+        splitter.addWidget(right)
         splitter.setStretchFactor(0, 2)
         splitter.setStretchFactor(1, 3)
         splitter.setSizes([400, 600])
-        row = QHBoxLayout(self)
+        row = QVBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(splitter)
-        context.library_watcher.changed.connect(self._offer)
-        self._offer()
-
-    # Building
-
-    def _answers(self) -> QWidget:
-        holder = QWidget()
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
-        column.addWidget(self._answer_card(), 3)
-        column.addWidget(self._history_card(), 1)
-        return holder
-
-    def _answer_card(self) -> Card:
-        card = Card("Answer")
-        self.facts = label("", "faint")
-        card.corner.addWidget(self.facts)
-        self.note = Banner()
-        self.empty = EmptyState("target", "Nothing asked yet", "Type something at the left and press Enter.", "Answer")
-        self.empty.asked.connect(self.ask)
-        self._area = QScrollArea(widgetResizable=True)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.hide()
-        for widget, stretch in ((self.note, 0), (self.empty, 1), (self._area, 1)):
-            card.add(widget, stretch)
-        return card
-
-    def _history_card(self) -> Card:
-        self.history_card = Card("Last answers")
-        self.history = QListWidget()
-        self.history.setAccessibleName("Last answers")
-        self.history.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        theme.role(self.history, "lines")
-        self.history.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.history.currentRowChanged.connect(self._on_kept_chosen)
-        self.history_card.add(self.history, 1)
-        self.history_card.hide()
-        return self.history_card
 
     # What can be asked
 
     def shown(self) -> None:
-        """The tasks, asked once."""
+        """The tasks and cached models, asked once; which models are open, asked anew."""
         self._offer()
         if not self._has_catalog:
             self._context.client.ask("catalog", {}, self._on_catalog, self._on_mistake)
+            self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
+        self._ask_open()
 
     def _on_catalog(self, catalog: Catalog) -> None:
         self._has_catalog = True
         self.form.offer_tasks(catalog.tasks)
 
+    def _on_cached(self, answer: CachedModels) -> None:
+        self._cached = answer.models
+        self._offer()
+
     def _offer(self) -> None:
-        self.form.offer_runs(self._context.library.runs, self._context.preferences.recent_models)
+        self.form.offer_targets(self._context.library.runs, self._context.preferences.recent_models, self._cached)
+
+    def fill_example(self) -> None:
+        """Put the next row of the run's validation data into the form, or an example of the task."""
+        if (entry := self.form.entry) is None:
+            return
+        row, columns = self.examples.next(self.form.first.chosen_whole(), self.form.task_chosen)
+        if row is None:
+            self.message.emit("info", f"There is no example for {entry.title.lower()}.")
+            return
+        self.form.fill_row(row, columns)
 
     # Question and answer
 
     def ask(self) -> None:
-        """Put the question, unless one is open."""
-        if self._ticket is not None:
+        """Put the question to every chosen model, unless one is open."""
+        if self.asking.open:
             return
         mistake = self.form.mistake_before_asking()
         self.form.show_mistake(mistake)
-        if mistake:
-            return
-        question = self.form.question()
+        if not mistake:
+            self._ask(self.form.questions())
+
+    def _ask(self, questions: list[Question]) -> None:
         self._asked += 1
-        settings = question.settings | ({"seed": self._asked} if question.settings.get("sample") else {})
-        self._pieces = []
-        self._open = question
-        self._show_busy(True)
-        self.facts.setText("Opening the model…")
-        arguments = {"target": question.target, "task": question.task, "rows": [question.row], "settings": settings}
-        self._ticket = self._context.client.ask(
-            "answer", arguments, self._on_answer, self._on_mistake, self._on_progress
-        )
+        self._questions = [
+            replace(one, settings={**one.settings, "seed": self._asked}) if one.settings.get("sample") else one
+            for one in questions
+        ]
+        self.form.show_busy(True)
+        self._say_opening(0)
+        self.asking.ask(self._questions)
 
     def cancel(self) -> None:
         """Take the open question back."""
-        if self._ticket is not None:
-            self._ticket.cancel()
-            self._ticket = None
-            self._show_busy(False)
-            self.facts.setText("Cancelled")
+        if self.asking.open:
+            self.asking.stop()
+            self.form.show_busy(False)
+            self.card.facts.setText("Stopped")
+            self._ask_open()
 
-    def _show_busy(self, busy: bool) -> None:
-        self.form.show_busy(busy)
+    def _say_opening(self, place: int, how_far: str = "") -> None:
+        is_training = any(run.alive for run in self._context.library.runs)
+        name = name_of(self._questions[place].target)
+        slow = "; a run is training here, so this may take longer" if is_training else ""
+        self.card.facts.setText(f"Asking {name}…{how_far}{slow}")
 
-    def _on_progress(self, progress: Progress) -> None:
-        if progress.unit == "pieces":
-            self._pieces.append(progress.text)
-            self.facts.setText("Writing…")
-            if not self._draw.isActive():
-                self._draw.start()
-        elif progress.total:
-            self.form.progress.set_fraction(progress.done / progress.total)
-            self.facts.setText(f"Opening the model… {progress.done:,.0f} of {progress.total:,.0f} {progress.unit}")
+    def _on_opening(self, place: int, done: float, total: float, unit: str) -> None:
+        self.form.progress.set_fraction(done / total)
+        self._say_opening(place, f" {done:,.0f} of {total:,.0f} {unit}")
 
-    def _show_pieces(self) -> None:
-        if self._ticket is not None:
-            self._show({**self._open.row, "prediction": "".join(self._pieces)}, self._open.task)
+    def _on_written(self, place: int, text: str) -> None:
+        if not self._draw.isActive():
+            self._draw.start()
 
-    def _on_answer(self, answer: Any) -> None:
-        self._ticket = None
-        self._show_busy(False)
-        if not isinstance(answer, Answer):
-            self.form.show_mistake("The answer is too long to be shown; use burnish predict with a file.")
+    def _on_one_answered(self, place: int, asked: Asked) -> None:
+        self._note_open(asked)
+        self.form.progress.set_fraction(None)
+        self._say_opening(place + 1)
+
+    def _show_written(self) -> None:
+        if not self.asking.open:
             return
-        self.kept.insert(0, _Kept(self._open, answer))
-        self._list()
+        self.card.facts.setText("Writing…")
+        if len(self._questions) == 1:
+            question = self._questions[0]
+            self.card.show_row({**question.row, "prediction": self.asking.text}, question.task)
+            return
+        texts = [str(one.row.get("prediction") or "") for one in self.asking.answered] + [self.asking.text, ""]
+        facts = [one.facts() for one in self.asking.answered] + ["writing…", "waits"]
+        self.card.show_partial([name_of(one.target) for one in self._questions], facts, texts)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
-        self._ticket = None
-        self._show_busy(False)
-        self.facts.setText("")
-        text = mistake.message.removeprefix("input: ")
-        self.form.show_mistake(sentence(text, mistake.field), mistake.field)
+    def _on_finished(self, asked: Asked) -> None:
+        self.form.show_busy(False)
+        self._note_open(asked)
+        self._keep(asked)
 
-    def _list(self) -> None:
-        latest = self.kept[0]
-        self.history.blockSignals(True)
-        item = QListWidgetItem(_line(latest.answer))
-        item.setToolTip(f"{_line(latest.answer, 1000)}\n{name_of_path(latest.question.target)}")
-        self.history.insertItem(0, item)
-        while self.history.count() > KEPT:
-            self.history.takeItem(KEPT)
-        self.kept = self.kept[:KEPT]
-        self.history.setCurrentRow(0)
-        self.history.blockSignals(False)
-        self.history_card.setVisible(self.history.count() > 1)
-        self._show_kept(latest)
+    def _on_failed(self, place: int, mistake: Mistake) -> None:
+        self.form.show_busy(False)
+        self.card.facts.setText("")
+        text = sentence(mistake.message.removeprefix("input: "), mistake.field)
+        if self.asking.answered:
+            self._keep(self.asking.answered[0])
+        if len(self._questions) > 1:
+            text = f"{name_of(self._questions[place].target)}: {text}"
+        self.form.show_mistake(text, mistake.field, place)
+        self._ask_open()
+
+    # The last answers
+
+    def _keep(self, asked: Asked) -> None:
+        self.kept = [asked, *self.kept][:KEPT]
+        self._list(0)
+
+    def _list(self, place: int) -> None:
+        self.answers.show_asked(self.kept, place)
+        self.answers.setVisible(len(self.kept) > 1)
+        if self.kept:
+            self._show_kept(max(0, self.answers.place))
+        else:
+            self.card.show_nothing()
+            self.collecting.show_asked(None)
+
+    def _show_kept(self, place: int) -> None:
+        asked = self.kept[place]
+        self.card.show_asked(asked)
+        entry = self.form.entry_of(asked.question.task)
+        has_right = entry is not None and bool(answer_role(entry, asked.question.chosen))
+        self.collecting.show_asked(asked, has_right)
 
     def _on_kept_chosen(self, place: int) -> None:
-        if 0 <= place < len(self.kept):
-            self._show_kept(self.kept[place])
+        self._show_kept(place)
+        if self.kept[place].question.task == self.form.task_chosen.kind:
             self.form.fill(self.kept[place].question.row)
 
-    def _show_kept(self, kept: _Kept) -> None:
-        answer = kept.answer
-        self.note.show_message("warning", answer.note)
-        self.facts.setText(f"{name_of_path(kept.question.target)} · {_took(answer.seconds)} · {answer.device}")
-        self._show(answer.rows[0], answer.task)
+    def _on_again(self, place: int) -> None:
+        if not self.asking.open:
+            asked = self.kept[place]
+            self._ask([one.question for one in (asked, asked.beside) if one is not None])
 
-    def _show(self, values: dict[str, Any], task: str) -> None:
-        kind = view_of(task, values.keys())
-        view = self.view
-        if view is None or type(view) is not kind:
-            view = self.view = kind()
-            self._area.setWidget(view)
-        self.empty.hide()
-        self._area.show()
-        view.show_row(PredictedRow(values))
+    def _on_removed(self, place: int) -> None:
+        del self.kept[place]
+        self._list(place)
 
+    def _on_continued(self) -> None:
+        asked = self.kept[max(0, self.answers.place)]
+        self.form.parts.fill(asked.question.row)
+        self.form.parts.continue_chat(str(asked.row.get("prediction") or ""))
 
-def _took(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    def _on_changed(self, asked: Asked, now: Asked) -> None:
+        """A kept answer was added to a file, or its right answer said."""
+        for place, one in enumerate(self.kept):
+            if one is asked:
+                self.kept[place] = now
+                self.answers.show_asked(self.kept, self.answers.place)
 
+    # Open models
 
-def _line(answer: Answer, most: int = SNIPPET) -> str:
-    """What was asked and the answer, on one line."""
-    row = answer.rows[0]
-    first = next((value for name, value in row.items() if name != "prediction"), "")
-    parts = [" ".join(str(part).split()) for part in (first, row.get("prediction") or "no answer")]
-    return "   →   ".join(part if len(part) <= most else f"{part[:most]}…" for part in parts)
+    def _note_open(self, asked: Asked) -> None:
+        for one in filter(None, (asked, asked.beside)):
+            memory = one.answer.device_memory_mb or one.answer.memory_mb
+            words = [one.answer.device, *([megabytes(memory)] if memory else [])]
+            self._open_facts[one.question.target] = ", ".join(words)
+        self._ask_open()
+
+    def _ask_open(self) -> None:
+        if self.isVisible():
+            self._context.client.ask("open_models", {}, self._on_open, lambda mistake: None)
+
+    def let_go(self) -> None:
+        """Close the models that are open."""
+        self._context.client.ask("let_go", {}, self._on_open, self._on_mistake)
+
+    def _on_open(self, answer: OpenModels) -> None:
+        self.card.show_open(answer.targets, self._open_facts)
+        if answer.targets and not self._look.isActive():
+            self._look.start()
+        elif not answer.targets:
+            self._look.stop()
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self.form.show_mistake(sentence(mistake.message, mistake.field))

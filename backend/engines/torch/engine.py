@@ -132,7 +132,9 @@ class TorchEngine:
 
     def restore(self, folder: Path) -> str:
         """What `save` wrote, to the bit."""
-        state.restore(folder, self._model, self._frozen, self._optimizer, self._precision)
+        # A model that only answers has its frozen weights from its own file, and the checkpoint's tell which these are.
+        frozen = self._frozen if self._training is not None else state.left_out(folder, self._model)
+        state.restore(folder, self._model, frozen, self._optimizer, self._precision)
         return ""
 
     def export(self, folder: Path) -> None:

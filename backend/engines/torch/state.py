@@ -22,6 +22,16 @@ def frozen_weights(model: nn.Module) -> frozenset[str]:
     return frozenset(name for name, parameter in named if not parameter.requires_grad)
 
 
+def left_out(folder: Path, model: nn.Module) -> frozenset[str]:
+    """Names of weights that the checkpoint does not hold, because training left them alone; none where it cannot be read."""
+    try:
+        with safe_open(folder / WEIGHTS, framework="pt") as file:
+            held = set(file.keys())
+    except (OSError, SafetensorError):
+        return frozenset()
+    return frozenset() if held.isdisjoint(model.state_dict()) else frozenset(set(model.state_dict()) - held)
+
+
 def save(
     folder: Path, model: nn.Module, frozen: frozenset[str], optimizer: Optimizer | None, precision: Precision
 ) -> None:

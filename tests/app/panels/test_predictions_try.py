@@ -69,25 +69,25 @@ def test_enter_asks_and_the_answer_is_shown_as_a_row(qtbot, box: TryBox):
     qtbot.keyClicks(field, "a good film")
     qtbot.keyClick(field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: bool(box.kept))
-    assert [bar.label for bar in box.view.bars.shown()] == ["pos", "neg"]
-    assert box.facts.text() == f"{Path(MODEL).name} · 12 ms · cpu"
+    assert [bar.label for bar in box.card.view.bars.shown()] == ["pos", "neg"]
+    assert box.card.facts.text() == f"{Path(MODEL).name} · 12 ms · cpu"
 
 
 def test_shift_enter_breaks_the_line(qtbot, box: TryBox):
     qtbot.keyClick(box.form.fields["text"], Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     assert box.form.fields["text"].toPlainText() == "\n"
-    assert box._ticket is None
+    assert not box.asking.open
 
 
 def test_untrained_head_is_said_above_the_answer(qtbot, box: TryBox):
     ask(qtbot, box, text="film")
-    assert "a new head was drawn by chance" in box.note.text()
+    assert "a new head was drawn by chance" in box.card.note.text()
 
 
 def test_nothing_typed_is_said_at_once(box: TryBox):
     box.ask()
     assert box.form.mistake.text() == "Write something into text first."
-    assert box._ticket is None
+    assert not box.asking.open
 
 
 def test_what_the_model_cannot_answer_is_said_in_a_sentence(qtbot, box: TryBox):
@@ -111,17 +111,17 @@ def test_an_open_question_can_be_taken_back(qtbot, box: TryBox):
 def test_last_answers_stay_and_can_be_looked_at_again(qtbot, box: TryBox):
     ask(qtbot, box, text="first")
     ask(qtbot, box, text="second")
-    assert [box.history.item(place).text() for place in range(2)] == ["second   →   pos", "first   →   pos"]
-    box.history.setCurrentRow(1)
-    assert box.view.text.plain() == "first"
+    assert [box.answers.list.item(place).text() for place in range(2)] == ["second   →   pos", "first   →   pos"]
+    box.answers.list.setCurrentRow(1)
+    assert box.card.view.text.plain() == "first"
     assert box.form.fields["text"].toPlainText() == "first"
 
 
 def test_text_appears_while_it_is_written(qtbot, box: TryBox):
     choose_task(box, "causal_lm")
     ask(qtbot, box, text="Once")
-    assert box._pieces == [" lived", " a queen"]
-    assert box.view.text.plain() == "Once lived a queen"
+    assert box.asking.text == " lived a queen"
+    assert box.card.view.text.plain() == "Once lived a queen"
 
 
 def test_only_changed_settings_are_asked_for(box: TryBox):

@@ -12,6 +12,9 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder
 from backend.contract.resources import resource
 from backend.hardware import claims
+from backend.run import collected
+from backend.tasks.question_answering import QuestionAnswering
+from backend.tasks.token_classification import TokenClassification
 
 MODEL = str(resource("demo", "bert-tiny"))
 
@@ -127,12 +130,22 @@ def test_waiting_model_hears_of_a_run() -> None:
     waiting.stop()
 
 
-def test_command_line_answers_in_json(burnish_lines) -> None:
+def test_command_line_answers_in_json(burnish_lines, tmp_path: Path) -> None:
     lines, words = burnish_lines(
-        "predict", MODEL, "--task", "text_classification", "--input", '{"text": "good"}', "--input", '{"text": "bad"}'
+        "predict",
+        MODEL,
+        "--task",
+        "text_classification",
+        "--input",
+        '{"text": "good"}',
+        "--input",
+        '{"text": "bad"}',
+        "--append",
+        str(tmp_path / "mine.csv"),
     )
 
     assert [json.loads(line)["text"] for line in lines] == ["good", "bad"]
+    assert (tmp_path / "mine.csv").read_text(encoding="utf-8").startswith("text,prediction,label\ngood,")
     assert "a new head was drawn by chance" in words
 
 
@@ -150,3 +163,43 @@ def burnish_lines():
         return done.stdout.splitlines(), done.stderr
 
     return run
+
+
+def test_text_that_is_too_long_is_said_with_where_it_is_cut(answerer: answering.Answerer) -> None:
+    answer = answerer.answer([{"text": "word " * 200 + "end"}, {"text": "short"}])
+
+    assert answer.cuts == [
+        "Row 1 is 203 tokens long, and the model takes 128: it reads up to "
+        "“…ord word word word word word word word word word”."
+    ]
+    assert answer.memory_mb > 100
+
+
+def test_answered_row_is_collected_under_its_parts(answerer: answering.Answerer, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    row = answerer.answer([{"text": "a good film"}]).rows[0]
+
+    answerer.collect(path, row, "yes")
+
+    assert path.read_text(encoding="utf-8").splitlines() == [
+        "text,prediction,label",
+        f"a good film,{row['prediction']},yes",
+    ]
+
+
+def test_right_answer_must_stand_in_its_context(tmp_path: Path) -> None:
+    roles = QuestionAnswering.columns
+    row = {"question": "Who?", "context": "It was Ada.", "prediction": "It"}
+
+    collected.add(tmp_path / "mine.csv", roles, {}, row, "Ada")
+    with pytest.raises(InputError, match="does not stand in the context"):
+        collected.add(tmp_path / "mine.csv", roles, {}, row, "Grace")
+
+    assert '"{""text"": [""Ada""], ""answer_start"": [7]}"' in (tmp_path / "mine.csv").read_text(encoding="utf-8")
+
+
+def test_each_word_needs_its_right_tag(tmp_path: Path) -> None:
+    row = {"tokens": "Ada wrote", "prediction": "O O"}
+
+    with pytest.raises(InputError, match="there are 2 words and 1 tags"):
+        collected.add(tmp_path / "mine.csv", TokenClassification.columns, {}, row, "B-PER")

@@ -46,9 +46,9 @@ class EntityView(RowView):
         right = None if row.actual is None else entities(row.actual.split())
         kinds = kinds_of(found, right or [])
         colors = colors_of(kinds, COLORS)
-        self.predicted.show_pieces(_pieces(words, found, colors, right, "danger"))
+        self.predicted.show_pieces(entity_pieces(words, found, colors, right, "danger"))
         section_of(self.actual).setVisible(right is not None)
-        self.actual.show_pieces(_pieces(words, right or [], colors, found, "warning"))
+        self.actual.show_pieces(entity_pieces(words, right or [], colors, found, "warning"))
         self._show_legend(colors, found, right)
         lost = row.number(LOST) or 0
         self.lost.setText(
@@ -72,7 +72,7 @@ def _differ(found: Sequence[Entity], right: Sequence[Entity] | None) -> bool:
     return right is not None and set(found) != set(right)
 
 
-def _pieces(
+def entity_pieces(
     words: Sequence[str],
     shown: Sequence[Entity],
     colors: dict[str, int],

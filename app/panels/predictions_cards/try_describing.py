@@ -1,0 +1,68 @@
+"""Owns what is said of a chosen model before it is asked: of a run how well it did, of another what it holds and whether it fits."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer
+
+from app.core.wording import metric_title, name_of_path, number, sentence
+from app.panels.predictions_cards.try_form import TryForm
+from app.panels.predictions_cards.try_target import TargetChoice
+from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
+from backend.contract.queries import Mistake, ModelDescription
+
+CALM_MS = 200
+
+
+class TargetFacts(QObject):
+    """Asks the helper about models that are no runs, a moment after they were chosen."""
+
+    def __init__(self, context: AppContext, form: TryForm, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._context, self._form = context, form
+        self._questions = [
+            LatestQuestion(
+                context.client,
+                "describe_model",
+                partial(self._on_described, choice),
+                partial(self._on_mistake, choice),
+                opened="",
+            )
+            for choice in (form.first, form.second)
+        ]
+        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
+        self._calm.timeout.connect(self._describe)
+        form.targets_changed.connect(self._calm.start)
+
+    def _describe(self) -> None:
+        task = self._form.task_chosen.kind
+        for choice, question in zip(self._form.choices(), self._questions, strict=False):
+            name = choice.chosen_whole()
+            if choice.is_run:
+                choice.show_facts(self._of_run(name))
+            elif name and task:
+                question.ask({"name_or_path": name, "task": task})
+            else:
+                choice.show_facts("")
+
+    def _of_run(self, path: str) -> str:
+        run = self._context.library.find(path)
+        if run is None:
+            return ""
+        words = [name_of_path(run.model)]
+        if run.metric and run.best is not None:
+            words.append(f"{metric_title(run.metric).lower()} {number(run.best)}")
+        return " · ".join(filter(None, words))
+
+    def _on_described(self, choice: TargetChoice, one: ModelDescription) -> None:
+        if self._is_still(choice):
+            choice.show_description(one, self._form.task_chosen.kind)
+
+    def _on_mistake(self, choice: TargetChoice, mistake: Mistake) -> None:
+        if self._is_still(choice):
+            choice.show_facts(sentence(mistake.message, mistake.field), is_problem=True)
+
+    def _is_still(self, choice: TargetChoice) -> bool:
+        """Whether the answer is about the model that is chosen now."""
+        question = self._questions[0 if choice is self._form.first else 1]
+        return not choice.is_run and question.answered.get("name_or_path") == choice.chosen_whole()

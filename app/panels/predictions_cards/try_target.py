@@ -1,0 +1,191 @@
+"""Owns the choice of a model to ask: a run or one of its checkpoints, a demo, recent or cached model, a folder, a hub id."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
+
+from app import theme
+from app.core.asked import checkpoints_of, name_of, run_of, step_of
+from app.core.run_library import RunSummary
+from app.core.wording import megabytes, sentence, short_count
+from app.widgets.card import label
+from app.widgets.icon_label import IconToolButton
+from app.widgets.quiet_combo_box import QuietComboBox
+from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.queries import CachedModel, ModelDescription
+
+HINT = "A run, or type a folder or the id of a model on the hub and press Enter"
+FINAL = "Final model"
+UNTRAINED = "It was not trained for this task: its answers will be random."
+_HEADS = {
+    "text_classification": "ForSequenceClassification",
+    "text_regression": "ForSequenceClassification",
+    "token_classification": "ForTokenClassification",
+    "question_answering": "ForQuestionAnswering",
+    "multiple_choice": "ForMultipleChoice",
+}
+"""Task → how the name of an architecture ends that holds a head for it."""
+_FOUND = {"cache": "in the cache", "hub": "on the hub", "converted": "converted copy"}
+
+
+class TargetChoice(QWidget):
+    """`changed` says that another model was chosen; it reads and asks nothing itself."""
+
+    changed = Signal()
+
+    def __init__(self, name: str = "Model", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._runs: dict[str, str] = {}
+        self.target = QuietComboBox()
+        self.target.setEditable(True)
+        self.target.setAccessibleName(name)
+        self.target.setToolTip(HINT)
+        self.target.activated.connect(lambda _: self._on_chosen())
+        line = self.target.lineEdit()
+        assert line is not None
+        line.editingFinished.connect(self._on_chosen)
+        line.setPlaceholderText("Run, folder or hub id")
+        self.checkpoint = QuietComboBox()
+        self.checkpoint.setAccessibleName(f"Checkpoint of the {name.lower()}")
+        self.checkpoint.setToolTip("The weights after which step are asked")
+        self.checkpoint.activated.connect(lambda _: self.changed.emit())
+        self.checkpoint.setMinimumWidth(122)
+        self.checkpoint.hide()
+        browse = IconToolButton("folder", "Choose a model folder")
+        browse.clicked.connect(self._browse)
+        self.facts = label("", "caption", wrap=True)
+        self.facts.hide()
+        self.row = QHBoxLayout()
+        self.row.setSpacing(6)
+        self.row.addWidget(self.target, 1)
+        self.row.addWidget(self.checkpoint)
+        self.row.addWidget(browse)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(self.row)
+        column.addWidget(self.facts)
+        self._chosen = ""
+
+    # What can be chosen
+
+    def offer(self, runs: Sequence[RunSummary], models: Sequence[str], cached: Sequence[CachedModel]) -> None:
+        """Runs that have a model, the demo's models, those used before, and those that need no download."""
+        there = [run for run in runs if run.has_predictions]
+        listed = {str(run.path) for run in there}
+        offers = [(f"{run.title} · {run.name}", str(run.path)) for run in there]
+        offers += [(Path(path).name, path) for path in self._runs if path not in listed]
+        offers += [(f"Demo model ({model.name})", str(model.folder)) for model in DEMO_MODELS]
+        offers += [(name, name) for name in models]
+        offers += [(f"{one.name} · {megabytes(one.size_mb)}", one.name) for one in cached if one.name not in models]
+        self._runs |= {str(run.path): run.task for run in there}
+        if offers != [(self.target.itemText(n), self.target.itemData(n)) for n in range(self.target.count())]:
+            kept = self.chosen()
+            self.target.clear()
+            for title, value in offers:
+                self.target.addItem(title, value)
+            self._show(kept)
+
+    def show_run(self, run: str, kind: str = "") -> None:
+        """Choose a run, or a checkpoint of it."""
+        whole = run_of(run)
+        self._runs.setdefault(whole, kind)
+        if self.target.findData(whole) < 0:
+            self.target.insertItem(0, Path(whole).name, whole)
+        self._show(whole)
+        self._on_chosen()
+        place = self.checkpoint.findData(run)
+        if place > 0:
+            self.checkpoint.setCurrentIndex(place)
+            self.changed.emit()
+
+    def show_model(self, name: str) -> None:
+        """Choose a folder or hub id."""
+        self._show(name)
+        self._on_chosen()
+
+    def show_target(self, target: str, kind: str = "") -> None:
+        """Choose whatever `chosen` gave before."""
+        if step_of(target) is not None or target in self._runs:
+            self.show_run(target, kind)
+        else:
+            self.show_model(target)
+
+    def _show(self, value: str) -> None:
+        place = self.target.findData(value)
+        self.target.setCurrentIndex(place)
+        if place < 0:
+            self.target.setEditText(value)
+
+    # What is chosen
+
+    def chosen_whole(self) -> str:
+        """The run's or model's folder, or a hub id."""
+        text = self.target.currentText().strip()
+        at = self.target.currentIndex()  # two runs may have one title
+        place = at if at >= 0 and self.target.itemText(at).strip() == text else self.target.findText(text)
+        return str(self.target.itemData(place)) if place >= 0 else text
+
+    def chosen(self) -> str:
+        """The same, or the checkpoint's folder where one was chosen."""
+        whole, checkpoint = self.chosen_whole(), self.checkpoint.currentData()
+        return str(checkpoint) if checkpoint and run_of(str(checkpoint)) == whole else whole
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run, whose task is known."""
+        return self.chosen_whole() in self._runs
+
+    @property
+    def name(self) -> str:
+        """The model in a few letters."""
+        return name_of(self.chosen())
+
+    def _browse(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, "Choose the folder of a model", str(Path.home()))
+        if folder:
+            self.show_model(folder)
+
+    def _on_chosen(self) -> None:
+        whole = self.chosen_whole()
+        line = self.target.lineEdit()
+        if line is not None and not line.hasFocus():
+            line.setCursorPosition(0)  # of a long name the beginning is seen
+        if whole != self._chosen:
+            self._chosen = whole
+            self._offer_checkpoints(whole)
+            self.show_facts("")
+            self.target.setToolTip(f"{whole}\n{HINT}" if whole else HINT)
+        self.changed.emit()
+
+    def _offer_checkpoints(self, whole: str) -> None:
+        self.checkpoint.clear()
+        steps = checkpoints_of(whole) if whole in self._runs else {}
+        self.checkpoint.addItem(FINAL, "")
+        for step, folder in steps.items():
+            self.checkpoint.addItem(f"Step {step:,}", folder)
+        self.checkpoint.setVisible(bool(steps))
+
+    # What is known of it
+
+    def show_facts(self, text: str, is_problem: bool = False) -> None:
+        """One line beneath the choice; empty hides it."""
+        self.facts.setText(text)
+        self.facts.setVisible(bool(text))
+        theme.role(self.facts, "mistake" if is_problem else "caption")
+
+    def show_description(self, one: ModelDescription, task: str) -> None:
+        """What the model is, or why it does not fit the task; of a head that was never trained what to expect."""
+        if one.problem:
+            self.show_facts(sentence(one.problem), is_problem=True)
+            return
+        words = [
+            one.architecture or one.model_type,
+            short_count(one.parameters) + " parameters" if one.parameters else "",
+        ]
+        words += [_FOUND.get(one.found, "")]
+        is_trained = one.architecture.endswith(_HEADS.get(task, ""))
+        facts = " · ".join(filter(None, words))
+        self.show_facts(facts if is_trained else f"{facts}\n{UNTRAINED}")

@@ -1,0 +1,79 @@
+"""Owns how text is written by the models that are asked: a task's decoding settings, for the second its own if wished."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+
+from app.core.schema import defaults, only, resolved
+from app.widgets.card import label
+from app.widgets.schema_form import SchemaForm
+from backend.contract.catalog import TaskEntry
+from backend.contract.generation import GenerationSettings
+
+WRITING = [field.name for field in fields(GenerationSettings)]
+
+
+class WritingSettings(QWidget):
+    """Empty for tasks that write nothing."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.form: SchemaForm | None = None
+        self._second: SchemaForm | None = None
+        self._begun: dict[str, Any] = {}
+        self.own = QCheckBox("The second model writes otherwise")
+        self.own.setToolTip("Give the second model settings of its own")
+        self._title = label("HOW TEXT IS WRITTEN", "heading")
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.addWidget(self._title)
+        self._column.addWidget(self.own)
+        self.own.toggled.connect(self._on_own)
+        self.hide()
+
+    def show_task(self, entry: TaskEntry | None, values: Mapping[str, Any], two: bool) -> None:
+        """The settings of a task, begun with a run's `values`."""
+        for form in filter(None, (self.form, self._second)):
+            form.hide()
+            form.deleteLater()
+        self.form = self._second = None
+        schema = only(resolved(entry.settings), WRITING) if entry is not None else {}
+        self.setVisible(bool(schema.get("properties")))
+        if entry is None or not schema.get("properties"):
+            return
+        self._begun = defaults(entry.settings) | dict(values)
+        self.form, self._second = SchemaForm(schema, "task"), SchemaForm(schema, "task")
+        for place, form in ((1, self.form), (3, self._second)):
+            form.set_values(dict(values))
+            self._column.insertWidget(place, form)
+        self.show_second(two)
+
+    def show_second(self, on: bool) -> None:
+        """Whether there is a second model, which may write otherwise."""
+        self.own.setVisible(on)
+        if self._second is not None:
+            self._second.setVisible(on and self.own.isChecked())
+
+    def _on_own(self, on: bool) -> None:
+        if self._second is not None:
+            self._second.setVisible(on)
+
+    def changed(self, place: int) -> dict[str, Any]:
+        """What differs from how the run, or the task, begins, for the first (0) or second model (1)."""
+        form = self._form(place)
+        values = form.values() if form is not None else {}
+        return {name: value for name, value in values.items() if value != self._begun.get(name)}
+
+    def mistakes(self, count: int) -> bool:
+        """Whether a setting of one of so many models is out of its bounds."""
+        return any(form is not None and bool(form.mistakes()) for form in map(self._form, range(count)))
+
+    def mark(self, place: int, field: str, sentence: str) -> bool:
+        """Say at the setting what is wrong with it; False where there is none of that name."""
+        form = self._form(place)
+        return form is not None and form.mark(field, sentence)
+
+    def _form(self, place: int) -> SchemaForm | None:
+        return self._second if place and self.own.isChecked() else self.form

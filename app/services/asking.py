@@ -1,0 +1,98 @@
+"""Owns asking one or two models the same: one after the other, so that neither slows the other and both times are true."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from app.core.asked import Asked, Question
+from app.services.backend_client import BackendClient, Ticket
+from backend.contract.queries import Answer, Mistake, Progress
+
+TOO_LONG = "The answer is too long to be shown; use burnish predict with a file."
+
+
+class Asking(QObject):
+    """At most one round of questions is open. `place` counts the models from 0."""
+
+    opening = Signal(int, float, float, str)
+    """A model is being opened or fetched: place, done, total, unit."""
+    written = Signal(int, str)
+    """All text that this model has written so far."""
+    one_answered = Signal(int, object)
+    """An Asked, while the round goes on."""
+    finished = Signal(object)
+    """The round as one Asked, the second model's beside the first's."""
+    failed = Signal(int, object)
+    """A Mistake of one model; the round is over, with what was answered before in `answered`."""
+
+    def __init__(self, client: BackendClient, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._client = client
+        self._ticket: Ticket | None = None
+        self._questions: Sequence[Question] = ()
+        self._text = ""
+        self.answered: list[Asked] = []
+
+    @property
+    def open(self) -> bool:
+        """Whether an answer is still to come."""
+        return self._ticket is not None
+
+    @property
+    def place(self) -> int:
+        """Which model is being asked."""
+        return len(self.answered)
+
+    @property
+    def text(self) -> str:
+        """What the present model has written so far."""
+        return self._text
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Put one question to each model, unless a round is open."""
+        if self._ticket is None:
+            self._questions, self.answered = questions, []
+            self._next()
+
+    def stop(self) -> None:
+        """Take the open question back; the model that was answering is closed."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+
+    def _next(self) -> None:
+        question = self._questions[self.place]
+        self._text = ""
+        arguments = {
+            "target": question.target,
+            "task": question.task,
+            "rows": [dict(question.row)],
+            "settings": dict(question.settings),
+        }
+        self._ticket = self._client.ask("answer", arguments, self._on_answer, self._on_mistake, self._on_progress)
+
+    def _on_progress(self, progress: Progress) -> None:
+        if progress.unit == "pieces":
+            # A helper that died in the middle is asked again from the beginning.
+            self._text = progress.text if progress.done <= 1 else self._text + progress.text
+            self.written.emit(self.place, self._text)
+        elif progress.total:
+            self.opening.emit(self.place, progress.done, progress.total, progress.unit)
+
+    def _on_answer(self, answer: object) -> None:
+        if not isinstance(answer, Answer):
+            self._on_mistake(Mistake(TOO_LONG))
+            return
+        place = self.place
+        self.answered.append(Asked(self._questions[place], answer))
+        if self.place < len(self._questions):
+            self.one_answered.emit(place, self.answered[-1])
+            self._next()
+            return
+        self._ticket = None
+        first, *rest = self.answered
+        self.finished.emit(Asked(first.question, first.answer, beside=rest[0]) if rest else first)
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self._ticket = None
+        self.failed.emit(self.place, mistake)
