@@ -177,9 +177,9 @@ class Life:
         for line in (0, ROWS // 2, ROWS - 1):
             panel.table.selectRow(line)
             self.live(0.05)
-        panel.browser.filters.search.setText("good")
+        panel.browser.filters.search.line.setText("good")
         self.live(0.3)
-        panel.browser.filters.search.clear()
+        panel.browser.filters.search.line.clear()
         self.live(0.3)
 
     def _tokenizer(self, number: int) -> None:
