@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.core import preferences
 from app.core.actions import Action, OffersActions
-from app.main_window import PANELS, TOUR, MainWindow
+from app.core.first_steps import TOUR
+from app.main_window import PANELS, MainWindow
 from app.widgets.palette import Palette
 from app.widgets.shortcut_sheet import ShortcutSheet
 
