@@ -30,9 +30,9 @@ class Preferences:
     plot_axis: str = "step"
     plot_smoothing: str = "medium"
     desktop_messages: bool = True
-    tour_seen: bool = False
     rows_file: str = ""
     """The CSV file that rows of the Try box are added to."""
+    tour_seen: bool = False
     trusted_repositories: dict[str, list[str]] = field(default_factory=dict)
     """Repository → commits whose code this user has agreed to run."""
     recent_models: list[str] = field(default_factory=list)

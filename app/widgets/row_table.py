@@ -169,8 +169,8 @@ class RowTable(QTableView):
         self._widths: dict[str, int] = {}
         self._stretched: frozenset[str] = frozenset()
         self._is_stretched: bool | None = None
-        self._remembered: RememberedColumns | None = None
         self._is_laying_out = False
+        self._remembered: RememberedColumns | None = None
         self.setModel(self._model)
         self.setItemDelegate(RowDelegate(self))
         self.setShowGrid(False)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget
 
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.overview_card import OverviewCard
@@ -27,8 +27,8 @@ class RowsView(RememberedSplitter):
     """A row's values by column."""
     all_rows_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("predictions", Qt.Orientation.Horizontal, parent)
+    def __init__(self) -> None:
+        super().__init__("predictions")
         self.rows: PredictionRows | None = None
         self.form: type[RowView] = PlainView
         self.indices: Sequence[int] | None = None

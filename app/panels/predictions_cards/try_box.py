@@ -87,7 +87,7 @@ class TryBox(QWidget):
         right.setStretchFactor(0, 3)
         right.setStretchFactor(1, 1)
         right.setSizes([520, 190])
-        splitter = RememberedSplitter("try", Qt.Orientation.Horizontal)
+        splitter = RememberedSplitter("try")
         splitter.setHandleWidth(14)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self.form)
