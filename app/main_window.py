@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QPaintEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QMessageBox, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from app import theme
 from app.core import actions
 from app.core.actions import Action, OffersActions
 from app.core.first_steps import TOUR
 from app.core.preferences import Preferences
+from app.widgets.closing import may_close
 from app.widgets.commands import Commands
 from app.widgets.desktop_messages import DesktopMessages
 from app.widgets.focus_ring import FocusRing
@@ -350,7 +351,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Runs go on; only what belongs to the window ends, and of that a download is asked about."""
-        if not self._may_close():
+        if not may_close(self, self._panels.values()):
             event.ignore()
             return
         layout_file().setValue("geometry", self.saveGeometry())
@@ -360,13 +361,6 @@ class MainWindow(QMainWindow):
             self._warming.stop()
             self.context.close()
         super().closeEvent(event)
-
-    def _may_close(self) -> bool:
-        for panel in self._panels.values():
-            said = panel.unfinished() if hasattr(panel, "unfinished") else ""  # type: ignore[attr-defined]
-            if said and QMessageBox.question(self, "Close Burnish?", said, _CLOSE | _STAY, _STAY) != _CLOSE:
-                return False
-        return True
 
     def _restore_geometry(self) -> None:
         stored = layout_file().value("geometry")
@@ -378,6 +372,3 @@ def _spare_collections() -> None:
     # What is loaded stays: walking all of it again would stop the window for 40 ms at a time.
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
-
-
-_CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Cancel
