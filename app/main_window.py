@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWi
 from app import theme
 from app.core import actions
 from app.core.actions import Action, OffersActions
+from app.core.first_steps import TOUR
 from app.core.preferences import Preferences
 from app.widgets.closing import may_close
 from app.widgets.commands import Commands
@@ -45,26 +46,6 @@ SIDES = ("app.panels.tokenizer_cards.text_side",)
 
 RUNS = 2
 """The place of Runs among them."""
-
-TOUR = (
-    (
-        "See it work first",
-        "The demo fills this page with a small model and its data. Start it, and watch it learn within a minute.",
-    ),
-    (
-        "Then choose your own",
-        "Choose a task, your data and a model above. What the run will cost is worked out here before you start it.",
-    ),
-    (
-        "Nothing gets lost",
-        "Every run is kept here, also when this window is closed. Compare runs, resume them, take their predictions home.",
-    ),
-    (
-        "Everything by its name",
-        "Ctrl+K finds every action, page, setting and run. F1 shows all keys. You find this tour there, too.",
-    ),
-)
-"""Title and words of the cards that a newcomer sees; their controls stand in `show_tour`."""
 
 CONNECTIONS = (
     ("new_run", "run_started", "_on_run_started"),

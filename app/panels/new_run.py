@@ -139,6 +139,10 @@ class Panel(QWidget):
             Action("Copy the command", self.copy_command, "", "copy", words="terminal"),
             Action("Try the demo", self.fill_demo, "", "bolt"),
             Action("Start training", self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
+            *(
+                Action(one.title, lambda key=key: self.seeking.show(key), icon="settings", kind="Setting", words=key)
+                for key, one in self.editing.settings().items()
+            ),
         ]
 
     # The catalog

@@ -5,7 +5,7 @@ from string import Template
 
 from backend.contract.resources import resource
 
-_GROWS = re.compile(r"\b(font-size|min-height|max-height): (\d\d+)px")
+_GROWS = re.compile(r"\b(font-size|min-height|max-height|min-width|max-width): (\d\d+)px")
 """What follows the text size; a single digit is a line or a bar."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt, QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHeaderView, QSplitter, QTableView
+from PySide6.QtWidgets import QHeaderView, QSplitter, QTableView, QWidget
 
 from backend.contract.places import config_folder
 
@@ -22,8 +22,10 @@ def layout_file() -> QSettings:
 class RememberedSplitter(QSplitter):
     """Parts its room as a person parted it last; `name` is its own for good."""
 
-    def __init__(self, name: str, orientation: Qt.Orientation = Qt.Orientation.Horizontal) -> None:
-        super().__init__(orientation)
+    def __init__(
+        self, name: str, orientation: Qt.Orientation = Qt.Orientation.Horizontal, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(orientation, parent)
         self._name = f"splitters/{name}"
         self._restored = False
         self._timer = QTimer(self, singleShot=True, interval=SAVE_MS)

@@ -230,11 +230,25 @@ def test_no_words_are_cut_off_at_the_largest_text_size(window: MainWindow, qapp:
     for name in PAGES:
         for side, panel in sides(window, name):
             for one in panel.findChildren(QAbstractButton):
-                if one.isVisibleTo(panel) and one.text() and one.width() < one.minimumSizeHint().width() - 1:
+                if one.isVisibleTo(panel) and len(one.text()) > 1 and one.width() < one.minimumSizeHint().width() - 1:
                     cut.append(f"{side}: {said(one)} {one.width()} < {one.minimumSizeHint().width()}")
             for one in panel.findChildren(QLabel):
                 shown = type(one) is QLabel and one.isVisibleTo(panel) and one.text() and not one.wordWrap()
                 if shown and one.width() < one.minimumSizeHint().width() - 1:
                     cut.append(f"{side}: label {one.text()!r} {one.width()} < {one.minimumSizeHint().width()}")
     theme.apply(qapp, "light", theme.USUAL_SIZE)
-    assert cut == []
+    assert not cut, "\n".join(cut)
+
+
+def test_a_setting_of_a_new_run_is_found_by_its_title_from_any_page(window: MainWindow):
+    window.show_page("runs")
+    window.commands.show_palette()
+    palette = window.commands.palette
+    assert palette is not None
+    palette.field.setText("weight decay")
+    assert palette.found()[0] == "Weight decay"
+    QTest.keyClick(palette.field, Qt.Key.Key_Return)
+    assert window.pages.currentWidget() is window.panel("new_run")
+    focused = QApplication.focusWidget()
+    assert focused is not None
+    assert focused.accessibleName() == "Weight decay"

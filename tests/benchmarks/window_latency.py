@@ -21,7 +21,18 @@ sys.path.insert(0, str(ROOT))
 BEAT_MS = 5
 EVENTS_A_SECOND = 1000
 LONG_RUN = 200_000
-LIMITS = {"first_paint_seconds": 0.6, "rss_mb": 250.0, "p99_ms": 16.0, "worst_ms": 50.0, "curve_seconds": 5.0}
+LIMITS = {
+    "first_paint_seconds": 0.6,
+    "rss_mb": 250.0,
+    "p99_ms": 16.0,
+    "worst_ms": 50.0,
+    "curve_seconds": 5.0,
+    "page_ms": 150.0,
+    "page_again_ms": 150.0,
+    "theme_ms": 400.0,
+}
+WARM_MS = 4000
+"""From the first page to the click: so long the window loads what other pages need."""
 
 
 def main() -> int:
@@ -30,11 +41,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--part", choices=["live", "long", "write"], help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=["live", "long", "write", "pages"], help=argparse.SUPPRESS)
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part == "write":
         return write_events(options.run, options.seconds)
+    if options.part == "pages":
+        return measure_pages(options.run)
     if options.part:
         return measure_window(options.part, options.run, options.seconds)
     return report(options)
@@ -46,6 +59,7 @@ def report(options: argparse.Namespace) -> int:
             "first paint": best([first_paint(Path(folder)) for _ in range(options.rounds)]),
             "1,000 events a second": best([live(Path(folder), n, options.seconds) for n in range(options.rounds)]),
             "200,000 steps": best([long(Path(folder), n) for n in range(options.rounds)]),
+            **best_pages([pages(Path(folder), n) for n in range(options.rounds)]),
         }
     broken = [
         f"{part}: {name} {value} is not below {LIMITS[name]}"
@@ -97,6 +111,18 @@ def long(folder: Path, number: int) -> dict:
         file.write(events.encode(events.RunFinished(time=time.time(), state="finished", step=LONG_RUN)))
     RunFolder(run).write_exit_record(ExitRecord(1, 0, time.time()))
     return child(folder, [__file__, "--part", "long", "--run", str(run), "--seconds", "10"])
+
+
+def pages(folder: Path, number: int) -> dict[str, dict]:
+    run = new_run(folder / "runs" / f"2026-11-19-1530-pages-{number}")
+    return child(folder, [__file__, "--part", "pages", "--run", str(run)])
+
+
+def best_pages(rounds: list[dict[str, dict]]) -> dict[str, dict]:
+    """Of each page, and of the switch between themes, the quickest of the rounds."""
+    return {
+        part: {name: min(one[part][name] for one in rounds) for name in numbers} for part, numbers in rounds[0].items()
+    }
 
 
 def child(folder: Path, arguments: list[str]) -> dict:
@@ -232,6 +258,58 @@ def measure_window(part: str, run: Path, seconds: float) -> int:
         numbers["curve_seconds"] = round(time.perf_counter() - begin, 2)
         wait(3000)
     print(json.dumps({**heart.numbers(), **numbers, "rss_mb": resident_mb()}))
+    sys.stdout.flush()
+    window.close()
+    return 0
+
+
+def measure_pages(run: Path) -> int:
+    """Click through the pages of a real window, then switch themes with all of them built."""
+    from PySide6.QtCore import QEventLoop, Qt, QTimer
+    from PySide6.QtTest import QTest
+    from PySide6.QtWidgets import QApplication
+
+    from app import theme
+    from app.__main__ import resident_mb
+    from app.core import preferences
+    from app.main_window import PANELS, MainWindow
+
+    def wait(milliseconds: int) -> None:
+        loop = QEventLoop()
+        QTimer.singleShot(milliseconds, loop.quit)
+        loop.exec()
+
+    application = QApplication(["burnish"])
+    theme.apply(application, "light")
+    window = MainWindow(preferences.load())
+    window.resize(1280, 800)
+    window.show()
+    wait(200)
+    window.show_page("settings")
+    window.open_services()
+    wait(WARM_MS)
+    numbers: dict[str, dict[str, float]] = {}
+    for key in ("page_ms", "page_again_ms"):
+        for place, (title, _, name) in [*enumerate(PANELS)]:
+            begin, worked = time.perf_counter(), time.process_time()
+            QTest.mouseClick(window.sidebar.buttons()[place], Qt.MouseButton.LeftButton)
+            window.repaint()
+            numbers.setdefault(f"page {title}", {})[key] = round((time.perf_counter() - begin) * 1000, 1)
+            numbers[f"page {title}"][key.replace("_ms", "_cpu_ms")] = round((time.process_time() - worked) * 1000, 1)
+            if name == "run" and key == "page_ms":
+                window.show_run(str(run))
+            wait(1500)
+    switches, worked = [], time.process_time()
+    for look in ("dark", "light") * 3:
+        begin = time.perf_counter()
+        theme.apply(application, look)
+        window.repaint()
+        switches.append((time.perf_counter() - begin) * 1000)
+        wait(300)
+    numbers["theme"] = {"theme_ms": round(min(switches), 1), "worst_switch_ms": round(max(switches), 1)}
+    numbers["theme"]["cpu_ms"] = round((time.process_time() - worked) * 1000 / len(switches), 1)
+    numbers["theme"]["rss_mb"] = resident_mb()
+    print(json.dumps(numbers))
     sys.stdout.flush()
     window.close()
     return 0

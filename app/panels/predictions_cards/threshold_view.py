@@ -1,13 +1,14 @@
 """Owns the threshold of one label: a slider, the scores that follow at once, and what is predicted there."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QPushButton, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.threshold_scores import ThresholdScores
 from app.core.wording import count, number
 from app.widgets.card import label
 from app.widgets.quiet_combo_box import QuietComboBox
+from app.widgets.quiet_numbers import QuietDoubleSpinBox, QuietSlider
 from app.widgets.threshold_plot import ThresholdPlot
 from backend.contract.predictions import THRESHOLD_STEPS, ThresholdCounts
 
@@ -32,12 +33,12 @@ class ThresholdView(QWidget):
         self.choice = QuietComboBox()
         self.choice.setAccessibleName("Label of the threshold")
         self.choice.activated.connect(lambda _: self._on_label())
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = QuietSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, THRESHOLD_STEPS)
         self.slider.setAccessibleName("Threshold")
         self.slider.setPageStep(50)
         self.slider.valueChanged.connect(self._on_moved)
-        self.box = QDoubleSpinBox(minimum=0, maximum=1, singleStep=0.01, decimals=3)
+        self.box = QuietDoubleSpinBox(minimum=0, maximum=1, step=0.01, decimals=3)
         self.box.setAccessibleName("Threshold as a number")
         self.box.valueChanged.connect(lambda value: self.slider.setValue(round(value * THRESHOLD_STEPS)))
         self.plot = ThresholdPlot()

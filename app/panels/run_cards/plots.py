@@ -4,9 +4,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
 
 from app import theme
 from app.core import wording
@@ -18,6 +18,7 @@ from app.widgets.card import Card
 from app.widgets.live_plot import LivePlot, SeriesStyle
 from app.widgets.plot_scale import Kind
 from app.widgets.plot_series import SMOOTHING
+from app.widgets.remembered import RememberedSplitter
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
@@ -54,7 +55,7 @@ SHORTEST_DOWN = 1.0
 """A run that was down for less only says that it was resumed, in seconds."""
 
 
-class Plots(QSplitter):
+class Plots(RememberedSplitter):
     """`show_state` takes over what is new; a hidden plot holds its points and draws when it is seen.
 
     All plots share their x axis, their smoothing and their cross-hair.
@@ -65,7 +66,7 @@ class Plots(QSplitter):
     """There is one more plot, which has no points yet."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__("plots", Qt.Orientation.Horizontal, parent)
         self.setChildrenCollapsible(False)
         self.setHandleWidth(14)
         self.loss = _plot(

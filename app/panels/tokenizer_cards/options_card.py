@@ -19,7 +19,7 @@ from app.panels.tokenizer_cards.template_field import TemplateField
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
-from app.widgets.quiet_spin_box import QuietSpinBox
+from app.widgets.quiet_numbers import QuietSpinBox
 from backend.contract.token_options import Padding, Side, TokenOptions, Truncation
 from backend.contract.tokens import TokenizerDescription
 

@@ -14,7 +14,7 @@ from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
-from app.widgets.quiet_spin_box import QuietSpinBox
+from app.widgets.quiet_numbers import QuietSpinBox
 from app.widgets.remembered import RememberedSplitter
 from app.widgets.row_table import RowTable
 from app.widgets.waiting_stack import WaitingStack
