@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPlainTextEdit, QScrollArea, QVBoxLayout, QWidget
 
+from app.widgets.directed_text import follow_direction
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
 
@@ -23,7 +24,9 @@ class _Row(QWidget):
         self.role.setCurrentText(role)
         self.role.setFixedWidth(104)
         self.role.setAccessibleName("Role")
-        self.content = QPlainTextEdit(content)
+        self.content = QPlainTextEdit()
+        follow_direction(self.content)
+        self.content.setPlainText(content)
         self.content.setAccessibleName("Message")
         self.content.setTabChangesFocus(True)
         self.content.setFixedHeight(_HEIGHT)

@@ -13,6 +13,7 @@ from app.services import text_file
 from app.widgets.card import Card, label
 from app.widgets.chat_editor import ChatEditor
 from app.widgets.chips import chips
+from app.widgets.directed_text import follow_direction
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton, IconToolButton
 
@@ -188,7 +189,9 @@ class TextInput(Card):
 
 
 def _editor(name: str, text: str) -> QPlainTextEdit:
-    editor = QPlainTextEdit(text, placeholderText=name)
+    editor = QPlainTextEdit(placeholderText=name)
+    follow_direction(editor)
+    editor.setPlainText(text)
     editor.setAccessibleName(name)
     editor.setTabChangesFocus(True)
     editor.setAcceptDrops(False)
