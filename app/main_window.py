@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QPaintEvent, QShortcut
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QMessageBox, QStackedWidget, QWidget
 
 from app import theme
 from app.core.preferences import Preferences
@@ -51,6 +51,7 @@ CONNECTIONS = (
     ("tokenizer", "draft_wanted", "_on_draft_wanted"),
     ("tokenizer", "new_run_requested", "_on_new_run_requested"),
     ("new_run", "data_asked", "_on_data_asked"),
+    ("new_run", "tokenizer_asked", "_on_tokenizer_asked"),
     ("run", "rows_requested", "_on_rows_requested"),
     ("settings", "theme_changed", "_on_theme_changed"),
 )
@@ -248,6 +249,11 @@ class MainWindow(QMainWindow):
         if panel is not None:
             panel.show_data()  # type: ignore[attr-defined]
 
+    def _on_tokenizer_asked(self, name_or_path: str) -> None:
+        panel = self.show_page("tokenizer")
+        if panel is not None:
+            panel.show_tokenizer(name_or_path)  # type: ignore[attr-defined]
+
     def _on_rows_requested(self, path: str, step: int) -> None:
         panel = self.show_page("tokenizer")
         if panel is not None:
@@ -268,13 +274,23 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(0, self.first_painted.emit)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Runs go on; only what belongs to the window ends."""
+        """Runs go on; only what belongs to the window ends, and of that a download is asked about."""
+        if not self._may_close():
+            event.ignore()
+            return
         _geometry().setValue("geometry", self.saveGeometry())
         if self.context is not None:
             # Out of sight first: a busy helper, or a run that is just being started, may take seconds.
             self.hide()
             self.context.close()
         super().closeEvent(event)
+
+    def _may_close(self) -> bool:
+        for panel in self._panels.values():
+            said = panel.unfinished() if hasattr(panel, "unfinished") else ""  # type: ignore[attr-defined]
+            if said and QMessageBox.question(self, "Close Burnish?", said, _CLOSE | _STAY, _STAY) != _CLOSE:
+                return False
+        return True
 
     def _restore_geometry(self) -> None:
         stored = _geometry().value("geometry")
@@ -288,6 +304,7 @@ def _spare_collections() -> None:
     gc.set_threshold(20_000, 10, 100)
 
 
+_CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Cancel
 _FULL_SCREEN = Qt.WindowState.WindowFullScreen
 
 

@@ -121,6 +121,7 @@ def engine_entry(name: str, engine: Any) -> EngineEntry:
         if bridge is None
         else Bridge(bridge.setting, bridge.title, bridge.description, list(map(str, bridge.heads)), missing(bridge)),
         continues=list(engine.continues),
+        several_devices=bool(engine.several_devices),
     )
 
 

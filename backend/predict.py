@@ -1,7 +1,7 @@
 """Owns what a trained model does with new rows: evaluate, predict, generate; the same tail as a training run's."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -107,17 +107,22 @@ def predict(
     changes: list[str] | None = None,
     report: Report = quiet,
     glue: Path | None = None,
+    parquet: Path | None = None,
+    say: Callable[[str], None] = lambda stage: None,
 ) -> PredictionResult:
-    """Write the predictions for a file, labelled or not; to `glue` as that benchmark wants them. Raises InputError, RunFailed."""
+    """Write the predictions for a file, labelled or not; to `glue` as that benchmark wants them, to `parquet` for the window.
+
+    `say` is told each stage before its `report`s. Raises InputError, RunFailed.
+    """
     started = time.perf_counter()
     _check_output("--output", output, data)
     if glue is not None:
         _check_output("--glue", glue, data)
         _check_output("--glue", glue, output)
     spec = spec_of(target, task, changes or [])
-    _, rows, scored, timing = _scored(spec, data, report, started, labelled=False)
+    _, rows, scored, timing = _scored(spec, data, report, started, labelled=False, say=say)
     table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
-    predictions_file.write(table, output, documents=documents)
+    predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
         glue_file.write(rows, scored.predictions, glue)
     return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing)
@@ -310,13 +315,21 @@ def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> d
 
 
 def _scored(
-    spec: RunSpec, data: Path, report: Report, started: float, *, labelled: bool
+    spec: RunSpec,
+    data: Path,
+    report: Report,
+    started: float,
+    *,
+    labelled: bool,
+    say: Callable[[str], None] = lambda stage: None,
 ) -> tuple[tuple[str, ...], Rows, Scored, Timing]:
     """What a person should know of the rows, the rows, their predictions, and how long these took."""
     task, source = make_task(spec), make_source(spec)
+    say("Reading the file")
     rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
+    say("Loading the model")
     opened = open_model(spec, report)
     session = replace(opened.session, columns=columns)
     if not labelled:
@@ -324,7 +337,9 @@ def _scored(
     facts = dict(session.facts)  # the session's own are part of the key under which features are kept
     if labelled:
         task.check(rows, columns, facts, "--data")
+    say("Tokenising")
     source_features = session.features(rows, report)
+    say("Predicting")
     ready = time.perf_counter()
     batch_size = spec.evaluation.batch_size or BATCH_SIZE
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))

@@ -2,8 +2,9 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,24 @@ SECTIONS = ("version", "name", "task", "model", "data", "training", "evaluation"
 Values = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class DraftState:
+    """All that a draft is at one moment; never changed."""
+
+    values: Values
+    origin: Values
+    file: Path | None
+    named: bool
+
+
 class Draft:
     """A spec on its way. Keys are dotted: `training.learning_rate`."""
 
     def __init__(self, values: Values | None = None, defaults: Values | None = None, file: Path | None = None) -> None:
         self.file = file
         """The spec file that this draft began with, if it began with one."""
+        self.named = False
+        """Whether a person has named the run; else it is called after its data."""
         self.defaults = defaults or {}
         self._values = deepcopy(values) if values else {}
         self._origin = deepcopy(self._values)
@@ -59,7 +72,7 @@ class Draft:
         self.set("data.columns", {})
         self.merge(defaults)
 
-    def merge(self, fragment: Values) -> None:
+    def merge(self, fragment: Mapping[str, Any]) -> None:
         """Lay a fragment of a spec (a preset, a task's defaults) over the draft."""
         for key, value in flat(fragment):
             self.set(key, value)
@@ -69,6 +82,31 @@ class Draft:
         self.file = file
         self._values = deepcopy(values)
         self._origin = deepcopy(self._values)
+
+    def filed(self, file: Path) -> None:
+        """What the draft says now stands in this file."""
+        self.file = file
+        self._origin = deepcopy(self._values)
+
+    def reset(self, key: str, default: Any) -> None:
+        """Let the default hold again: said aloud where the draft began with another value, else left unsaid."""
+        if _at(self._origin, key) is _ABSENT:
+            self.unset(key)
+        else:
+            self.set(key, default)
+
+    def state(self) -> DraftState:
+        """What to `restore` later."""
+        return DraftState(deepcopy(self._values), self._origin, self.file, self.named)
+
+    def restore(self, state: DraftState) -> None:
+        """Be again what the draft was then."""
+        self._values, self._origin = deepcopy(state.values), state.origin
+        self.file, self.named = state.file, state.named
+
+    def copied(self) -> "Draft":
+        """Another draft of the same values, to try something with."""
+        return Draft(self._values, self.defaults)
 
     def put_back(self, values: Values) -> None:
         """Hold values of an earlier moment again; what the draft began with stays."""
@@ -87,14 +125,21 @@ class Draft:
     def command(self, options: Sequence[str] = ()) -> str:
         """The shell command that starts the same run; `options` are what this user has agreed to.
 
-        A draft that began with a file names it and adds its changes; any other brings its spec along.
+        A draft that began with a file names it and adds its changes. Any other, and one in which something of the file
+        is no more, brings its spec along.
         """
-        if self.file is not None:
+        if self.file is not None and self._is_the_file_changed():
             changes = [f"--set {shlex.quote(f'{key}={as_yaml(value)}')}" for key, value in self.changed().items()]
             return " ".join(["burnish train", shlex.quote(str(self.file)), *changes, *options])
         text = json.dumps(self.values(), indent=1, ensure_ascii=False)
         name = shlex.quote(f"{_file_name(str(self.get('name', 'run')))}.yaml")
         return f"cat > {name} <<'SPEC'\n{text}\nSPEC\n{' '.join(['burnish train', name, *options])}"
+
+    def _is_the_file_changed(self) -> bool:
+        """Whether the changes, laid over what the draft began with, are the draft: `--set` takes nothing away."""
+        other = Draft(self._origin)
+        other.merge(self.changed())
+        return other.values() == self.values()
 
 
 def read_draft(path: Path) -> Draft:
@@ -103,10 +148,15 @@ def read_draft(path: Path) -> Draft:
     from backend.contract import spec_file
 
     draft = Draft(spec_file.read(path))
-    for key in PATHS:
-        if draft.get(key) is not None:
-            draft.set(key, _absolute(draft.get(key), path.absolute().parent))
+    make_absolute(draft, PATHS, path.absolute().parent)
     return Draft(draft.values(), file=path)
+
+
+def make_absolute(draft: Draft, keys: Sequence[str], folder: Path) -> None:
+    """Take the relative paths at these keys from `folder`."""
+    for key in keys:
+        if draft.get(key) is not None:
+            draft.set(key, _absolute(draft.get(key), folder))
 
 
 PATHS = ("model.name_or_path", "model.tokenizer", "data.train", "data.validation", "data.test")
@@ -150,7 +200,7 @@ def _at(values: Any, key: str) -> Any:
     return values
 
 
-def flat(values: Values, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Dotted key and value of everything in a fragment of a spec."""
     for name, value in values.items():
         key = f"{prefix}{name}"

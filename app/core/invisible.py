@@ -75,10 +75,17 @@ HIDDEN: dict[int, str] = {
 def visible(text: str, whitespace: bool = True) -> str:
     """A token's text for the eye: spaces as dots, line breaks as arrows, the rest by its short name; never empty."""
     if not whitespace:
-        return text.translate(HIDDEN) or " "
+        return _on_a_circle(text).translate(HIDDEN) or " "
     if text and all(ord(letter) in JOINERS for letter in text):
         return "".join(f"⟨{short_name(letter)}⟩" for letter in text)
-    return text.translate(SHOWN) or NONE
+    return _on_a_circle(text).translate(SHOWN) or NONE
+
+
+def _on_a_circle(text: str) -> str:
+    """A mark without the letter that it belongs to stands on a dotted circle, as in the Unicode charts."""
+    first = text[:1]
+    is_mark = first > "\u02ff" and unicodedata.category(first)[0] == "M" and ord(first) not in JOINERS
+    return f"◌{text}" if is_mark else text
 
 
 def short_name(letter: str) -> str:

@@ -37,16 +37,12 @@ class MadeBefore:
 
 def remembered(preferences: Preferences) -> list[MadeBefore]:
     """The newest first; what somebody wrote into the settings by hand is left out."""
-    found = []
-    for entry in preferences.made_tokenizers:
-        path, pieces, when = (
-            (entry.get(name) for name in ("path", "pieces", "when")) if _is_entry(entry) else ("", 0, 0)
-        )
-        if isinstance(path, str) and path:
-            found.append(
-                MadeBefore(path, *(value if isinstance(value, int | float) else 0 for value in (pieces, when)))
-            )
-    return found
+    entries = [entry for entry in preferences.made_tokenizers if _is_entry(entry)]
+    return [
+        MadeBefore(path, int(_number(entry, "pieces")), _number(entry, "when"))
+        for entry in entries
+        if isinstance(path := entry.get("path"), str) and path
+    ]
 
 
 def remember(preferences: Preferences, made: MadeTokenizer) -> None:
@@ -62,6 +58,11 @@ def forget(preferences: Preferences, path: str) -> None:
 
 def _without(preferences: Preferences, path: str) -> list[dict]:
     return [entry for entry in preferences.made_tokenizers if _is_entry(entry) and entry.get("path") != path]
+
+
+def _number(entry: dict, name: str) -> float:
+    value = entry.get(name)
+    return value if isinstance(value, int | float) else 0
 
 
 def _is_entry(entry: object) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.core.draft import Draft, Values, flat
 from app.core.source_choice import change_source
-from backend.contract.catalog import SourceEntry
+from backend.contract.catalog import Preset, SourceEntry
 
 OF_THE_TASK = ("task.", "data.columns")
 """Beginnings of the keys that mean nothing to another task."""
@@ -15,7 +15,9 @@ OF_THE_MODEL = ("model.revision", "model.trust_remote_code", "model.tokenizer")
 
 
 @dataclass(frozen=True)
-class _Laid:
+class Laid:
+    """The draft's values before and after a fragment was laid over it."""
+
     before: Values
     after: Values
 
@@ -25,7 +27,10 @@ class Overlay:
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        self._laid: _Laid | None = None
+        self.laid: Laid | None = None
+        """What lies over the draft; never changed, so that it can be put back with the draft's own state."""
+        self.preset: Preset | None = None
+        """Where the fragment is from, if anybody has said so."""
 
     def lay(
         self,
@@ -43,7 +48,7 @@ class Overlay:
         if defaults is not None and task != self._draft.get("task.type"):
             self._draft.use_task(task, defaults)
         self._draft.merge(self._fitting(dict(fragment), sources or {}))
-        self._laid = _Laid(before, self._draft.values())
+        self.laid = Laid(before, self._draft.values())
 
     def _fitting(self, fragment: Values, sources: Mapping[str, SourceEntry]) -> Values:
         data = fragment.get("data", {})
@@ -64,9 +69,9 @@ class Overlay:
 
     def take_off(self) -> None:
         """Give back what was there before, but for what a person changed since."""
-        if self._laid is None:
+        if self.laid is None:
             return
-        laid, present = self._laid, self._draft.values()
+        laid, present = self.laid, self._draft.values()
         gone, changed = _changes(laid.after, present)
         if _task(laid.before) != _task(laid.after):
             other_data = "data.train" in changed or "data.source" in changed
@@ -92,7 +97,8 @@ class Overlay:
 
     def forget(self) -> None:
         """What lies there belongs to the draft from now on."""
-        self._laid = None
+        self.laid = None
+        self.preset = None
 
 
 def _changes(before: Values, after: Values) -> tuple[set[str], dict[str, Any]]:

@@ -8,6 +8,8 @@ from backend.contract.catalog import SourceEntry
 
 SplitKind = Literal["files", "names", "own", "fixed"]
 """What `train`, `validation` and `test` are: files; names of splits; names that may be left out; not to be chosen."""
+PACKED = (".gz", ".bz2", ".xz")
+"""Endings of packed files, before which the file's own stands."""
 FRACTION = 0.1
 """Of the training rows for validation, where nothing else is known."""
 
@@ -43,4 +45,5 @@ def data_name(draft: Draft, source: SourceEntry | None) -> str:
     named = [draft.get("data.train")] if split_kind(source) == "files" else []
     named += [draft.get(f"data.{key}") for key in ("name", "task", "pair", "folder") if split_kind(source) != "files"]
     first = next((value for value in named if isinstance(value, str) and value), "")
-    return PurePath(first.rstrip("/\\")).stem[:100]
+    path = PurePath(first.rstrip("/\\"))
+    return PurePath(path.stem if path.suffix.lower() in PACKED else path).stem[:100]

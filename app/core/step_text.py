@@ -9,6 +9,7 @@ from app.core.wording import count
 from backend.contract.tokenizer_steps import Step, StepPart, WordTrace
 
 STAGES = {
+    "words": "Before",
     "added_tokens": "Added tokens",
     "normalizer": "Normaliser",
     "pre_tokenizer": "Pre-tokenizer",
@@ -62,6 +63,8 @@ def text_after(parts: Sequence[StepPart]) -> str:
 
 def outcome(step: Step) -> str:
     """`12 parts`, `unchanged`."""
+    if not step.known:
+        return "not known"
     if not step.changed:
         return "unchanged"
     return "changed" if step.stage in ("normalizer", "added_tokens") else count(len(step.parts), "part")

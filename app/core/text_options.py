@@ -26,10 +26,10 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
             asked |= {"windows": False, "stride": 0}
         return msgspec.to_builtins(TokenizeQuestion(tokenizer=tokenizer, options=self.construction, **asked))
 
-    def file_question(self, tokenizer: str, path: str) -> dict[str, Any]:
-        """Arguments of `tokenize` for a file, which is never cut into windows or padded."""
+    def whole_question(self, tokenizer: str, **given: Any) -> dict[str, Any]:
+        """Arguments of `tokenize` for a file or a very long text, which is never cut into windows or padded."""
         whole = TokenizeQuestion(
-            tokenizer=tokenizer, options=self.construction, special_tokens=self.special_tokens, file=path
+            tokenizer=tokenizer, options=self.construction, special_tokens=self.special_tokens, **given
         )
         return msgspec.to_builtins(whole)
 

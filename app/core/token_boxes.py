@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 NORMAL, SPECIAL, UNKNOWN = 0, 1, 2
+LONGEST, BEGINNING = 400, 60
+"""Characters that are shown of one token, and of a longer one."""
 MOST_LINKED = 40
 """Tokens that are drawn as one group; a longer one would not fit on a line."""
 
@@ -57,11 +59,20 @@ class TokenBoxes:
             last += 1
         return first, last
 
+    def shown(self, first: int, last: int) -> str:
+        """The same as `spanned`, shortened where it would take many lines."""
+        return shortened(self.spanned(first, last))
+
     def spanned(self, first: int, last: int) -> str:
         """The text that a group of tokens stands for."""
         if last - first == 1:
             return self.text(first)
         return self.source[self.start[first] : max(self.end[first:last])]
+
+
+def shortened(text: str) -> str:
+    """The beginning of a very long text, and how much more there is."""
+    return text if len(text) <= LONGEST else f"{text[:BEGINNING]}… {len(text) - BEGINNING:,} more characters"
 
 
 def of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: Sequence[str] | None) -> TokenBoxes:

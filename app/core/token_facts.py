@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core import invisible
+from app.core.token_boxes import LONGEST, shortened
 from app.core.token_table import TokenTable
 from app.core.wording import count, grouped
 from backend.contract.tokens import TokenPiece, Tokens
@@ -18,14 +19,14 @@ class Fact:
     hint: str = ""
 
 
-def facts_of(table: TokenTable, index: int) -> list[Fact]:
-    """Everything that is known of a token, most asked for first."""
+def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
+    """Everything that is known of a token, most asked for first; `drawing` is what hinders it from being drawn."""
     at = {name: int(values[index]) for name, values in table.columns.items()}
-    piece = table.piece(index)
+    piece, text = table.piece(index), table.text(index)
     facts = [
         Fact("Id", str(piece.id)),
         Fact("Piece", piece.piece, "As it stands in the vocabulary"),
-        Fact("Text", f"“{invisible.visible(table.text(index))}”" if at["end"] > at["start"] else "none"),
+        Fact("Text", f"“{invisible.visible(shortened(text))}”" if at["end"] > at["start"] else "none"),
         Fact(
             "Characters",
             _span(at["start"], at["end"], table.begin),
@@ -40,7 +41,9 @@ def facts_of(table: TokenTable, index: int) -> list[Fact]:
     ]
     if table.answer.windows > 1:
         facts.append(Fact("Window", f"{at['window'] + 1} of {table.answer.windows}"))
-    names = invisible.names_of(table.text(index))
+    if drawing:
+        facts.append(Fact("Drawing", drawing, "What the fonts of this machine lack"))
+    names = invisible.names_of(text[:LONGEST])
     return [*facts, Fact("Unseen", "\n".join(names), "Characters that have no look of their own")] if names else facts
 
 
@@ -50,7 +53,7 @@ def hint_of(table: TokenTable, index: int) -> str:
     lines = [f"{piece.piece}   {piece.id}"]
     if not table.text(index).isascii() or table.columns["partial"][index]:
         lines.append(_bytes(table, index))
-    return "\n".join([*lines, *invisible.names_of(table.text(index))])
+    return "\n".join([*lines, *invisible.names_of(table.text(index)[:LONGEST])])
 
 
 def _span(start: int, end: int, begin: int) -> str:

@@ -29,7 +29,7 @@ class WorkStage:
             parts.append(duration(now - self._began))
         left = self._seconds_left(now)
         if left is not None:
-            parts.append(f"about {duration(left)} left")
+            parts.append(f"about {duration(max(1, left))} left")
         return " · ".join(parts)
 
     def _amount(self) -> str:

@@ -5,92 +5,141 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from app.core import parts, schema, wording
-from app.core.draft import Draft, read_draft
-from app.core.overlay import Overlay
-from app.core.source_choice import change_source, data_name
+from app.core import parts, wording
+from app.core.actions import Action
+from app.core.draft import Draft, Values, read_draft
+from app.core.draft_file import is_spec
 from app.panels.new_run_cards import missing
-from app.panels.new_run_cards.cards import Cards
+from app.panels.new_run_cards.card_states import card_states
+from app.panels.new_run_cards.cards import TITLES, Cards
+from app.panels.new_run_cards.changes import Changes
+from app.panels.new_run_cards.data_desk import DataDesk
+from app.panels.new_run_cards.editing import Editing
+from app.panels.new_run_cards.filing import Filing
 from app.panels.new_run_cards.findings import Findings
+from app.panels.new_run_cards.head import Head
+from app.panels.new_run_cards.jump_bar import JumpBar
+from app.panels.new_run_cards.model_parts.choosing import ModelChoosing
+from app.panels.new_run_cards.path_field import dropped_paths
+from app.panels.new_run_cards.preset_choice import PresetChoice
 from app.panels.new_run_cards.report_dialog import ReportDialog
+from app.panels.new_run_cards.seeking import Seeking
 from app.panels.new_run_cards.starting import Starting
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.icon_label import IconButton
-from app.widgets.page_header import PageHeader, page_layout
-from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
+from app.widgets.page_header import page_layout
+from app.widgets.schema_form import SchemaForm
+from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
-from backend.contract.queries import CachedModel, CachedModels, Mistake
+from backend.contract.queries import Mistake
 from backend.contract.version import same_major
-
-NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
-FIRST_TASK = "text_classification"
-OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
-"""Beginnings of the keys whose change leaves the training data's columns as they are."""
 
 
 class Panel(QWidget):
-    """`draft` is the one truth: cards show it and say what a person changes."""
+    """The draft is the one truth: cards show it and say what a person changes."""
 
     message = Signal(str, str)
     run_started = Signal(str)
     data_asked = Signal()
     """Somebody wants to see the data as the training will."""
+    tokenizer_asked = Signal(str)
+    """Somebody wants to look at the tokenizer in this folder."""
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self.catalog: Catalog | None = None
-        self.draft = Draft(NEW)
+        self.editing = Editing(self)
+        self.draft, self.undoing = self.editing.draft, self.editing.undoing
         self.findings = Findings(context.client, context.preferences, self.draft, self)
         self.starting = Starting(context, self.draft, self.findings, self)
-        self._preset = Overlay(self.draft)
+        self.filing = Filing(self.draft, self)
         self.report: ReportDialog | None = None
-        self._named = False
         self._build()
         self._connect()
         self._ask_catalog()
         self._show_reason()
 
+    @property
+    def catalog(self) -> Catalog | None:
+        """What there is to choose from, once the backend has said."""
+        return self.editing.catalog
+
     # Widgets
 
     def _build(self) -> None:
-        self.header = PageHeader("New run", "Choose a task, your data and a model; see what it costs; start.")
-        self.demo = IconButton("Try the demo", "bolt")
-        self.header.buttons.addWidget(self.demo)
+        self.header = Head(self.undoing)
+        self.demo = self.header.demo
         self.banner = Banner()
         self.retry = IconButton("Try again", "refresh")
         self.banner.buttons.addWidget(self.retry)
         self.cards = Cards(self.draft, self.findings)
+        self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
+        self.bar = JumpBar(TITLES)
+        self.seeking = Seeking(self.bar, self.cards, self.editing.settings, self)
+        self.presets = PresetChoice(self.editing, self.cards.task, self)
+        self.changes = Changes(self.editing, self.seeking, self.cards.settings, self)
         page = page_layout(self)
         page.addWidget(self.header)
+        page.addWidget(self.bar)
         page.addWidget(self.banner)
         page.addWidget(self.cards, 1)
-        self._cached: list[CachedModel] = []
-        self._offer_models()
+        self.models = ModelChoosing(self._context, self.draft, self.cards.model, self.findings, self)
+        self.setAcceptDrops(True)
 
     def _connect(self) -> None:
         self.demo.clicked.connect(self.fill_demo)
+        self.header.open.clicked.connect(self.open_spec)
+        self.header.save.clicked.connect(self.save_spec)
         self.retry.clicked.connect(self._ask_catalog)
-        self.cards.task.chosen.connect(self._on_task_chosen)
-        self.cards.task.renamed.connect(self._on_renamed)
-        self.cards.task.preset_chosen.connect(self._on_preset)
+        self.bar.jumped.connect(self.cards.jump)
+        self.cards.task.chosen.connect(self.editing.choose_task)
+        self.cards.task.renamed.connect(self.editing.rename)
         for card in (self.cards.data, self.cards.model, self.cards.hardware, self.cards.settings):
             card.changed.connect(self.change)
+        self.cards.hardware.look_again.connect(self.findings.look_again)
         self.cards.data.report_asked.connect(self._on_report_asked)
         self.cards.data.tokens_asked.connect(self.data_asked)
+        self.desk.changed.connect(lambda values: self.editing.apply(values, "The choice of data"))
+        self.desk.task_asked.connect(self.editing.choose_task)
         self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
         self.cards.model.trust_agreed.connect(self._on_trust)
+        self.cards.model.tokenizer_asked.connect(self.tokenizer_asked)
         self.cards.cost.start_asked.connect(self.start)
+        self.cards.cost.copy_asked.connect(self.copy_command)
+        self.cards.cost.remedy_chosen.connect(lambda remedy: self.editing.apply(remedy.changes, remedy.title))
         self.starting.changed.connect(self._on_starting)
         self.starting.started.connect(self.run_started)
         self.starting.refused.connect(self._on_refused)
-        self.cards.cost.copy_asked.connect(self.copy_command)
+        self.findings.changed.connect(self.undoing.amend)
         self.findings.changed.connect(self._show_reason)
+        self.editing.changed.connect(self._on_changed)
+        self.editing.replaced.connect(self._show_other_spec)
+        self.undoing.went.connect(self._on_went)
+        self.filing.opened.connect(lambda draft: self._load(draft, f"Opening {draft.get('name', 'a spec')}"))
+        for part in (self.filing, self.presets):
+            part.message.connect(self.message)
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        history = self.undoing
+        return [
+            Action("Undo", history.undo, "Ctrl+Z", "undo", words="back"),
+            Action("Redo", history.redo, "Ctrl+Shift+Z; Ctrl+Y", "redo", words="again"),
+            Action("Find a setting", self.bar.ask, "Ctrl+F", "search"),
+            Action("Open a spec", self.open_spec, "Ctrl+O", "folder", words="yaml load file"),
+            Action("Save as a spec", self.save_spec, "Ctrl+S", "save", words="yaml file"),
+            Action("Show the changed settings", self.changes.look, "", "settings", words="defaults reset"),
+            Action("Look through the presets", self.presets.look, "", "table"),
+            Action("Save the settings as a preset", self.presets.ask_save, "", "save"),
+            Action("Copy the command", self.copy_command, "", "copy", words="terminal"),
+            Action("Try the demo", self.fill_demo, "", "bolt"),
+            Action("Start training", self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
+        ]
 
     # The catalog
 
@@ -104,151 +153,78 @@ class Panel(QWidget):
             said = f"The backend speaks version {catalog.contract_version} and this window another one; update Burnish."
             self._on_no_catalog(Mistake(said))
             return
-        self.catalog = catalog
         self.findings.ready = True
-        self.draft.defaults = {
-            name: schema.defaults(schema.section(catalog.spec, name)) for name in catalog.spec.get("properties", {})
-        }
+        self.editing.take_catalog(catalog)
         self.cards.offer(catalog)
-        if self._entry() is None and catalog.tasks:
-            self._use_task(next((task for task in catalog.tasks if task.name == FIRST_TASK), catalog.tasks[0]))
+        self.models.set_catalog(catalog)
+        self.presets.offer()
         self._show_other_spec()
-        self._ask_cached_models()
 
     def _on_no_catalog(self, mistake: Mistake) -> None:
         self.banner.show_message("error", mistake.message)
         self._show_reason()
 
-    def shown(self) -> None:
-        """A download or a run may have brought models since the page was last seen."""
-        self._offer_models()
-        if self.catalog is not None:
-            self._ask_cached_models()
-
-    def _ask_cached_models(self) -> None:
-        self._context.client.ask("cached_models", {}, self._on_cached_models, self._on_no_cached_models)
-
-    def _on_cached_models(self, found: CachedModels) -> None:
-        self._cached = found.models
-        self._offer_models()
-
-    def _on_no_cached_models(self, mistake: Mistake) -> None:
-        self.message.emit("warning", f"The models that are here already could not be listed: {mistake.message}")
-
-    def _offer_models(self) -> None:
-        self.cards.model.set_offers(self._context.preferences.recent_models, self._cached)
-
-    def _source(self) -> SourceEntry | None:
-        return self._source_named(self.draft.get("data.source", "files"))
-
-    def _source_named(self, name: str) -> SourceEntry | None:
-        return next((source for source in self.catalog.sources if source.name == name), None) if self.catalog else None
-
-    def _entry(self) -> TaskEntry | None:
-        return self._task_named(self.draft.get("task.type"))
-
-    def _task_named(self, name: str | None) -> TaskEntry | None:
-        return next((task for task in self.catalog.tasks if task.name == name), None) if self.catalog else None
+    def unfinished(self) -> str:
+        """What closing the window would end, as a sentence; empty where nothing."""
+        return self.models.unfinished()
 
     # The draft
 
     def change(self, key: str, value: Any) -> None:
         """Take over what a person changed, and ask again about what depends on it."""
-        before = self._source()
-        if not self.draft.set(key, value):
-            return
-        if key == "data.source" and (after := self._source()):
-            change_source(self.draft, before, after)
-        if key == "training.optimizer":
-            self.draft.unset("training.optimizer_options")
+        self.editing.change(key, value)
+
+    def _on_changed(self, key: str) -> None:
         self.cards.clear_marks()
         section = key.split(".")[0]
         if section == "data":
-            self._on_data_changed(key, value)
+            self.cards.task.show_name(str(self.draft.get("name", "")))
+            self.cards.data.show_draft(self.draft)
+            self.findings.data_changed()
         elif section == "model":
-            if key == "model.name_or_path":
-                self._forget_model()
+            self.cards.settings.show_draft(self.draft)
             self.cards.model.show_draft(self.draft)
             self.findings.model_changed()
         elif key == "hardware.engine":
-            self._forget_engines()
+            self.cards.hardware.show_draft(self.draft)
             self.findings.engine_changed()
-        elif (entry := self._entry()) and parts.decides_parts(entry, key):
-            self._set_parts(entry)
-            self.findings.data_changed()
         else:
+            self._show_parts(key)
+            if section == "hardware":
+                self.cards.hardware.show_draft(self.draft)
             self.findings.something_changed()
 
-    def _forget_model(self) -> None:
-        # Consent and the commit that was agreed to belong to the model before.
-        for key in ("model.revision", "model.trust_remote_code"):
-            self.draft.unset(key)
-        self.cards.settings.show_draft(self.draft)
+    def _show_parts(self, key: str) -> None:
+        entry = self.editing.task()
+        if entry and parts.decides_parts(entry, key):
+            self.cards.data.set_parts(parts.used_parts(entry, self.draft))
+            self.findings.data_changed()
 
-    def _forget_engines(self) -> None:
-        """What other engines alone know of the hardware would be refused by the one that is chosen now."""
-        engines = {
-            one.name: one.settings.get("properties", {}) for one in (self.catalog.engines if self.catalog else ())
-        }
-        known = engines.get(str(self.draft.get("hardware.engine", "torch")), {})
-        for name in {name for settings in engines.values() for name in settings} - known.keys():
-            self.draft.unset(f"hardware.{name}")
-        self.cards.hardware.show_draft(self.draft)
-
-    def _on_data_changed(self, key: str, value: Any) -> None:
-        if not key.startswith(OTHER_ROWS):
-            self.draft.set("data.columns", {})
-        if not self._named and (name := data_name(self.draft, self._source())):
-            self.draft.set("name", name)
-            self.cards.task.show_name(name)
-        self.cards.data.show_draft(self.draft)
-        self.findings.data_changed()
-
-    def _set_parts(self, entry: TaskEntry) -> None:
-        parts.forget_unused(entry, self.draft)
-        self.cards.data.set_parts(parts.used_parts(entry, self.draft))
-
-    def _on_renamed(self, name: str) -> None:
-        self._named = bool(name)
-        self.draft.set("name", name or "run")
-
-    def _on_task_chosen(self, name: str) -> None:
-        entry = self._task_named(name)
-        if entry is not None and name != self.draft.get("task.type"):
-            self._preset.take_off()
-            self.cards.task.show_preset(None)
-            if name != self.draft.get("task.type"):
-                self._use_task(entry)
+    def _on_went(self, before: Values) -> None:
+        """The draft was put back or forth: show it, and ask again about what is another than `before`."""
+        if before.get("task") != self.draft.get("task") or before.get("data") != self.draft.get("data"):
             self._show_other_spec()
+            return
+        self.cards.clear_marks()
+        self.cards.show_draft()
+        self.presets.show()
+        if before.get("model") != self.draft.get("model"):
+            self.findings.model_changed()
+        if before.get("hardware") != self.draft.get("hardware"):
+            self.findings.engine_changed()
+        self.findings.something_changed()
 
-    def _use_task(self, entry: TaskEntry) -> None:
-        self.draft.use_task(entry.name, entry.defaults)
-
-    def _on_preset(self, preset: Preset | None) -> None:
-        if preset is None:
-            self._preset.take_off()
-        else:
-            entry = self._task_named(preset.spec.get("task", {}).get("type"))
-            sources = {source.name: source for source in self.catalog.sources} if self.catalog else {}
-            self._preset.lay(preset.spec, entry.defaults if entry else None, sources)
-            if not self._named and (name := data_name(self.draft, self._source())):
-                self.draft.set("name", name)
-        self._show_other_spec()
-
-    def load_spec(self, values: Mapping[str, Any]) -> None:
+    def load_spec(self, values: Mapping[str, Any], words: str = "Another spec") -> None:
         """Fill the page with a whole spec."""
-        self.draft.replace(dict(values))
-        self._preset.forget()
-        self.cards.task.show_preset(None)
-        self._named = True
-        self._show_other_spec()
+        self._load(Draft(dict(values)), words)
+
+    def _load(self, draft: Draft, words: str) -> None:
+        self.editing.load(draft, words)
         self.cards.scroll_to_top()
 
     def apply_settings(self, settings: Mapping[str, Any]) -> None:
         """Take over what another page found to be right: spec keys and values."""
-        for key, value in settings.items():
-            self.change(key, value)
-        self.cards.settings.show_draft(self.draft)
+        self.editing.apply(settings, "What another page advised")
 
     def offered(self) -> tuple[dict[str, Any], str]:
         """The draft as a spec, and what it still lacks before its data can be tokenised, as a sentence."""
@@ -257,7 +233,7 @@ class Panel(QWidget):
     def load_run(self, path: str) -> None:
         """Fill the page with the spec of a run."""
         try:
-            self.load_spec(read_draft(Path(path) / "spec.yaml").values())
+            self.load_spec(read_draft(Path(path) / "spec.yaml").values(), f"Copy of {wording.name_of_path(path)}")
         except InputError as error:
             self.message.emit("error", f"{error}. Choose another run.")
 
@@ -268,18 +244,23 @@ class Panel(QWidget):
 
     def _on_demo(self, answer: dict[str, Any]) -> None:
         self.demo.setEnabled(True)
-        self.load_spec(answer["spec"])
+        self.load_spec(answer["spec"], "The demo")
 
     def _on_no_demo(self, mistake: Mistake) -> None:
         self.demo.setEnabled(True)
         self.message.emit("error", mistake.message)
 
     def _show_other_spec(self) -> None:
-        entry = self._entry()
+        entry = self.editing.task()
         if entry is not None and self.catalog is not None:
-            self._set_parts(entry)
+            parts.forget_unused(entry, self.draft)
+            self.undoing.amend()
+            self.cards.data.set_parts(parts.used_parts(entry, self.draft))
             self.cards.settings.set_task(entry, self.catalog)
+        self.cards.clear_marks()
         self.cards.show_draft()
+        self.presets.show()
+        self.changes.show()
         self._show_reason()
         self.findings.everything_changed()
 
@@ -292,6 +273,38 @@ class Panel(QWidget):
             self.change("model.revision", model.commit or self.draft.get("model.revision", "main"))
             self.findings.model_changed()
 
+    # Files
+
+    def open_spec(self) -> None:
+        """Let a person choose a spec to go on with."""
+        if self.catalog is not None:
+            self.filing.ask_open(self.catalog)
+
+    def save_spec(self) -> None:
+        """Let a person choose where to keep the draft."""
+        self.flush()
+        self.filing.ask_save()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A spec may be dropped anywhere on the page; data and models have their cards."""
+        if self._dropped_spec(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Go on with the spec."""
+        path = self._dropped_spec(event)
+        if path and self.catalog is not None:
+            event.acceptProposedAction()
+            self.filing.open(Path(path), self.catalog)
+
+    def _dropped_spec(self, event: QDropEvent) -> str:
+        return next((path for path in dropped_paths(event, specs=True) if is_spec(path)), "")
+
+    def flush(self) -> None:
+        """Take over what was typed this moment."""
+        for form in self.findChildren(SchemaForm):
+            form.flush()
+
     # Start
 
     def _on_report_asked(self) -> None:
@@ -301,10 +314,10 @@ class Panel(QWidget):
 
     def _missing(self) -> str:
         """What is still to be chosen, as a sentence."""
-        entry = self._entry()
+        entry = self.editing.task()
         if entry is None:
             return "Choose a task." if self.catalog else "The backend has not answered yet."
-        if said := missing.in_data(self.draft, self._source()):
+        if said := missing.in_data(self.draft, self.editing.source()):
             return said
         if not self.draft.get("model.name_or_path"):
             return "Choose a model."
@@ -319,13 +332,15 @@ class Panel(QWidget):
 
     def _show_reason(self) -> None:
         lacking = self._missing()
-        self.findings.readable = self.catalog is not None and not missing.in_data(self.draft, self._source())
+        self.findings.readable = self.catalog is not None and not missing.in_data(self.draft, self.editing.source())
         self.findings.plannable = not lacking and not self.cards.mistakes()
+        self.bar.show_states(card_states(self.editing, self.findings, self.cards))
         if not self.starting.busy:
             self.cards.cost.show_reason(self.reason(), is_problem=not lacking and bool(self._mistaken()))
 
     def start(self) -> None:
         """Start the run; the command line's one sentence is shown where it is refused."""
+        self.flush()
         if not self.reason():
             self.starting.start()
 
@@ -343,6 +358,7 @@ class Panel(QWidget):
 
     def copy_command(self) -> None:
         """Put the command that starts the same run on the clipboard."""
+        self.flush()
         QGuiApplication.clipboard().setText(self.draft.command(self.findings.consent().options()))
         name = wording.name_of_path(str(self.draft.get("name")))
         self.message.emit("info", f"Copied: the command that starts {name}.")

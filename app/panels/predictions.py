@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.panels.predictions_cards.browser import Browser
+from app.panels.predictions_cards.export_dialog import ExportChoice, ExportDialog
+from app.panels.predictions_cards.file_prediction import PATTERNS
 from app.panels.predictions_cards.try_box import TryBox
 from app.services.context import AppContext
 from app.widgets.chips import chips
@@ -27,18 +29,25 @@ class Panel(QWidget):
         super().__init__(parent)
         self.setObjectName("page")
         self._summary = ""
+        self._preferences = context.preferences
         self.header = PageHeader("Predictions")
         self.sides, row = chips(["Rows", "Try"])
         self.sides.idClicked.connect(self.show_side)
         self.header.buttons.addLayout(row)
-        self.export_button = IconButton("Export CSV", "download")
-        self.export_button.clicked.connect(self._choose_output)
-        self.header.buttons.addWidget(self.export_button)
+        self.predict_button = IconButton("Predict a file…", "plus")
+        self.predict_button.setToolTip("Let this run predict a data file; or drop the file on this page")
+        self.predict_button.clicked.connect(self._choose_file)
+        self.export_button = IconButton("Export…", "download")
+        self.export_button.setToolTip("Write these rows to a CSV or Parquet file")
+        self.export_button.clicked.connect(self.ask_export)
+        for button in (self.predict_button, self.export_button):
+            self.header.buttons.addWidget(button)
         self.browser, self.attempt = Browser(context), TryBox(context)
         for side in (self.browser, self.attempt):
             side.message.connect(self.message)
         self.browser.runs_requested.connect(self.runs_requested)
         self.browser.exportable.connect(self.export_button.setEnabled)
+        self.browser.predictable.connect(self.predict_button.setEnabled)
         self.browser.summary_changed.connect(self._on_summary)
         self.browser.try_requested.connect(self._on_try_requested)
         self.pages = QStackedWidget()
@@ -48,6 +57,7 @@ class Panel(QWidget):
         column.addWidget(self.header)
         column.addWidget(self.pages, 1)
         self.export_button.setEnabled(self.browser.rows is not None)
+        self.predict_button.setEnabled(False)
         self.show_side(ROWS)
 
     @property
@@ -75,6 +85,7 @@ class Panel(QWidget):
                 self.attempt.form.show_run(self.browser.run, self.browser.task.kind)
         self.pages.setCurrentIndex(side)
         self.export_button.setVisible(side == ROWS and self.browser.rows is not None)
+        self.predict_button.setVisible(side == ROWS)
         self._write_subtitle()
 
     def _on_summary(self, summary: str) -> None:
@@ -92,10 +103,26 @@ class Panel(QWidget):
         form.show_run(self.browser.run, self.browser.task.kind)
         form.fill_row(values, self.browser.task.columns)
 
-    def _choose_output(self) -> None:
+    def ask_export(self) -> ExportDialog:
+        """Ask which rows are exported and how, then where to."""
+        dialog = ExportDialog(self.browser.offer(), self._preferences, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.chosen.connect(self._choose_output)
+        dialog.open()
+        return dialog
+
+    def _choose_output(self, choice: ExportChoice) -> None:
         run = self.browser.run
         assert run is not None
-        suggested = str(Path.home() / f"{run.name}-predictions.csv")
-        path, _ = QFileDialog.getSaveFileName(self, "Export predictions as CSV", suggested, "CSV (*.csv)")
+        split = self.browser.filters.split
+        stem = "predictions" if split == "validation" else f"predictions-{split}"
+        suggested = str(Path.home() / f"{run.name}-{stem}.{choice.suffix}")
+        pattern = "CSV (*.csv)" if choice.suffix == "csv" else "Parquet (*.parquet)"
+        path, _ = QFileDialog.getSaveFileName(self, "Export predictions", suggested, pattern)
         if path:
-            self.browser.export(path)
+            self.browser.export(path, choice)
+
+    def _choose_file(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Predict a file", str(Path.home()), PATTERNS)
+        if path:
+            self.browser.predict_file(path)

@@ -1,19 +1,28 @@
-"""Owns asking the same question again and again while a person types: one is open at a time, and the latest follows it.
+"""Owns asking the same question again and again while what it is about changes: one is open at a time, the newest counts.
 
-A question that is answered in a few milliseconds is asked at once; one that takes longer is never ended for a newer one,
-since that would end the worker that has the tokenizer open. Only another tokenizer (or what `opened` names), or `stop`,
-does.
+A question that is answered in a few milliseconds is asked at once; one that takes longer is never ended for a newer one
+about the same thing, since that would end the worker that has the tokenizer open. Only another tokenizer (or what `opened`
+names), or `stop`, does. Where nothing stays open (`opened` empty) a newer question ends the older one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from PySide6.QtCore import QObject, QTimer
 
 from app.services.backend_client import ArrowAnswer, BackendClient, OnAnswer, OnError, OnProgress, Ticket
 from backend.contract.queries import Mistake
 
+MakeArguments = Callable[[], Mapping[str, Any] | None]
+"""The question's arguments at the moment of asking, or None where there is nothing to ask."""
 
-class LatestQuestion:
-    """One query; answers come in the order of the questions, and those between two may be left out."""
+
+class LatestQuestion(QObject):
+    """One query; answers come in the order of the questions, and those between two may be left out.
+
+    `ask` takes the arguments; `ask_now` and `ask_soon` get them from `arguments`, the latter when nothing has changed for
+    `delay_ms`.
+    """
 
     def __init__(
         self,
@@ -23,20 +32,32 @@ class LatestQuestion:
         on_error: OnError,
         on_progress: OnProgress | None = None,
         opened: str = "tokenizer",
+        *,
+        arguments: MakeArguments = lambda: None,
+        delay_ms: int = 400,
+        parent: QObject | None = None,
     ) -> None:
+        super().__init__(parent)
         self._client, self._query = client, query
-        self._opened = opened
+        self._opened, self._arguments = opened, arguments
         self._on_answer, self._on_error, self._on_progress = on_answer, on_error, on_progress
         self._ticket: Ticket | None = None
         self._asked: dict[str, Any] = {}
         self._answered_question: dict[str, Any] = {}
         self._waiting: dict[str, Any] | None = None
         self._is_wanted = True
+        self._calm = QTimer(self, singleShot=True, interval=delay_ms)
+        self._calm.timeout.connect(self.ask_now)
 
     @property
     def open(self) -> bool:
         """Whether an answer that is wanted is still to come."""
         return self._ticket is not None and (self._is_wanted or self._waiting is not None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is still to come, or is going to be asked for soon."""
+        return self.open or self._calm.isActive()
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -51,7 +72,8 @@ class LatestQuestion:
     def ask(self, arguments: Mapping[str, Any]) -> None:
         """Ask now, or after the open question; equal questions are asked once."""
         question = dict(arguments)
-        if self._ticket is not None and question.get(self._opened) != self._asked.get(self._opened):
+        self._calm.stop()
+        if self._ticket is not None and not self._is_about_the_same(question):
             self.stop()
         if self._ticket is None:
             self._send(question)
@@ -60,15 +82,42 @@ class LatestQuestion:
         else:
             self._waiting = question
 
+    def ask_now(self) -> None:
+        """Ask what `arguments` gives."""
+        arguments = self._arguments()
+        if arguments is None:
+            self.forget()
+        else:
+            self.ask(arguments)
+
+    def ask_soon(self) -> None:
+        """Something has changed, so an answer that is still to come would be about something else."""
+        self.forget()
+        self._calm.start()
+
     def ignore(self) -> None:
         """Tell nobody the answer of the open question, and forget what waits; unlike `stop` its worker stays."""
+        self._calm.stop()
         self._waiting, self._is_wanted = None, False
+
+    def forget(self) -> None:
+        """No answer is wanted any more; a worker that keeps something open stays."""
+        if self._opened:
+            self.ignore()
+        else:
+            self.stop()
 
     def stop(self) -> None:
         """End the open question, and forget what waits."""
+        self._calm.stop()
         if self._ticket is not None:
             self._ticket.cancel()
         self._ticket, self._waiting = None, None
+
+    def _is_about_the_same(self, question: Mapping[str, Any]) -> bool:
+        if not self._opened:
+            return question == self._asked
+        return question.get(self._opened) == self._asked.get(self._opened)
 
     def _send(self, question: dict[str, Any]) -> None:
         self._asked, self._waiting, self._is_wanted = question, None, True

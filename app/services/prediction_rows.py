@@ -2,11 +2,13 @@
 
 import os
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.services.arrow_numbers import numbers, whole_numbers
 from app.services.table_pages import FILTER_ROWS, TablePages
+from backend.contract.predictions import AT_THRESHOLD
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +18,8 @@ CONFIDENCE = "confidence"
 NARROWEST, WIDEST = 84, 136
 LONG = 24
 """Letters of an answer that is no label but a text."""
+MARKED = 20
+"""Pixels of the sign that says right or wrong before a prediction."""
 ANSWERS = ("actual", "prediction")
 _COMPARED_ROWS = 20
 
@@ -32,7 +36,7 @@ class PredictionRows:
         self.probabilities = [name for name in names if name.startswith(PROBABILITY)]
         self.has_actual = "actual" in names
         self.has_confidence = bool(self.probabilities) and CONFIDENCE not in names
-        self.columns = [*names, *([CONFIDENCE] if self.has_confidence else [])]
+        self._threshold: tuple[str, float] | None = None
         self._places = {name: number for number, name in enumerate(names)}
 
     @property
@@ -44,11 +48,47 @@ class PredictionRows:
         """Let go of the file."""
         self.pages.close()
 
+    @property
+    def columns(self) -> list[str]:
+        """The file's, then what is derived: how sure, and what the prediction becomes at a threshold."""
+        derived = ([CONFIDENCE] if self.has_confidence else []) + ([AT_THRESHOLD] if self._threshold else [])
+        return [*self.pages.columns, *derived]
+
+    @property
+    def threshold(self) -> tuple[str, float] | None:
+        """A label and the probability from which it is predicted, where a person tries that."""
+        return self._threshold
+
+    def set_threshold(self, label: str, value: float | None) -> None:
+        """Predict a label from a probability on; None goes back to the most probable one."""
+        self._threshold = None if value is None else (label, value)
+
     def cell(self, row: int, column: int) -> Any:
         """One value."""
         if column < len(self.pages.columns):
             return self.pages.cell(row, column)
-        return self.confidence(row)
+        return self.cells([row], self.columns[column])[0]
+
+    def cells(self, rows: Sequence[int], name: str) -> list[Any]:
+        """The values of one column in some rows, in their order."""
+        if name in self._places:
+            return self.pages.cells(rows, name)
+        chances = [self.pages.cells(rows, probability) for probability in self.probabilities]
+        each: Iterable[tuple[Any, ...]] = zip(*chances, strict=True)
+        if name == CONFIDENCE:
+            return [max((one for one in row if one is not None), default=None) for row in each]
+        return [self._becomes(row) for row in each]
+
+    def _becomes(self, chances: tuple[Any, ...]) -> str | None:
+        """What a row with these probabilities is predicted as at the threshold."""
+        assert self._threshold is not None
+        label, value = self._threshold
+        known = {name.removeprefix(PROBABILITY): one for name, one in zip(self.probabilities, chances, strict=True)}
+        if any(one is None for one in chances):
+            return None
+        if known[label] >= value:
+            return label
+        return max((name for name in known if name != label), key=lambda name: known[name], default=None)
 
     def value(self, row: int, name: str) -> Any:
         """One value by column name."""
@@ -74,6 +114,7 @@ class PredictionRows:
         inputs = [name for name in names if name not in {*hidden, *own} and not self._repeats_actual(name)]
         answers = [name for name in ANSWERS if name in names]
         rest = [name for name in own if name not in hidden]
+        answers += [AT_THRESHOLD] if self._threshold else []
         return [*inputs, *answers, *rest, *([CONFIDENCE] if self.has_confidence else [])]
 
     def widths(self, shown: Sequence[str]) -> tuple[dict[str, int], list[str]]:
@@ -86,7 +127,14 @@ class PredictionRows:
         longest = max(inputs, key=lambda name: letters[name], default="")
         written = [name for name in ANSWERS if letters.get(name, 0) > LONG]
         widths = {name: min(WIDEST, max(NARROWEST, 26 + 8 * max(most, len(name)))) for name, most in letters.items()}
+        if self.has_actual and "prediction" in widths:
+            widths["prediction"] += MARKED
         return {**widths, CONFIDENCE: 104}, [longest, *written]
+
+    @property
+    def needs_pages(self) -> bool:
+        """Whether its rows should be asked for uncompressed (`open_predictions`) before they are sorted."""
+        return not self.small and not self.pages.is_mapped
 
     def _repeats_actual(self, name: str) -> bool:
         if not self.has_actual or not self.row_count:
@@ -113,7 +161,7 @@ class PredictionRows:
         import numpy as np
 
         table = self.pages.read(self.probabilities)
-        surest = np.max([table[name].to_numpy() for name in self.probabilities], axis=0)
+        surest = np.max([numbers(table[name]) for name in self.probabilities], axis=0)
         rows = self.pages.filter(right, text)
         order = np.argsort(-surest[rows] if descending else surest[rows], kind="stable")
         return rows[order]
@@ -128,10 +176,11 @@ def _written(path: Path) -> int:
 
 def write_indices(indices: Sequence[int]) -> str:
     """An Arrow file of row numbers for a question to the helper; its reader deletes it."""
+    import numpy as np
     import pyarrow as pa
 
     descriptor, path = tempfile.mkstemp(prefix="burnish-rows-", suffix=".arrow")
-    table = pa.table({"row": pa.array(indices, pa.int64())})
+    table = pa.table({"row": whole_numbers(np.asarray(indices))})
     with os.fdopen(descriptor, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     return path

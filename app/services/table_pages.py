@@ -1,9 +1,13 @@
-"""Owns paging through a predictions file: a few row groups in memory, whatever the file's size."""
+"""Owns paging through a predictions file: a few row groups in memory, or all rows mapped from the disk."""
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from app.services.arrow_numbers import numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,11 +34,31 @@ class TablePages:
         self._starts = [0]
         for group in range(metadata.num_row_groups):
             self._starts.append(self._starts[-1] + metadata.row_group(group).num_rows)
-        self._pages: OrderedDict[int, pa.Table] = OrderedDict()
+        self._pages: OrderedDict[int, pa.Table | pa.RecordBatch] = OrderedDict()
+        self._mapped: Any = None
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether any row is read at once, wherever it stands."""
+        return self._mapped is not None
+
+    def map(self, arrow: Path | str) -> None:
+        """Read from here on from the same rows uncompressed (`open_predictions`), derived columns included.
+
+        Rows of a sorted table lie all over the file: each would cost a row group to decompress. Raises OSError, ValueError.
+        """
+        import pyarrow as pa
+
+        mapped = pa.ipc.open_file(pa.memory_map(str(arrow)))
+        if mapped.num_record_batches != len(self._starts) - 1:
+            raise ValueError(f"{self.path.name} was written again; open it once more")
+        self._pages.clear()
+        self._mapped = mapped
 
     def close(self) -> None:
         """Let go of the file."""
         self._pages.clear()
+        self._mapped = None
         self._file.close()
 
     def cell(self, row: int, column: int) -> Any:
@@ -46,6 +70,24 @@ class TablePages:
         """All values of one row by column name."""
         page, start = self._page(row)
         return {name: page.column(number)[row - start].as_py() for number, name in enumerate(self.columns)}
+
+    def cells(self, rows: Sequence[int], name: str) -> list[Any]:
+        """The values of one column in some rows, in their order."""
+        if len(rows) > 1 and rows[-1] - rows[0] == len(rows) - 1 and all(b - a == 1 for a, b in pairwise(rows)):
+            return self._stretch(rows[0], len(rows), name)
+        found: list[Any] = []
+        for row in rows:
+            page, start = self._page(row)
+            found.append(page.column(name)[row - start].as_py())
+        return found
+
+    def _stretch(self, first: int, count: int, name: str) -> list[Any]:
+        """The values of one column in rows that follow each other."""
+        found: list[Any] = []
+        while len(found) < count:
+            page, start = self._page(first + len(found))
+            found += page.column(name).slice(first + len(found) - start, count - len(found)).to_pylist()
+        return found
 
     def bounds(self, name: str) -> list[float]:
         """Least and greatest number of a plain column, from the file's statistics; empty where it holds no numbers."""
@@ -67,7 +109,7 @@ class TablePages:
         """Numbers of the rows that fit, in the order asked for; for files of at most FILTER_ROWS rows.
 
         `right` keeps rows whose prediction equals (or does not equal) the actual value, `text` those with that text in
-        any column. Raises ValueError for larger files and unknown columns.
+        any column but fractions. Raises ValueError for larger files and unknown columns.
         """
         import numpy as np
         import pyarrow.compute as compute
@@ -86,7 +128,7 @@ class TablePages:
         if sort_by not in self.columns:
             raise ValueError(f"{sort_by!r} is no column of {self.path.name}")
         keys = [(sort_by, "descending" if descending else "ascending")]
-        order = compute.call_function("sort_indices", [table], compute.SortOptions(keys)).to_numpy()
+        order = numbers(compute.call_function("sort_indices", [table], compute.SortOptions(keys)))
         return order[keep[order]]
 
     def read_indices(self, arrow: Path | str) -> "np.ndarray":
@@ -99,18 +141,21 @@ class TablePages:
             except pa.ArrowInvalid:
                 source.seek(0)
                 table = pa.ipc.open_stream(source).read_all()
-            indices = table.column(0).to_numpy().copy()
+            indices = numbers(table.column(0)).copy()
         Path(arrow).unlink(missing_ok=True)
         return indices
 
-    def _page(self, row: int) -> "tuple[pa.Table, int]":
+    def _read_page(self, group: int) -> "pa.Table | pa.RecordBatch":
+        return self._file.read_row_group(group) if self._mapped is None else self._mapped.get_batch(group)
+
+    def _page(self, row: int) -> "tuple[pa.Table | pa.RecordBatch, int]":
         group = bisect_right(self._starts, row) - 1
         if not 0 <= group < len(self._starts) - 1:
             raise IndexError(row)
         page = self._pages.get(group)
         if page is None:
-            page = self._pages[group] = self._file.read_row_group(group)
-            if len(self._pages) > PAGES_KEPT:
+            page = self._pages[group] = self._read_page(group)
+            if len(self._pages) > PAGES_KEPT and not self.is_mapped:
                 self._pages.popitem(last=False)
         else:
             self._pages.move_to_end(group)
@@ -124,7 +169,7 @@ def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
         raise ValueError("there are no actual values to compare the predictions with")
     equal = compute.call_function("equal", [compute.cast(table[name], "string") for name in ("prediction", "actual")])
     wanted = equal if right else compute.call_function("invert", [equal])
-    return compute.fill_null(wanted, False).to_numpy().astype(bool)
+    return numbers(wanted)
 
 
 def _contains(table: "pa.Table", text: str) -> "np.ndarray":
@@ -135,8 +180,8 @@ def _contains(table: "pa.Table", text: str) -> "np.ndarray":
     options = compute.MatchSubstringOptions(text, ignore_case=True)
     found = np.zeros(table.num_rows, dtype=bool)
     for column in table.columns:
-        if pa.types.is_nested(column.type):
+        if pa.types.is_nested(column.type) or pa.types.is_floating(column.type):
             continue
         hits = compute.call_function("match_substring", [compute.cast(column, "string")], options)
-        found |= compute.fill_null(hits, False).to_numpy().astype(bool)
+        found |= numbers(hits)
     return found

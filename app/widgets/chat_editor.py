@@ -1,11 +1,12 @@
 """Owns the small editor of a conversation: messages with their roles, in order."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPlainTextEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.widgets.directed_text import follow_direction
+from app.widgets.editor_text import text_of
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
+from app.widgets.text_editor import TextEditor
 
 ROLES = ("system", "user", "assistant", "tool")
 EXAMPLE = (("system", "You are a helpful assistant."), ("user", "What is a token?"))
@@ -24,9 +25,7 @@ class _Row(QWidget):
         self.role.setCurrentText(role)
         self.role.setFixedWidth(104)
         self.role.setAccessibleName("Role")
-        self.content = QPlainTextEdit()
-        follow_direction(self.content)
-        self.content.setPlainText(content)
+        self.content = TextEditor(content)
         self.content.setAccessibleName("Message")
         self.content.setTabChangesFocus(True)
         self.content.setFixedHeight(_HEIGHT)
@@ -46,6 +45,8 @@ class ChatEditor(QWidget):
     """Messages, and whether the next answer's beginning is written out."""
 
     changed = Signal()
+    too_long = Signal(str)
+    """A text that was to be pasted into a message."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,7 +80,7 @@ class ChatEditor(QWidget):
 
     def messages(self) -> list[tuple[str, str]]:
         """Role and content of each message."""
-        return [(row.role.currentText().strip(), row.content.toPlainText()) for row in self.rows]
+        return [(row.role.currentText().strip(), text_of(row.content)) for row in self.rows]
 
     def add(self, role: str, content: str) -> None:
         """Append a message."""
@@ -87,6 +88,7 @@ class ChatEditor(QWidget):
         self.rows.append(row)
         self._column.insertWidget(len(self.rows) - 1, row)
         row.changed.connect(self.changed)
+        row.content.too_long.connect(self.too_long)
         row.removed.connect(lambda: self._remove(row))
 
     def _on_add(self) -> None:

@@ -26,6 +26,7 @@ class ConfusionMatrix(QWidget):
         super().__init__(parent)
         self._labels: Sequence[str] = ()
         self._counts: Sequence[Sequence[int]] = ()
+        self._as_shares = False
         self._chosen: tuple[int, int] | None = None
         self._hovered: tuple[int, int] | None = None
         self.setMouseTracking(True)
@@ -41,6 +42,11 @@ class ConfusionMatrix(QWidget):
         self._chosen = self._hovered = None
         self._say()
         self.updateGeometry()
+        self.update()
+
+    def show_shares(self, on: bool) -> None:
+        """Write shares of each row instead of counts."""
+        self._as_shares = on
         self.update()
 
     def show_chosen(self, actual: str, predicted: str) -> None:
@@ -167,7 +173,8 @@ class ConfusionMatrix(QWidget):
         if count and box.width() >= WRITTEN - GAP:
             painter.setFont(theme.font(12 if box.width() > 40 else 10, QFont.Weight.DemiBold))
             painter.setPen(theme.color("text"))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, _short(count))
+            words = f"{share:.0%}" if self._as_shares else _short(count)
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
 
     # Mouse and keys
 
@@ -213,10 +220,11 @@ class ConfusionMatrix(QWidget):
         self.pair_chosen.emit(*names)
 
     def words_of(self, row: int, column: int) -> str:
-        """`61 rows: actual positive, predicted negative`."""
-        count = self._counts[row][column]
+        """`61 rows: actual positive, predicted negative (12.2% of this actual label)`."""
+        count, total = self._counts[row][column], max(1, sum(self._counts[row]))
         rows = f"{count:,} row{'' if count == 1 else 's'}"
-        return f"{rows}: actual {self._labels[row]}, predicted {self._labels[column]}"
+        pair = f"actual {self._labels[row]}, predicted {self._labels[column]}"
+        return f"{rows}: {pair} ({count / total:.1%} of this actual label)"
 
 
 def _tint(token: str, share: float) -> QColor:

@@ -30,3 +30,6 @@ class Editor(QObject):
     def set_value(self, value: Any) -> None:
         """Show a value; emits nothing."""
         raise NotImplementedError
+
+    def flush(self) -> None:
+        """Tell at once what was typed, where an editor waits for the next letter."""

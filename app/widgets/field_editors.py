@@ -228,6 +228,11 @@ class YamlEditor(Editor):
         self._calm.timeout.connect(self.changed)
         self._text.textChanged.connect(self._calm.start)
 
+    def flush(self) -> None:
+        if self._calm.isActive():
+            self._calm.stop()
+            self.changed.emit()
+
     def value(self) -> Any:
         text = self._text.toPlainText().strip()
         if not text:

@@ -72,6 +72,11 @@ class IconToolButton(QToolButton):
         self._name = name
         self.apply_theme()
 
+    def set_token(self, token: str) -> None:
+        """Show the icon in another colour."""
+        self._token = token
+        self.apply_theme()
+
     def apply_theme(self) -> None:
         """Draw the icon again in the present colours."""
         self.setIcon(theme.icon(self._name, self._token, self._size))

@@ -1,14 +1,15 @@
 """Owns the menu of a plot: the ways to take it along, and what the mouse does in it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
+from app.widgets import curve_file
 from app.widgets.icon_label import IconToolButton
-from app.widgets.plot_picture import PlotPicture, save_csv
+from app.widgets.plot_picture import PlotPicture
 
 HINTS = ("Drag: zoom into a box", "Shift + drag: move", "Ctrl + wheel: zoom", "Double-click: show everything")
 
@@ -28,6 +29,9 @@ class PlotMenu(QObject):
         super().__init__(parent)
         self._owner, self._picture, self._curves = parent, picture, curves
         self.name = "plot"
+        self._writing: list[tuple[Path, Iterator[None]]] = []
+        self._turn = QTimer(self, interval=0)
+        self._turn.timeout.connect(self._write_portion)
         self.button = IconToolButton("download", "Save this plot")
         self.button.setPopupMode(self.button.ToolButtonPopupMode.InstantPopup)
         self.menu = QMenu(self.button)
@@ -49,18 +53,40 @@ class PlotMenu(QObject):
             self.save(Path(path) if Path(path).suffix else Path(f"{path}.{suffix}"))
 
     def save(self, path: Path) -> None:
-        """Write the plot in the form that the file's ending asks for."""
+        """Write the plot in the form that the file's ending asks for; values are written by and by."""
+        if path.suffix.lower() == ".csv":
+            self._writing.append((path, curve_file.written(path, *self._curves())))
+            self._turn.start()
+            return
         try:
-            if path.suffix.lower() == ".csv":
-                save_csv(path, *self._curves())
-            elif path.suffix.lower() == ".svg":
+            if path.suffix.lower() == ".svg":
                 self._picture().save_svg(path)
             else:
                 self._picture().save_png(path)
         except OSError as error:
-            self.message.emit("error", f"{path} cannot be written: {error.strerror or error}. Choose another place.")
+            self._tell_refusal(path, error)
         else:
-            self.message.emit("success", f"Saved {path}.")
+            self._tell_success(path)
+
+    def _write_portion(self) -> None:
+        """In the order in which they were asked for."""
+        path, portions = self._writing[0]
+        try:
+            if next(portions, self) is not self:
+                return
+        except OSError as error:
+            self._tell_refusal(path, error)
+        else:
+            self._tell_success(path)
+        self._writing.pop(0)
+        if not self._writing:
+            self._turn.stop()
+
+    def _tell_success(self, path: Path) -> None:
+        self.message.emit("success", f"Saved {path}.")
+
+    def _tell_refusal(self, path: Path, error: OSError) -> None:
+        self.message.emit("error", f"{path} cannot be written: {error.strerror or error}. Choose another place.")
 
     def copy(self) -> None:
         """Put the picture on the clipboard."""

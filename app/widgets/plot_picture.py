@@ -1,19 +1,13 @@
-"""Owns a plot as a file for other programs: a picture of it as PNG or SVG, and its values as CSV."""
+"""Owns a plot as a picture for other programs: PNG or SVG."""
 
-import csv
-import os
-from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
 
-import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QImage, QPainter, QTextDocument
 from PySide6.QtSvg import QSvgGenerator
 
 from app import theme
-from app.widgets.min_max_pyramid import Floats
 
 HEAD = 34
 """Room for the title and the legend above the curves."""
@@ -76,31 +70,3 @@ class PlotPicture:
         painter.restore()
         target = QRectF(MARGIN, HEAD, self._widget.width(), self._widget.height())
         self._widget.render(painter, target, self._widget.viewport().rect())
-
-
-def save_csv(path: Path, x_label: str, curves: Mapping[str, tuple[Floats, Floats]]) -> None:
-    """Every point of every curve, one line an x, empty where a curve has none. Raises OSError."""
-    places = np.unique(np.concatenate([xs for xs, _ in curves.values()])) if curves else np.zeros(0)
-    columns = [_column(places, xs, ys) for xs, ys in curves.values()]
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([x_label, *curves])
-            writer.writerows(zip(map(_cell, places.tolist()), *columns, strict=True))
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _column(places: Floats, xs: Floats, ys: Floats) -> list[str]:
-    cells = [""] * len(places)
-    for place, value in zip(np.searchsorted(places, xs).tolist(), ys.tolist(), strict=True):
-        cells[place] = _cell(value)
-    return cells
-
-
-def _cell(value: float) -> str:
-    if not isfinite(value):
-        return ""
-    return str(int(value)) if value == round(value) and abs(value) < 1e15 else repr(value)

@@ -4,17 +4,18 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
 
 from app import theme
+from app.widgets.row_blocks import Block, RowBlocks
+from app.widgets.row_copy import MOST_LINES, as_tsv, chosen_lines
+from app.widgets.row_delegate import RowDelegate
 
 ROW_HEIGHT = 34
 NUMBER_WIDTH = 60
@@ -29,7 +30,10 @@ _ROOT = QModelIndex()
 
 
 class PagedModel(Protocol):
-    """Where rows come from; reading a cell may read a page, but never the whole file."""
+    """Where rows come from; reading a cell may read a page, but never the whole file.
+
+    A source with `cells(rows, name)` gives many values of a column at once, and its rows are fetched in blocks.
+    """
 
     @property
     def columns(self) -> Sequence[str]:
@@ -58,13 +62,31 @@ class _Rows(QAbstractTableModel):
         self.places: list[int] = []
         self.indices: Sequence[int] | None = None
         self.color: CellColor = lambda row, column: ""
+        self.titles: dict[str, str] = {}
+        self._blocks = RowBlocks(self._made)
 
     def set(self, source: PagedModel | None, shown: list[str], indices: Sequence[int] | None) -> None:
         """Show other rows or other columns."""
         self.beginResetModel()
         self.source, self.shown, self.indices = source, shown, indices
         self.places = [list(source.columns).index(name) for name in shown] if source else []
+        self._blocks.clear()
         self.endResetModel()
+
+    def forget(self) -> None:
+        """The same rows hold something else now."""
+        self._blocks.clear()
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the source gives many values at once."""
+        return hasattr(self.source, "cells")
+
+    def _made(self, lines: range) -> Block:
+        rows = [self.source_row(line) for line in lines if line < self.rowCount()]
+        fetch = self.source.cells  # type: ignore[union-attr]
+        texts = [[cell_text(value) for value in fetch(rows, name)] for name in self.shown]
+        return Block(texts, [[self.color(row, name) for row in rows] for name in self.shown])
 
     def source_row(self, row: int) -> int:
         """The row of the source that stands in a line."""
@@ -82,8 +104,12 @@ class _Rows(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return "#" if section == 0 else self.shown[section - 1].replace("_", " ").capitalize()
+            return "#" if section == 0 else self.title(self.shown[section - 1])
         return None
+
+    def title(self, name: str) -> str:
+        """A column's name for people."""
+        return self.titles.get(name) or name.replace("_", " ").capitalize()
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.DisplayRole:
@@ -96,11 +122,18 @@ class _Rows(QAbstractTableModel):
         number = self.source_row(row)
         if column == 0 or self.source is None:
             return f"{number + 1:,}"
+        if self.in_blocks:
+            block, place = self._blocks.at(row)
+            return block.texts[column - 1][place]
         return cell_text(self.source.cell(number, self.places[column - 1]))
 
     def _color(self, row: int, column: int) -> object:
         if column == 0:
             return theme.color("faint")
+        if self.in_blocks:
+            block, place = self._blocks.at(row)
+            token = block.tokens[column - 1][place]
+            return theme.color(token) if token else None
         token = self.color(self.source_row(row), self.shown[column - 1])
         return theme.color(token) if token else None
 
@@ -116,16 +149,6 @@ def cell_text(value: object) -> str:
     return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
 
 
-class _KeepsColor(QStyledItemDelegate):
-    """A selected cell keeps its own colour."""
-
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
-        super().initStyleOption(option, index)
-        color = index.data(Qt.ItemDataRole.ForegroundRole)
-        if color is not None:
-            option.palette.setColor(QPalette.ColorRole.HighlightedText, color)  # type: ignore[attr-defined]
-
-
 class RowTable(QTableView):
     """Shows a PagedModel, or those of its rows that `indices` names, in that order."""
 
@@ -133,6 +156,10 @@ class RowTable(QTableView):
     """The row of the source, or −1."""
     sort_requested = Signal(str, bool)
     """Column name (empty: the source's own order) and whether descending."""
+    column_resized = Signal(str, int)
+    """A person has made a column so wide, in pixels."""
+    copied_part = Signal(int)
+    """More lines were chosen than are copied; how many were."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -141,8 +168,9 @@ class RowTable(QTableView):
         self._widths: dict[str, int] = {}
         self._stretched: frozenset[str] = frozenset()
         self._is_stretched: bool | None = None
+        self._is_laying_out = False
         self.setModel(self._model)
-        self.setItemDelegate(_KeepsColor(self))
+        self.setItemDelegate(RowDelegate(self))
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
@@ -162,6 +190,7 @@ class RowTable(QTableView):
         header.setSectionsClickable(True)
         header.setStretchLastSection(False)
         header.sectionClicked.connect(self._on_header_clicked)
+        header.sectionResized.connect(self._on_section_resized)
         self.selectionModel().currentRowChanged.connect(self._on_current_changed)
 
     # What is shown
@@ -176,6 +205,41 @@ class RowTable(QTableView):
     def set_indices(self, indices: Sequence[int] | None) -> None:
         """Show only these rows of the source, in this order; None shows all."""
         self._model.set(self._model.source, self._model.shown, indices)
+
+    def set_many(self) -> None:
+        """Let choose several rows, with Shift and Ctrl."""
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+
+    def set_columns(self, columns: Sequence[str]) -> None:
+        """Show other columns of the same rows."""
+        self._is_stretched = None
+        self._model.set(self._model.source, list(columns), self._model.indices)
+
+    def set_titles(self, titles: dict[str, str]) -> None:
+        """Name columns otherwise than by their own names."""
+        self._model.titles = titles
+
+    def title(self, name: str) -> str:
+        """A column's name for people."""
+        return self._model.title(name)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are shown, in order."""
+        return list(self._model.shown)
+
+    def source_row(self, line: int) -> int:
+        """The row of the source that stands in a line."""
+        return self._model.source_row(line)
+
+    def column_of(self, section: int) -> str:
+        """The column under a place of the header; empty for the row numbers."""
+        return self._model.shown[section - 1] if section > 0 else ""
+
+    def refresh(self) -> None:
+        """Read the rows in view again."""
+        self._model.forget()
+        self.viewport().update()
 
     def set_color(self, color: CellColor) -> None:
         """Decide the colour of each cell."""
@@ -194,12 +258,14 @@ class RowTable(QTableView):
         if stretches == self._is_stretched:
             return
         self._is_stretched = stretches
+        self._is_laying_out = True
         self.setColumnWidth(0, NUMBER_WIDTH)
         for section, name in enumerate(self._model.shown, start=1):
             fills = stretches and name in self._stretched
             mode = QHeaderView.ResizeMode.Stretch if fills else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)
             self.setColumnWidth(section, self._widths.get(name, 120))
+        self._is_laying_out = False
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Columns share what is left only where that is enough."""
@@ -233,14 +299,42 @@ class RowTable(QTableView):
             self.horizontalHeader().setSortIndicator(section, order)
         self.sort_requested.emit(*self._sorted)
 
+    def _on_section_resized(self, section: int, old: int, new: int) -> None:
+        mode = self.horizontalHeader().sectionResizeMode(section)
+        if section > 0 and not self._is_laying_out and mode == QHeaderView.ResizeMode.Interactive:
+            self.column_resized.emit(self._model.shown[section - 1], new)
+
     def _on_current_changed(self, current: QModelIndex) -> None:
         self.row_selected.emit(self._model.source_row(current.row()) if current.isValid() else -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Ctrl+C copies the row, cells separated by tabs."""
-        if event.matches(QKeySequence.StandardKey.Copy) and self.currentIndex().isValid():
-            row, source = self._model.source_row(self.currentIndex().row()), self._model.source
-            assert source is not None
-            QGuiApplication.clipboard().setText("\t".join(str(source.cell(row, p)) for p in self._model.places))
+        """Ctrl+C copies the chosen rows, cells separated by tabs."""
+        if event.matches(QKeySequence.StandardKey.Copy) and self.selectionModel().hasSelection():
+            self.copy_rows()
             return
         super().keyPressEvent(event)
+
+    def copy_rows(self, with_titles: bool = False) -> None:
+        """Put the chosen rows on the clipboard as they are shown, uncut."""
+        lines, is_part = chosen_lines(self.selectionModel().selection())
+        rows = [self._model.source_row(line) for line in lines]
+        cells = list(zip(*[self._values(rows, place) for place in range(len(self._model.shown))], strict=True))
+        titles = [tuple(self._model.shown)] if with_titles else []
+        QGuiApplication.clipboard().setText(as_tsv([*titles, *cells]))
+        if is_part:
+            self.copied_part.emit(MOST_LINES)
+
+    def copy_cell(self) -> None:
+        """Put the value of the present cell on the clipboard, uncut."""
+        index = self.currentIndex()
+        if index.isValid() and index.column() > 0:
+            [value] = self._values([self._model.source_row(index.row())], index.column() - 1)
+            text = " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+            QGuiApplication.clipboard().setText(text)
+
+    def _values(self, rows: Sequence[int], place: int) -> Sequence[object]:
+        source = self._model.source
+        assert source is not None
+        if self._model.in_blocks:
+            return source.cells(rows, self._model.shown[place])  # type: ignore[attr-defined]
+        return [source.cell(row, self._model.places[place]) for row in rows]

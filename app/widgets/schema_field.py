@@ -77,6 +77,10 @@ class FieldSchema:
             if isinstance(one.get("additionalProperties"), dict)
         )
 
+    def bound(self, name: str) -> int | float | None:
+        """A limit such as `minimum` of the first alternative that has one."""
+        return next((part[name] for part in _parts(self.schema) if name in part), None)
+
     @property
     def editor(self) -> str:
         """boolean, enum, number, text, words, path, list, mixed (words and numbers) or yaml."""

@@ -1,109 +1,18 @@
 """Owns the form that is made from a JSON Schema alone: it knows types of fields, never fields."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.widgets.card import label
 from app.widgets.field_editor import Editor
-from app.widgets.field_editors import editor_for
-from app.widgets.field_values import NotUsableError
-from app.widgets.icon_label import IconToolButton
+from app.widgets.field_row import COLUMNS, FieldRow
 from app.widgets.schema_field import FieldSchema, fields_of
 
 LABEL_WIDTH = 150
-GAP = 8
-"""Pixels below a field."""
-
-
-class FieldRow:
-    """One field of the form: title, editor, reset button, and a line for its mistake."""
-
-    def __init__(self, form: "SchemaForm", field: FieldSchema, grid: QGridLayout) -> None:
-        self.field = field
-        self.editor: Editor = editor_for(field)
-        self.title = label(field.title + (f" ({field.unit})" if field.unit else ""), "muted", wrap=True)
-        self.title.setMaximumWidth(form.label_width)
-        self.title.setBuddy(self.editor.target)
-        self.title.setToolTip(field.help)
-        self.reset = IconToolButton("refresh", f"Reset {field.title} to its default", "faint", 14)
-        self.mistake = label("", "mistake", wrap=True)
-        self.help = label(field.help, "faint", wrap=True)
-        row = grid.rowCount()
-        top = Qt.AlignmentFlag.AlignTop if field.editor == "yaml" else Qt.AlignmentFlag.AlignVCenter
-        self.title.setContentsMargins(0, 7 if field.editor == "yaml" else 0, 0, 0)
-        grid.addWidget(self.title, row, 0, top)
-        grid.addWidget(self.editor.widget, row, 1)
-        grid.addWidget(self.reset, row, 2)
-        grid.addWidget(self.mistake, row + 1, 1)
-        grid.addWidget(self.help, row + 2, 1)
-        self.mistake.hide()
-        self._shows_help = form.shows_help and bool(field.help)
-        self.help.setVisible(self._shows_help)
-        self._grid, self._gap = grid, row + 3
-        grid.setRowMinimumHeight(self._gap, GAP)
-        grid.addWidget(QWidget(), self._gap, 0)
-        kept = self.reset.sizePolicy()
-        kept.setRetainSizeWhenHidden(True)
-        self.reset.setSizePolicy(kept)
-        self.show_value(field.default)
-
-    def show_value(self, value: Any) -> None:
-        """Put a value into the editor; one that it shows already is left as a person is writing it."""
-        self.value = value
-        if not self._shows(value):
-            self.editor.set_value(value)
-        self.mark("")
-        self.reset.setVisible(self.is_changed())
-
-    def is_changed(self) -> bool:
-        """Whether the value differs from the default that there is."""
-        return "default" in self.field.schema and self.value != self.field.default
-
-    def read(self) -> str:
-        """Take the editor's value over; returns the mistake, in which case the old value stays."""
-        value, mistake = self._looked_at()
-        if not mistake:
-            self.value = value
-        return mistake
-
-    def own_mistake(self) -> str:
-        """What is wrong with what the editor shows; takes nothing over, as nobody would be told."""
-        return self._looked_at()[1]
-
-    def _looked_at(self) -> tuple[Any, str]:
-        try:
-            value = self.editor.value()
-        except NotUsableError as error:
-            return None, str(error)
-        return value, self.field.mistake(value)
-
-    def _shows(self, value: Any) -> bool:
-        shown, mistake = self._looked_at()
-        return not mistake and shown == value and isinstance(shown, bool) == isinstance(value, bool)
-
-    def show_used(self, used: bool) -> None:
-        """Show the field where its settings mean something."""
-        for widget in (self.title, self.editor.widget):
-            widget.setVisible(used)
-        self.reset.setVisible(used and self.is_changed())
-        self.mistake.setVisible(used and bool(self.mistake.text()))
-        self.help.setVisible(used and self._shows_help)
-        self._grid.setRowMinimumHeight(self._gap, GAP if used else 0)
-
-    def mark(self, sentence: str) -> None:
-        """Show a mistake at the field; empty takes it away."""
-        self.mistake.setText(sentence)
-        self.mistake.setVisible(bool(sentence))
-        target = self.editor.target
-        if bool(target.property("mistaken")) != bool(sentence):
-            target.setProperty("mistaken", bool(sentence))
-            target.style().unpolish(target)
-            target.style().polish(target)
-        target.setAccessibleDescription(sentence or self.field.help)
 
 
 class SchemaForm(QWidget):
@@ -124,6 +33,7 @@ class SchemaForm(QWidget):
         super().__init__(parent)
         self.prefix, self.shows_help, self.label_width = prefix, shows_help, label_width
         self._rows: dict[str, FieldRow] = {}
+        self._headings: list[tuple[QLabel, list[FieldRow]]] = []
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -132,6 +42,7 @@ class SchemaForm(QWidget):
         folded = [field for field in fields if field.advanced]
         self._fold = self._fold_button(len(folded))
         self._more = self._section(folded)
+        self._has_fold = bool(folded)
         if folded:
             column.addWidget(self._fold, 0, Qt.AlignmentFlag.AlignLeft)
             column.addWidget(self._more)
@@ -153,11 +64,15 @@ class SchemaForm(QWidget):
         for field in fields:
             if field.group != group:
                 group = field.group
-                grid.addWidget(label(group.upper(), "heading"), grid.rowCount(), 0, 1, 3)
-            row = FieldRow(self, field, grid)
-            self._rows[field.name] = row
-            row.editor.changed.connect(lambda row=row: self._on_edited(row))
-            row.reset.clicked.connect(lambda _=False, row=row: self._on_reset(row))
+                heading = label(group.upper(), "heading")
+                grid.addWidget(heading, grid.rowCount(), 0, 1, COLUMNS)
+                self._headings.append((heading, []))
+            key = f"{self.prefix}.{field.name}" if self.prefix else field.name
+            row = self._rows[field.name] = FieldRow(self, field, key, grid, self.label_width, self.shows_help)
+            row.edited.connect(lambda row=row: self._on_edited(row))
+            row.reset_asked.connect(lambda row=row: self._on_reset(row))
+            if group:
+                self._headings[-1][1].append(row)
         return holder
 
     def _fold_button(self, count: int) -> QToolButton:
@@ -201,6 +116,16 @@ class SchemaForm(QWidget):
             if name in self._rows:
                 self._rows[name].show_value(value)
         self._show_used()
+
+    def show_values(self, values: Mapping[str, Any]) -> None:
+        """Show these values, and the defaults where none is named; emits no change.
+
+        What a field shows already is left alone, cursor and all: somebody may be writing it.
+        """
+        for name, row in self._rows.items():
+            row.show_value(values.get(name, row.field.default))
+        self._show_used()
+        self.mistakes_changed.emit()
 
     def set_defaults(self) -> None:
         """Show the defaults everywhere; emits nothing."""
@@ -248,21 +173,56 @@ class SchemaForm(QWidget):
         own = key.removeprefix(f"{self.prefix}.") if self.prefix else key
         return own if own in self._rows else own.split(".")[0]
 
-    def _dotted(self, row: FieldRow) -> str:
-        return f"{self.prefix}.{row.field.name}" if self.prefix else row.field.name
-
     def _on_edited(self, row: FieldRow) -> None:
         before, had = row.value, row.mistake.text()
-        row.mark(row.read())
-        row.reset.setVisible(row.is_changed())
+        row.read()
         if row.mistake.text() != had:
             self.mistakes_changed.emit()
         if not row.mistake.text() and row.value != before:
             self._show_used()
-            self.changed.emit(self._dotted(row), row.value)
+            self.changed.emit(row.key, row.value)
 
     def _on_reset(self, row: FieldRow) -> None:
         row.show_value(row.field.default)
         self._show_used()
         self.mistakes_changed.emit()
-        self.changed.emit(self._dotted(row), row.value)
+        self.changed.emit(row.key, row.value)
+
+    def flush(self) -> None:
+        """Take over what an editor has not told yet, as it waits for the next letter."""
+        for row in self._rows.values():
+            row.editor.flush()
+
+    def forget_typed(self) -> bool:
+        """Show the last good value wherever something wrong was typed; says whether there was such a field."""
+        wrong = [row for row in self._rows.values() if row.own_mistake()]
+        for row in wrong:
+            row.editor.set_value(row.value)
+            row.mark("")
+        if wrong:
+            self.mistakes_changed.emit()
+        return bool(wrong)
+
+    # Looking for fields
+
+    def keys(self) -> list[str]:
+        """The dotted keys of all fields that mean something now, in their order."""
+        return [row.key for row in self._rows.values() if row.is_used]
+
+    def changed_keys(self) -> list[str]:
+        """The dotted keys of the fields whose value is not their default."""
+        return [row.key for row in self._rows.values() if row.is_changed() and row.is_used]
+
+    def show_matches(self, keys: Collection[str], *, alone: bool) -> None:
+        """Unfold the fields of these dotted keys; `alone` leaves all others out."""
+        for row in self._rows.values():
+            row.show_sought(not alone or row.key in keys)
+        for heading, rows in self._headings:
+            heading.setVisible(any(row.is_shown for row in rows))
+        if any(row.field.advanced and row.key in keys for row in self._rows.values()):
+            self.set_unfolded(True)
+        self._fold.setVisible(self._has_fold and not alone)
+
+    def row_of(self, key: str) -> FieldRow | None:
+        """The field of a dotted key."""
+        return next((row for row in self._rows.values() if row.key == key), None)

@@ -11,7 +11,7 @@ import numpy as np
 from PySide6.QtGui import QFontMetricsF
 
 from app.core import bidirectional, invisible, token_wrap
-from app.core.token_boxes import TokenBoxes, without_endless_groups
+from app.core.token_boxes import LONGEST, TokenBoxes, without_endless_groups
 from app.widgets.clusters import linked_by_clusters
 
 PAD, GAP, SPACE = 4, 3, 6
@@ -62,8 +62,9 @@ class TokenLayout:
         empty = boxes.end == boxes.start
         widths[empty] = self._width("")
         connecting = np.flatnonzero(_connects(codes))
-        for index in np.flatnonzero(_counted(connecting, boxes.start, boxes.end) > 0).tolist():
-            widths[index] = self._width(boxes.text(index), float(widths[index]))
+        is_long = boxes.end - boxes.start > LONGEST
+        for index in np.flatnonzero(is_long | (_counted(connecting, boxes.start, boxes.end) > 0)).tolist():
+            widths[index] = self._width(boxes.shown(index, index + 1), 0.0 if is_long[index] else float(widths[index]))
         for index, label in boxes.labels.items():
             widths[index] = self._width(label)
         widths += 2 * PAD
@@ -105,7 +106,7 @@ class TokenLayout:
     def _shared(self, boxes: TokenBoxes, first: int, last: int) -> np.ndarray:
         """The widths of tokens that are drawn as one: what its text takes, each by its share of the bytes."""
         shares = boxes.weight[first:last] / boxes.weight[first:last].sum()
-        whole = max(self._width(boxes.spanned(first, last), 1.0) + 2 * PAD, (last - first) * LEAST)
+        whole = max(self._width(boxes.shown(first, last), 1.0) + 2 * PAD, (last - first) * LEAST)
         widths = np.maximum(LEAST, shares * whole)
         return widths * (whole / widths.sum()) if widths.sum() > whole else widths
 

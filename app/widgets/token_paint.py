@@ -106,7 +106,7 @@ class TokenPaint:
             at += last - first
 
     def _shown(self, first: int, last: int) -> str:
-        text = self._layout.boxes.spanned(first, last)
+        text = self._layout.boxes.shown(first, last)
         shown = invisible.visible(text, self._whitespace)
         if text and bidirectional.direction(text) == bidirectional.RIGHT and first not in self._layout.boxes.labels:
             # Letters keep the form that they have in the whole word.

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app import theme
 from app.core.invisible import visible
-from app.core.token_boxes import TokenBoxes, of_texts
+from app.core.token_boxes import TokenBoxes, of_texts, shortened
 from app.widgets.token_layout import MARGIN, TokenLayout
 from app.widgets.token_paint import BOX, LINE, TokenPaint
 
@@ -68,7 +68,7 @@ class TokenView(QAbstractScrollArea):
         self._boxes = boxes
         self._hovered, self._selection = -1, None
         self.layout_.set_boxes(boxes, self._whitespace)
-        first = " | ".join(boxes.text(index) for index in range(min(len(boxes), SPOKEN)))
+        first = " | ".join(shortened(boxes.text(index)) for index in range(min(len(boxes), SPOKEN)))
         self.setAccessibleDescription(first[:SPOKEN])
         self._wrap()
 
@@ -80,7 +80,7 @@ class TokenView(QAbstractScrollArea):
 
     def shown_text(self, index: int) -> str:
         """A token's text as it is drawn where it stands alone."""
-        return visible(self._boxes.text(index), self._whitespace)
+        return visible(shortened(self._boxes.text(index)), self._whitespace)
 
     def count(self) -> int:
         """How many tokens there are."""

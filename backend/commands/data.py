@@ -1,4 +1,4 @@
-"""Owns `burnish data`: `report` says what data holds, `prepare` tokenises without training, `import` is beside."""
+"""Owns `burnish data`: `report` says what data holds, `prepare` tokenises without training, `import` and `recognise` are beside."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_changes, add_json
 from backend.commands.data_import import add_import
+from backend.commands.data_recognise import add_recognise
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 
@@ -40,6 +41,7 @@ def _arguments(parser: ArgumentParser) -> None:
     add_json(prepare)
     prepare.set_defaults(execute_action=_prepare)
     add_import(actions)
+    add_recognise(actions)
 
 
 def _execute(arguments: Namespace) -> int:
@@ -159,4 +161,4 @@ def _column_in_words(name: str, column: "ColumnReport") -> list[str]:
     return lines
 
 
-COMMANDS = (Command("data", "report on data, prepare or import it", _arguments, _execute),)
+COMMANDS = (Command("data", "report on data, recognise, prepare or import it", _arguments, _execute),)

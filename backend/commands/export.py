@@ -1,4 +1,4 @@
-"""Owns `burnish export`: a run's curves for other programs, as a table or for TensorBoard, or its model as a folder."""
+"""Owns `burnish export`: a run's curves as a table or for TensorBoard, its predictions, or its model as a folder."""
 
 import csv
 import os
@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from backend.commands import exported_predictions
 from backend.commands.command import Command
 from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
@@ -27,13 +28,19 @@ def _arguments(parser: ArgumentParser) -> None:
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--csv", metavar="FILE", help="write a CSV file; - writes to stdout")
     target.add_argument("--tensorboard", metavar="DIR", type=Path, help="write an event file for TensorBoard")
+    target.add_argument(
+        "--predictions", metavar="FILE", type=Path, help="write predictions as .csv or .parquet, all or some of them"
+    )
     target.add_argument("--model", metavar="DIR", type=Path, help="copy the model into a new folder")
     parser.add_argument(
         "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
     )
+    exported_predictions.add_arguments(parser)
 
 
 def _export(arguments: Namespace) -> int:
+    if arguments.predictions:
+        return exported_predictions.export(arguments)
     if arguments.model:
         return _export_model(arguments)
     if arguments.tensorboard:
@@ -128,4 +135,4 @@ def _write_beside(curves: Curves, path: Path) -> None:
         beside.unlink(missing_ok=True)
 
 
-COMMANDS = (Command("export", "write a run's curves or its model elsewhere", _arguments, _export),)
+COMMANDS = (Command("export", "write a run's curves, predictions or model elsewhere", _arguments, _export),)

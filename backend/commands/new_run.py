@@ -26,7 +26,7 @@ def prepared(path: Path, arguments: Namespace) -> "RunSpec":
         _refuse_existing(arguments.run_folder)
     screen = Screen()
     try:
-        return preparation.check(spec, screen.report("checking"), convert=arguments.convert_weights)
+        return preparation.check(spec, screen.report("checking"), convert=arguments.convert_weights, say=screen.line)
     finally:
         screen.close()
 

@@ -1,5 +1,7 @@
 """Owns `burnish plan`: what a run would cost, before anything is written."""
 
+import json
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -9,6 +11,7 @@ from backend.commands.command import Command, add_changes, add_json
 from backend.commands.screen import Screen
 
 if TYPE_CHECKING:
+    from backend.contract.cost import Remedy
     from backend.contract.queries import Placement, RunPlan
 
 
@@ -46,15 +49,17 @@ def _in_words(plan: "RunPlan") -> str:
         f"rows       {plan.rows:,} ({plan.features:,} features)",
         f"steps      {plan.total_steps:,} of {plan.batch_size} rows ({plan.steps_per_epoch:,} an epoch)",
         f"batch      {plan.micro_batch_size} rows per pass{' and device' if plan.placement else ''}, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
-        f"tokens     {plan.tokens_per_epoch:,} an epoch",
+        f"tokens     {plan.tokens_per_epoch:,} an epoch, the longest row {plan.longest:,}{_padded(plan.padding)}",
         f"model      {plan.parameters:,} parameters, {plan.trainable:,} trained",
         f"device     {plan.device}, {plan.precision} ({plan.precision_reason})",
         f"memory     about {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
         *(f"  {part.name:<18} {part.megabytes:>9.0f} MB" for part in plan.memory),
         *map(_placed, plan.placement),
         f"time       {_duration(plan.seconds)}",
+        *(f"  {part.name:<18} {_seconds(part.seconds):>12}  {part.words}" for part in plan.time),
         *plan.notes,
         *plan.problems,
+        *map(_remedied, plan.remedies),
     ]
     return "\n".join(lines)
 
@@ -64,6 +69,21 @@ def _placed(one: "Placement") -> str:
         f"  {f'on {one.device}':<18} {one.weights_mb:>9.0f} MB of weights, {one.optimizer_mb:.0f} MB of optimizer state, "
         f"rows a pass: {one.rows}"
     )
+
+
+def _padded(padding: float | None) -> str:
+    return "" if padding is None else f"; about {padding:.0%} more are padding"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "not known" if seconds is None else f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+
+
+def _remedied(remedy: "Remedy") -> str:
+    """What would help, with the memory that it leaves, and how to say it on the command line."""
+    changes = " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in remedy.changes.items())
+    verdict = "fits" if remedy.fits else "still too much"
+    return f"  {remedy.title}: about {remedy.memory_mb / 1000:.2f} GB, {verdict} ({changes})"
 
 
 def _duration(seconds: float | None) -> str:

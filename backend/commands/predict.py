@@ -10,6 +10,8 @@ from backend.commands.command import Command, add_changes, add_json
 from backend.commands.follow import number
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.run_folder import find_run
 
 SHOWN, LISTED = 5, 100
 """Skipped rows that are named in words, and in JSON."""
@@ -39,7 +41,12 @@ def _predict_arguments(parser: ArgumentParser) -> None:
         action="append",
         help='a row on the spot, such as \'{"text": "…"}\'; its answer is printed as a line of JSON',
     )
-    parser.add_argument("--output", metavar="FILE", type=Path, help="the CSV file to write, with --data")
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the CSV file to write, with --data; of a run: predictions_FILE.csv in its folder",
+    )
     parser.add_argument(
         "--append",
         metavar="FILE",
@@ -86,8 +93,7 @@ def _evaluate(arguments: Namespace) -> int:
 def _predict(arguments: Namespace) -> int:
     if arguments.input:
         return _answer(arguments)
-    if arguments.output is None:
-        raise InputError("--output: name the CSV file to write")
+    output, parquet = (arguments.output, None) if arguments.output else _in_run(arguments)
     screen = Screen()
     screen.line("loading the model")
     from backend import predict  # loads the framework, which takes seconds
@@ -96,11 +102,12 @@ def _predict(arguments: Namespace) -> int:
         result = predict.predict(
             arguments.target,
             arguments.data,
-            arguments.output,
+            output,
             arguments.task,
             arguments.changes,
             screen.report("predicting"),
             arguments.glue,
+            parquet,
         )
     finally:
         screen.close()
@@ -119,6 +126,17 @@ def _predict(arguments: Namespace) -> int:
     print(_in_words(result))
     print(result.output)
     return 0
+
+
+def _in_run(arguments: Namespace) -> tuple[Path, Path]:
+    """The CSV file and its Parquet twin in the run's folder, where the window finds them again."""
+    from backend.run.further_file import free_name
+
+    run = find_run(arguments.target, runs_folder())
+    if run is None:
+        raise InputError("--output: name the CSV file to write; only a run has a folder for it")
+    name = free_name(run.whole(), arguments.data)
+    return run.whole().predictions(name), run.whole().predictions(name, "parquet")
 
 
 def _answer(arguments: Namespace) -> int:

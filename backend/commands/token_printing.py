@@ -10,6 +10,7 @@ import numpy as np
 
 from backend.commands.screen import Screen
 from backend.contract.token_batches import BatchQuestion
+from backend.contract.tokenizer_steps import StepsQuestion
 from backend.contract.tokens import COUNTS, TokenizeQuestion, Tokens
 from backend.tokenizers import answers, batch, bulk_file, decoding, inspect
 from backend.tokenizers.sources import lines_of
@@ -107,19 +108,19 @@ def written_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuesti
     return 0
 
 
-def steps(
-    tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, special_tokens: bool, as_json: bool
-) -> int:
-    """What each step made of the text."""
-    found = pipeline.steps(tokenizer, text, pair, special_tokens)
+def steps(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, part: int | None, as_json: bool) -> int:
+    """What each step made of the text, or of a part of it, counted from 0."""
+    given = {name: getattr(question, name) for name in TokenizeQuestion.__struct_fields__}
+    found = pipeline.steps(tokenizer, StepsQuestion(**given, part=part))
     if as_json:
         _say(msgspec.to_builtins(found))
         return 0
-    if found.problem:
-        print(found.problem)
+    for note in found.notes:
+        print(note)
     for step in found.steps:
         print(f"{step.stage:15}{step.name}: {step.sentence}")
-        print("   " + (" | ".join(part.text for part in step.parts) if step.changed else "nothing changed"))
+        unchanged = "nothing changed" if step.known else "not known"
+        print("   " + (" | ".join(part.text for part in step.parts) if step.changed else unchanged))
     for word in found.words:
         print(f"{word.word} → {' '.join(word.pieces)}{'  ' + word.sentence if word.sentence else ''}")
         for merge in word.merges:

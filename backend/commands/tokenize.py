@@ -79,6 +79,9 @@ def _add_output(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--counts", action="store_true", help="print counts alone; a file of any size in constant memory")
     what.add_argument("--steps", action="store_true", help="print the way through normaliser, pre-tokenizer and model")
+    parser.add_argument(
+        "--part", metavar="N", type=int, help="with --steps: a message of a chat, a word, a text of a pair, from 1"
+    )
     what.add_argument("--lines", action="store_true", help="each line is a text: print the padded batch")
     parser.add_argument(
         "--output", metavar="FILE", type=Path,
@@ -104,7 +107,8 @@ def _execute(arguments: Namespace) -> int:
     if arguments.lines:
         return token_printing.batch_of_lines(tokenizer, _question(arguments, text), arguments.json)
     if arguments.steps:
-        return token_printing.steps(tokenizer, text, arguments.pair, not arguments.no_special_tokens, arguments.json)
+        part = None if arguments.part is None else arguments.part - 1
+        return token_printing.steps(tokenizer, _question(arguments, text), part, arguments.json)
     return token_printing.tokens(tokenizer, _question(arguments, text), notes, arguments)
 
 

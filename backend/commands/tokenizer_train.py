@@ -3,12 +3,14 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_changes, add_json
 from backend.commands.screen import Screen
+from backend.contract.errors import InputError
 from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 
@@ -93,20 +95,34 @@ def _train(arguments: Namespace) -> int:
 
     saving.check_free(arguments.output, OUTPUT)
     given = {name: value for name in _WORDS if (value := getattr(arguments, name)) is not None}
-    settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []}, "--tokenizer")
+    with _named_by_option():
+        settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []})
     screen = Screen()
     try:
         texts = texts_of(arguments, screen)
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
-        learnt = _stoppable(
-            lambda: tokenizer_making.learn(texts, settings, arguments.compare or None, _shown_on(screen))
-        )
+        with _named_by_option():
+            learnt = _stoppable(
+                lambda: tokenizer_making.learn(texts, settings, arguments.compare or None, _shown_on(screen))
+            )
         screen.close()
         made = learnt.written(arguments.output, OUTPUT)
     finally:
         screen.close()
     print(as_json(made) if arguments.json else in_words(made))
     return 0
+
+
+@contextmanager
+def _named_by_option() -> Iterator[None]:
+    """A mistake about a setting names the option that a person wrote."""
+    try:
+        yield
+    except InputError as error:
+        if error.field not in TokenizerTraining.model_fields:
+            raise
+        option = "--special" if error.field == "special_tokens" else _option(error.field)
+        raise InputError(option + str(error).removeprefix(error.field), option) from None
 
 
 def _shown_on(screen: Screen) -> Any:

@@ -18,6 +18,8 @@ class Column(msgspec.Struct, frozen=True):
     needed_to_predict: bool = True
     usual_names: list[str] = []
     """Names under which such a column is often found, best first; used to guess."""
+    holds: str = ""
+    """What its cells are: `text`, `label`, `number`, `words`, `tags`, `messages`; empty where it may be of several kinds."""
     when: dict[str, list[str]] = {}
     """Settings of the task, and their values, under which the column plays a part; empty always."""
 
@@ -88,6 +90,8 @@ class EngineEntry(msgspec.Struct, frozen=True):
     """For architectures that are not among `architectures`."""
     continues: list[str] = []
     """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
+    several_devices: bool = False
+    """Whether one run may train on several devices at a time."""
 
 
 class Refusal(NamedTuple):
@@ -173,6 +177,8 @@ class Device(msgspec.Struct, frozen=True):
     precisions: list[str] = []
     engine: str = ""
     """Whose framework sees it, where several were asked."""
+    cores: int = 0
+    """Of a processor; 0 where nobody knows."""
 
 
 class Catalog(msgspec.Struct, frozen=True):

@@ -16,9 +16,10 @@ STUMBLES = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError,
 """What a template may end with beside jinja2's TemplateError, since it computes."""
 
 
-def template_among(stored: str | dict[str, str] | None) -> str:
+def template_among(stored: object) -> str:
     """The one for plain chats of what a tokenizer has stored, be it one or several by name; empty where there is none."""
-    return stored.get("default", "") if isinstance(stored, dict) else stored or ""
+    one = stored.get("default") if isinstance(stored, dict) else stored
+    return one if isinstance(one, str) else ""
 
 
 def line_of(error: Exception) -> int | None:

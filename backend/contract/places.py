@@ -28,6 +28,11 @@ def config_folder() -> Path:
     return Path(override).expanduser().absolute() if override else Path(platformdirs.user_config_dir("burnish", False))
 
 
+def own_presets_folder() -> Path:
+    """The user's own presets."""
+    return config_folder() / "presets"
+
+
 def is_offline() -> bool:
     """Whether the hub library was told to stay offline."""
     return os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}

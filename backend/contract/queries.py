@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from backend.contract.catalog import Device
+from backend.contract.cost import Remedy, TimePart
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -52,6 +53,29 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     progress: Progress | None = None
 
 
+class ColumnLook(msgspec.Struct, frozen=True, kw_only=True):
+    """What one column of the training data holds, by its first rows."""
+
+    name: str
+    kind: str
+    """`text`, `whole numbers`, `numbers`, `true or false`, `list of text`, `list of numbers`, `list`, `structure`, `other`."""
+    rows: int
+    """Rows that were looked at."""
+    empty: int = 0
+    distinct: int | None = None
+    """Different values among them, of plain values."""
+    median_words: float | None = None
+    """Of the texts that are not empty."""
+    examples: list[str] = []
+
+
+class GuessedColumn(msgspec.Struct, frozen=True):
+    """A column that a part would be given, and why."""
+
+    column: str
+    reason: str
+
+
 class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `preview_data {task, data}`: the first rows and what they could mean."""
 
@@ -61,11 +85,19 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     guessed_columns: dict[str, str]
     """Role → column, with the reason in `guess_reasons`."""
     guess_reasons: dict[str, str] = {}
+    """Also of a role that was given no column because several could play it."""
+    best_guesses: dict[str, GuessedColumn] = {}
+    """Role → what would be guessed without a person's choice, where that is another column."""
+    looks: list[ColumnLook] = []
+    unfit: dict[str, dict[str, str]] = {}
+    """Role → column → why it cannot play that part, as words that follow the column's name."""
     label_counts: dict[str, int] = {}
     skipped_count: int = 0
     skipped: list[str] = []
     """The first hundred unusable rows as `file:line reason`."""
     files: list[str] = []
+    passed_over: list[str] = []
+    """Files of the named folder that are not read."""
 
 
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +184,14 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     placement: list[Placement] = []
     """What lies on each of several devices; empty with one."""
     seconds: float | None = None
-    """Estimated training time, or None where nothing comparable was measured."""
+    """Estimated time of training, evaluations and predictions, or None where nothing comparable was measured."""
+    time: list[TimePart] = []
+    longest: int = 0
+    """Tokens of the longest sequence of the rows that were looked at."""
+    padding: float | None = None
+    """Which part of all tokens that are computed is padding, estimated from these rows."""
+    remedies: list[Remedy] = []
+    """What would make it fit, the gentlest first; empty where it fits."""
     notes: list[str] = []
     problems: list[str] = []
 

@@ -81,6 +81,18 @@ class RunFolder:
         stem = "predictions" if split == "validation" else f"predictions_{split}"
         return self.path / f"{stem}.{suffix}"
 
+    def predicted(self) -> list[str]:
+        """What there are predictions of: `validation`, `test`, then the names of further files, the newest first."""
+        found: dict[str, float] = {}
+        for path in self.path.glob("predictions*.parquet"):
+            name = path.stem.removeprefix("predictions").removeprefix("_") or "validation"
+            try:
+                found[name] = path.stat().st_mtime
+            except OSError:
+                continue  # it has just been taken away
+        own = [name for name in ("validation", "test") if name in found]
+        return own + sorted(found.keys() - set(own), key=lambda name: (-found[name], name))
+
     def checkpoint(self, step: int) -> Path:
         """The folder of the checkpoint after `step` optimizer steps."""
         return self.checkpoints / f"step-{step:06d}"

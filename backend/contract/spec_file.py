@@ -1,11 +1,13 @@
 """Owns a spec as text: YAML 1.2 in and out, and the dotted `--set key=value` changes."""
 
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML, SafeConstructor
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode
 
 from backend.contract.errors import InputError
 from backend.contract.spec_include import with_includes
@@ -29,6 +31,23 @@ def parse(text: str, name: str = "spec") -> Any:
         place = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise InputError(f"{name}{place} is not valid YAML: {problem}") from None
+
+
+def lines(text: str) -> dict[str, int]:
+    """Dotted key → the line, from 1, in which it stands; empty for text that is no YAML or no mapping."""
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+    except YAMLError:
+        return {}
+    return dict(_lines(node, ""))
+
+
+def _lines(node: Any, prefix: str) -> Iterator[tuple[str, int]]:
+    if not isinstance(node, MappingNode):
+        return
+    for key, value in node.value:
+        yield f"{prefix}{key.value}", key.start_mark.line + 1
+        yield from _lines(value, f"{prefix}{key.value}.")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -63,12 +82,20 @@ def dump(values: dict[str, Any]) -> str:
 
 def with_changes(values: dict[str, Any], changes: list[str]) -> dict[str, Any]:
     """A copy of `values` with every `dotted.key=VALUE` applied; VALUE is YAML 1.2. Raises InputError."""
-    result = _copy(values)
+    parsed: dict[str, Any] = {}
     for change in changes:
         key, equals, text = change.partition("=")
         if not equals or not key.strip():
             raise InputError(f"--set {change!r}: write it as KEY=VALUE, for example training.learning_rate=3e-5")
-        _set(result, key.strip().split("."), parse(text, f"--set {key}"), key)
+        parsed[key.strip()] = parse(text, f"--set {key}")
+    return with_values(values, parsed)
+
+
+def with_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `values` with every value put at its dotted key. Raises InputError."""
+    result = _copy(values)
+    for key, value in changes.items():
+        _set(result, key.split("."), value, key)
     return result
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.places import own_presets_folder
 from backend.contract.resources import resource
 
 KEY = "include"
@@ -58,10 +59,14 @@ def _parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path,
 
 
 def _preset(name: str, read: Read) -> dict[str, Any]:
-    known = sorted(path.stem for path in resource("presets").glob("*.yaml"))
+    folders = (own_presets_folder(), resource("presets"))
+    known = {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
     if name not in known:
-        raise InputError(f"{KEY}: there is no preset {name!r}; there are {', '.join(known)}", KEY)
-    return read(resource("presets", f"{name}.yaml"))["spec"]
+        raise InputError(f"{KEY}: there is no preset {name!r}; there are {', '.join(sorted(known))}", KEY)
+    spec = read(known[name]).get("spec")
+    if not isinstance(spec, dict):
+        raise InputError(f"{known[name]}: a preset has a title, a description and a spec", KEY)
+    return spec
 
 
 def _from(folder: Path, values: dict[str, Any], source: str) -> dict[str, Any]:

@@ -29,9 +29,9 @@ def written(tokenizer: str, revision: str = MAIN, options: Mapping[str, Any] | N
 
 def read(text: str) -> TokenizerName:
     """What was written; any other text is a name."""
-    if text.startswith("{"):
-        try:
-            return msgspec.json.decode(text, type=TokenizerName)
-        except (msgspec.DecodeError, UnicodeEncodeError):  # a name may begin like this too
-            pass
-    return TokenizerName(text)
+    if not text.startswith("{"):
+        return TokenizerName(text)
+    try:
+        return msgspec.json.decode(text, type=TokenizerName)
+    except (msgspec.DecodeError, UnicodeEncodeError):  # a name may begin like this too
+        return TokenizerName(text)

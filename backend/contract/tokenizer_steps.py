@@ -1,13 +1,22 @@
-"""Owns the answer of `tokenizer_steps`: the way of a text through a tokenizer, step by step."""
+"""Owns the question `tokenizer_steps` and its answer: the way of a text through a tokenizer, step by step."""
 
 from typing import Literal
 
 import msgspec
 
+from backend.contract.tokens import TokenizeQuestion
+
 MOST_CHARACTERS = 5_000
 """Steps are told of the beginning of a longer text."""
 
-Stage = Literal["added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor"]
+Stage = Literal["words", "added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor"]
+
+
+class StepsQuestion(TokenizeQuestion, frozen=True, kw_only=True, omit_defaults=True):
+    """Arguments of `tokenizer_steps`: those of `tokenize`, of which nothing is cut or filled; a file has no steps."""
+
+    part: int | None = None
+    """Which message of a chat, word of split words or text of a pair, from 0; None is the whole, of a pair the first."""
 
 
 class StepPart(msgspec.Struct, frozen=True, array_like=True):
@@ -41,6 +50,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The text after it; of a normaliser one part for each stretch between added tokens."""
     changed: bool = True
     """Whether anything is other than after the step before."""
+    known: bool = True
+    """Whether the tokenizer tells of this step; one that is written in Python does not tell of all of them."""
 
 
 class Merge(msgspec.Struct, frozen=True, array_like=True):
@@ -93,15 +104,15 @@ class WordTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenizerSteps(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `tokenizer_steps {tokenizer, text, revision, options, special_tokens, pair}`."""
+    """Answer of `tokenizer_steps`."""
 
     text: str
-    """The part that the steps are told of."""
+    """What the steps are told of: the text, the written chat, or the part of it that was asked for."""
     pair: str | None = None
     shortened: bool = False
     steps: list[Step] = []
     """Of the text; the post-processor's has the pair too."""
     words: list[WordTrace] = []
     """Of the model, the same word only once, in the order of the text; of the first few hundred."""
-    problem: str = ""
-    """Why there are no steps, as one sentence; empty where there are."""
+    notes: list[str] = []
+    """Sentences worth reading, for example that a message is cut otherwise within its chat."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.data.formats.detect import is_data_file
+from backend.data.formats.packed import plain_suffix
 
 
 def data_files(value: str | list[str], split: str | None) -> list[Path]:
@@ -52,19 +53,41 @@ def _similar(path: Path) -> str:
 def _files_in(folder: Path, split: str | None) -> list[Path]:
     if (folder / "dataset_dict.json").is_file():
         return _saved_files(_saved_split(folder, split))
-    if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file():
+    if saved_splits(folder) is not None:
         return _saved_files(folder)
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_")))
     files = [path for path in files if is_data_file(path)] or files
     if not files:
         raise InputError(f"the folder {folder} holds no files; give a folder whose own files hold the rows")
-    extensions = sorted({path.suffix.lower() for path in files})
+    extensions = sorted({plain_suffix(path) for path in files})
     if len(extensions) > 1:
         raise InputError(
             f"the folder {folder} holds files of several kinds ({', '.join(extensions)}); "
             f"choose by a pattern such as {folder / ('*' + extensions[0])}"
         )
     return files
+
+
+def saved_splits(folder: Path) -> list[str] | None:
+    """The names of the splits of a data set that `datasets` has saved, none of one without splits; None of any other folder.
+
+    Raises InputError where its list of splits cannot be read.
+    """
+    if (folder / "dataset_dict.json").is_file():
+        return _json(folder / "dataset_dict.json").get("splits", [])
+    return [] if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file() else None
+
+
+def passed_over(value: str | list[str] | None) -> list[str]:
+    """The names of the files in named folders that `data_files` does not read: hidden ones are not told."""
+    folders = [Path(one).expanduser() for one in (value if isinstance(value, list) else [value or ""])]
+    found: list[str] = []
+    for folder in folders:
+        if folder.is_dir() and saved_splits(folder) is None:
+            inside = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+            read = set(_files_in(folder, None))
+            found += [path.name for path in inside if path not in read]
+    return found
 
 
 def _saved_split(folder: Path, split: str | None) -> Path:

@@ -8,4 +8,7 @@ from backend.contract.catalog import Device
 def processor() -> Device:
     """This computer's processor and memory."""
     memory = psutil.virtual_memory()
-    return Device("cpu", 0, "Processor", memory.total / 1e6, memory.available / 1e6, ["float32", "bfloat16"])
+    return Device(
+        "cpu", 0, "Processor", memory.total / 1e6, memory.available / 1e6, ["float32", "bfloat16"],
+        cores=psutil.cpu_count() or 0,
+    )  # fmt: skip

@@ -23,8 +23,9 @@ from backend.models.weights_names import small_files, weight_files
 _CONVERSION = re.compile(r"refs/pr/\d+")
 _SPARE_BYTES = 50_000_000
 """What a download must leave free."""
-_LARGE_BYTES = 5_000_000
-"""Smaller files are left to the hub library, which fetches several at once and nothing of them twice that matters."""
+_LARGE_BYTES, _LARGEST_BYTES = 5_000_000, 50_000_000_000
+"""Smaller files are left to the hub library, which fetches several at once; so are larger ones, which the hub gives away
+only in its own protocol."""
 
 OnFile = Callable[[str, int, int], None]
 """Called with the file that is being fetched, its bytes that are here, and its size."""
@@ -114,7 +115,7 @@ def download(model: RemoteModel, files: tuple[str, ...], report: Report, on_file
     try:
         for name in missing:
             size = model.sizes.get(name, 0)
-            if size >= _LARGE_BYTES or name in model.weight_files:
+            if _is_fetched_here(model, name):
                 before = here
 
                 def arrived(done: int, name: str = name, size: int = size, before: int = before) -> None:
@@ -135,6 +136,11 @@ def download(model: RemoteModel, files: tuple[str, ...], report: Report, on_file
     _remember(model)
     report(total, total, "bytes")
     return Path(folder)
+
+
+def _is_fetched_here(model: RemoteModel, name: str) -> bool:
+    size = model.sizes.get(name, 0)
+    return 0 < size <= _LARGEST_BYTES and (size >= _LARGE_BYTES or name in model.weight_files)
 
 
 def _check_room(model: RemoteModel, files: tuple[str, ...]) -> None:

@@ -25,6 +25,10 @@ class Unanswered(ConnectionError):
         self.why = why
 
 
+class BrokenOff(ConnectionError):
+    """The connection ended before the file did, and further tries brought nothing."""
+
+
 def model_mistake(name: str, revision: str, error: Exception) -> InputError:
     """Why the hub does not give a model."""
     if isinstance(error, GatedRepoError):
@@ -38,6 +42,11 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
     elif getattr(error, "errno", None) == _DISK_FULL:
         text = (
             f"the disk is full while {name} is downloaded; free some space and start again, it goes on where it stopped"
+        )
+    elif isinstance(error, BrokenOff):
+        text = (
+            f"the hub cannot be reached any more while {name} is downloaded; what has arrived is kept, so start again "
+            "when the network is back, and it goes on there"
         )
     else:
         text = _refusal(error) or (

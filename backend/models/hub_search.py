@@ -62,7 +62,7 @@ def choice_of(info: ModelInfo, wish: Wish) -> ModelChoice:
         downloads=info.downloads,
         tasks=judgement.tasks_of(known.config),
         is_here=False,
-        notes=[*_access_notes(info), *judgement.notes(known, wish)],
+        notes=[*([] if known.lacking else _access_notes(info)), *judgement.notes(known, wish)],
         problem=judgement.problem(known, wish),
     )
 

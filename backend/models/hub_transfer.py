@@ -19,7 +19,7 @@ from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
-from backend.models.hub_mistakes import FIELD, status_of
+from backend.models.hub_mistakes import FIELD, BrokenOff, status_of
 
 PART = ".burnish-part"
 """Ending of a file that is not whole yet, beside the content of whole ones."""
@@ -32,10 +32,6 @@ _PASSING = (403, 408, 429, 500, 502, 503, 504)
 
 Arrived = Callable[[int], None]
 """Called with the bytes of the file that are here; it may raise to stop."""
-
-
-class BrokenOff(ConnectionError):
-    """The connection ended before the file did."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ def started_bytes(repository: str) -> int:
 def fetch(file: RemoteFile, arrived: Arrived) -> int:
     """Bring the file's content into the cache; returns the bytes that came over the network.
 
-    Raises the HTTP library's errors, BrokenOff when several tries in a row brought nothing, InputError for a damaged file.
+    Raises the hub library's errors, BrokenOff when several tries in a row brought nothing, InputError for a damaged file.
     """
     url = hf_hub_url(file.repository, file.name, revision=file.commit)
     etag = get_hf_file_metadata(url, timeout=SECONDS).etag
@@ -155,8 +151,10 @@ def _fetch_all(url: str, content: _Content, arrived: Arrived) -> None:
             _fetch_on(url, content, arrived)
         except (HTTPError, BrokenOff) as error:
             tries = 0 if content.size > before else tries + 1
-            if tries >= len(PAUSES) or (status_of(error) and status_of(error) not in _PASSING):
+            if status_of(error) and status_of(error) not in _PASSING:
                 raise
+            if tries >= len(PAUSES):
+                raise error if status_of(error) else BrokenOff(str(error)) from error
             time.sleep(PAUSES[tries])
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from backend.contract.errors import InputError
 from backend.contract.token_batches import BatchQuestion, Decoded, PiecesAsText, TokenGrid
-from backend.contract.tokenizer_steps import TokenizerSteps
+from backend.contract.tokenizer_steps import StepsQuestion, TokenizerSteps
 from backend.contract.tokens import TokenizeQuestion, TokenizerDescription
 from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
 
@@ -64,12 +64,10 @@ def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
 def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
     from backend.tokenizers.steps import pipeline
 
-    return pipeline.steps(
-        _tokenizer(arguments),
-        needed(arguments, "text"),
-        arguments.get("pair"),
-        bool(arguments.get("special_tokens", True)),
-    )
+    question = _question(arguments, StepsQuestion)
+    if question.text is question.messages is None:
+        raise InputError("the question needs 'text' or 'messages'")
+    return pipeline.steps(_tokenizer(arguments), question)
 
 
 def _describe(arguments: Arguments, tell: Tell) -> TokenizerDescription:

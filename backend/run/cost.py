@@ -1,18 +1,24 @@
 """Owns the answer to "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
 
+import time
+
 import numpy as np
 
 from backend.contract.catalog import Device
 from backend.contract.places import is_offline
 from backend.contract.queries import Placement, PlanPart, RunPlan
 from backend.contract.spec import RunSpec
+from backend.data.lengths import Widths, of_order
+from backend.data.order import Order
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Split
 from backend.hardware import devices, planner
-from backend.run import options, throughput
+from backend.run import options, throughput, time_parts
 from backend.run.material import Material, make_task, quiet, read_material
-from backend.run.preparation import check_model, locate_model
+from backend.run.model_to_plan import download_note, model_to_plan
+from backend.run.preparation import check_model
+from backend.run.remedies import Measured, remedies
 from backend.run.schedule import steps_per_epoch, total_steps
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import encoded
@@ -24,16 +30,16 @@ SAMPLE_ROWS = 2000
 
 def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     """What training `spec` on one of the devices that are `here` would take. Raises InputError."""
-    model = locate_model(spec, report)
+    model, spec = model_to_plan(spec, report)
     check_model(spec, model.folder)
     options.check_model_options(spec, model.folder)
     material = read_material(spec, model.folder, report)
-    lengths, per_row, cut = _sample_lengths(spec, material, str(model.folder))
+    lengths, per_row, cut, tokenising = _sample_lengths(spec, material, str(model.folder))
     choice = devices.choose(spec, here)
     rows = len(material.rows["train"])
     features = max(1, round(rows * per_row))
     task = make_task(spec)
-    parameters = planner.count_parameters(spec, model.folder)
+    parameters = (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
@@ -45,6 +51,12 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     total = total_steps(spec.training, epoch)
     tokens_per_epoch = int(lengths.mean() * features)
     speed = throughput.expected(spec, model.folder, choice.words, choice.precision)
+    parts = time_parts.time_parts(
+        spec, {split: len(part) for split, part in material.rows.items()}, float(lengths.mean() * per_row),
+        total / epoch, total, tokenising, speed,
+    )  # fmt: skip
+    fits = needed <= available
+    ways = [] if fits else remedies(spec, Measured(model.folder, task.head, lengths, here))
     return RunPlan(
         rows=rows,
         features=features,
@@ -62,31 +74,48 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         memory=memory,
         memory_mb=needed,
         available_mb=available,
-        fits=needed <= available,
+        fits=fits,
         placement=placed(choice.names, split, memory, min(batch_size, micro * split.replicas)),
-        seconds=total / epoch * tokens_per_epoch / speed if speed else None,
+        seconds=time_parts.whole(parts),
+        time=parts,
+        longest=longest,
+        padding=_padding(spec, lengths),
+        remedies=ways,
         notes=[
             *material.notes,
             *_notes(spec, material, rows, micro * split.replicas, batch_size),
             *_filler_note(split, batch_size),
             *cut,
+            *download_note(model),
             *filter(None, [choice.warning]),
         ],
-        problems=_problems(needed, available, micro),
+        problems=_problems(needed, available, micro, any(way.fits for way in ways)),
     )
 
 
-def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.ndarray, float, list[str]]:
-    """Tokens per feature over the first rows, features per row, and what truncation leaves out of these rows."""
+def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.ndarray, float, list[str], float]:
+    """Tokens per feature over the first rows, features per row, what truncation leaves out, and seconds a row."""
     train, task = material.rows["train"], make_task(spec)
     sample: Rows = train.take(np.arange(min(SAMPLE_ROWS, len(train))), "sample")
     tokenizer = open_tokenizer(
         spec.model.tokenizer or folder, options=spec.model.tokenizer_options, offline=is_offline()
     )
+    started = time.perf_counter()
     batches = list(encoded(task, sample, material.columns, tokenizer, material.facts, to_train=True))
+    seconds = (time.perf_counter() - started) / len(sample)
     lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
     which = "training rows" if len(sample) == len(train) else "training rows at the beginning"
-    return np.array(lengths or [1]), len(lengths) / len(sample), truncation_notes(batches, which)
+    return np.array(lengths or [1]), len(lengths) / len(sample), truncation_notes(batches, which), seconds
+
+
+def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
+    """Which part of the tokens of an epoch is padding, if all rows are like these."""
+    training = spec.training
+    if spec.task.get("packing"):
+        return None
+    order = Order(lengths, training.batch_size, training.seed, "plan", training.length_buckets, training.drop_last)
+    used, computed = of_order([Widths(lengths, lengths, 1, 1, None)], order)
+    return 1 - used / computed if computed else None
 
 
 def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
@@ -132,10 +161,11 @@ def _notes(spec: RunSpec, material: Material, rows: int, micro: int, batch_size:
     return notes
 
 
-def _problems(needed: float, available: float, micro: int) -> list[str]:
+def _problems(needed: float, available: float, micro: int, remedied: bool) -> list[str]:
     if needed <= available:
         return []
-    way = "lower task.max_length, switch on training.gradient_checkpointing, or choose a smaller model"
+    advice = "take one of the settings that make it fit" if remedied else "choose a smaller model"
     return [
-        f"It needs about {needed / 1000:.1f} GB and {available / 1000:.1f} GB are free, even with {micro} row at a time: {way}."
+        f"It needs about {needed / 1000:.2f} GB and {available / 1000:.2f} GB are free, even with {micro} "
+        f"{'row' if micro == 1 else 'rows'} at a time: {advice}."
     ]

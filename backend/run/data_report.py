@@ -91,8 +91,8 @@ def data_report(subject: Subject, report: Report = quiet) -> DataReport:
     started = time.monotonic()
     count_tokens, notes = _token_counter(subject)
     splits, columns = _splits(subject, report)
-    inputs = _inputs(subject.task, columns, next(iter(splits.values()))[0])
-    targets = _targets(subject.task, columns)
+    inputs = inputs_of(subject.task, columns, next(iter(splits.values()))[0])
+    targets = targets_of(subject.task, columns)
     tagged = frozenset(targets) if subject.task and subject.task.head is Head.TOKEN_CLASSIFICATION else frozenset[str]()
     reports: dict[str, SplitReport] = {}
     train: SplitMeasure | None = None
@@ -167,14 +167,14 @@ def _apart(subject: Subject, rows: Rows, unusable: list[tuple[str, str]], column
     return split_off(usable, float(fraction), subject.seed, task.split_by, labels)
 
 
-def _inputs(task: Task | None, columns: Columns, rows: Rows) -> list[str]:
+def inputs_of(task: Task | None, columns: Columns, rows: Rows) -> list[str]:
     """The columns that a model sees; without a task all of them."""
     chosen = used_columns(task) if task else ()
     seen = [columns[one.name] for one in chosen if one.name in columns and (one.needed_to_predict or not one.required)]
     return seen or list(rows.table.column_names)
 
 
-def _targets(task: Task | None, columns: Columns) -> set[str]:
+def targets_of(task: Task | None, columns: Columns) -> set[str]:
     """The columns that hold labels, whatever their values look like."""
     if task is None or task.head not in _LABELLING:
         return set()

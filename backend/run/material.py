@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from backend import registry
+from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import RunSpec, validated
@@ -12,6 +15,7 @@ from backend.data.sources.source import Reading, Report, Source
 from backend.data.split import split_off
 from backend.models import inspection
 from backend.models.positions import longest_sequence
+from backend.run.column_guess import ColumnGuess, Guess, guessed_columns
 from backend.run.resolving import SPLITS
 from backend.tasks.task import Columns, Facts, Task, Use, key_of, used_columns
 
@@ -51,6 +55,8 @@ class Material:
     facts: Facts
     notes: tuple[str, ...] = ()
     """What a person should know of how the task took the data, in sentences."""
+    guessed: str = ""
+    """Which columns were guessed and why, as one of the notes; empty where a person has named all."""
 
 
 def read_material(spec: RunSpec, model_folder: Path | None, report: Report = quiet) -> Material:
@@ -62,7 +68,7 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
     rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
     if "train" not in rows:
         raise InputError("data.train: name the training data, for example a CSV file", "data.train")
-    columns = choose_columns(task, spec.data.columns, rows["train"])
+    columns, guesses = _choose(task, spec.data.columns, rows["train"], to_predict=False)
     for split in rows:
         _check_columns(task, rows[split], columns, split)
         rows[split] = usable(task, rows[split], columns, split, _USES[split])
@@ -71,8 +77,9 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
     facts = task.fit(rows["train"], columns, model_labels(model_folder))
     for split in sorted(rows.keys() - {"train"}, reverse=True):
         task.check(rows[split], columns, facts, split)
-    notes = tuple(facts.pop("notes", ()))
-    return Material(rows, columns, with_max_length(task, facts, model_folder), notes)
+    guessed = guessed_columns(used_columns(task), guesses)
+    notes = (*facts.pop("notes", ()), *filter(None, [guessed]))
+    return Material(rows, columns, with_max_length(task, facts, model_folder), notes, guessed)
 
 
 def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict[str, Rows]:
@@ -93,7 +100,13 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
 
 
 def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool = False) -> dict[str, str]:
-    """Role → column: as given, else guessed from the usual names. Raises InputError naming the columns that there are."""
+    """Role → column: as given, else guessed (`column_guess`). Raises InputError naming the columns that there are."""
+    return _choose(task, given, rows, to_predict)[0]
+
+
+def _choose(
+    task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool
+) -> tuple[dict[str, str], dict[str, Guess]]:
     there = rows.table.column_names
     roles = {column.name: column for column in used_columns(task)}
     for role in given:
@@ -101,23 +114,32 @@ def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_pred
             raise InputError(
                 f"data.columns.{role}: this task has no such column; it has {', '.join(roles)}", f"data.columns.{role}"
             )
-    chosen = {}
-    for role, column in roles.items():
-        needed = column.required and (column.needed_to_predict or not to_predict)
-        name = given.get(role) if role in given else guess_column(column.usual_names, there, set(chosen.values()))
-        if name in there:
-            chosen[role] = name
-        elif given.get(role) is not None and (column.needed_to_predict or not to_predict):
+    # What need not be there is not guessed by content: prediction would take any column for the answers.
+    parts = [_asked(column, to_predict) for column in roles.values()]
+    guesses = ColumnGuess(rows.table).guesses(parts, given)
+    chosen: dict[str, str] = {}
+    for part in parts:
+        role, name, guess = part.name, given.get(part.name), guesses.get(part.name)
+        if name is not None and name not in there:
+            if part.needed_to_predict or not to_predict:
+                raise InputError(
+                    f"data.columns.{role}: there is no column {name!r}; there are {', '.join(there)}",
+                    f"data.columns.{role}",
+                )
+        elif guess is not None and guess.column is not None:
+            chosen[role] = guess.column
+        elif part.required:
             raise InputError(
-                f"data.columns.{role}: there is no column {name!r}; there are {', '.join(there)}",
+                f"data.columns.{role}: say which column holds the {part.title.lower()}"
+                f"{f', which {guess.reason}' if guess else ''}; there are {', '.join(there)}",
                 f"data.columns.{role}",
             )
-        elif needed:
-            raise InputError(
-                f"data.columns.{role}: say which column holds the {column.title.lower()}; there are {', '.join(there)}",
-                f"data.columns.{role}",
-            )
-    return chosen
+    return chosen, guesses
+
+
+def _asked(part: Column, to_predict: bool) -> Column:
+    """The part as it is asked for: where rows are only predicted, what they need not have is not required."""
+    return part if part.needed_to_predict or not to_predict else msgspec.structs.replace(part, required=False)
 
 
 def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None:
@@ -131,12 +153,6 @@ def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None
                 f"there are {', '.join(there)}",
                 f"data.{split}",
             )
-
-
-def guess_column(usual_names: list[str], there: list[str], taken: set[str]) -> str | None:
-    """The first usual name that the data has, whatever its case."""
-    by_name = {name.lower().strip(): name for name in reversed(there) if name not in taken}
-    return next((by_name[name] for name in usual_names if name in by_name), None)
 
 
 def usable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Rows:

@@ -50,7 +50,7 @@ def write(
 
     A document of `predictions_test.csv` is called `name_test.json`, one of `mine.csv` `name_mine.json`.
     """
-    _renamed(csv, lambda path: arrow_csv.write_csv(_flat(table), path))
+    _renamed(csv, lambda path: arrow_csv.write_csv(flat(table), path))
     if parquet_path is not None:
         _renamed(parquet_path, lambda path: parquet.write_table(table, path, row_group_size=GROUP_ROWS))
     for name, content in (documents or {}).items():
@@ -76,17 +76,19 @@ def _renamed(path: Path, write_to: Callable[[Path], None]) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _flat(table: pa.Table) -> pa.Table:
+def flat(table: pa.Table) -> pa.Table:
     """Nested values as JSON text, since a CSV cell is text."""
     for index, field in enumerate(table.schema):
         if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-            table = table.set_column(index, field.name, _as_json(table[field.name]))
+            table = table.set_column(index, field.name, as_json(table[field.name]))
         elif pa.types.is_dictionary(field.type):
             table = table.set_column(index, field.name, pc.cast(table[field.name], field.type.value_type))
     return table
 
 
-def _as_json(column: pa.ChunkedArray) -> pa.Array:
+def as_json(column: pa.ChunkedArray) -> pa.Array:
+    """Nested values as JSON text."""
     return pa.array(
-        [None if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in column.to_pylist()]
+        [None if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in column.to_pylist()],
+        pa.string(),
     )

@@ -1,5 +1,6 @@
 """Owns what is checked before a run is written: the model's folder, what the hardware can do, the data."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from backend.run import hosts, options
 from backend.run.engine_choice import check_engine
 from backend.run.material import make_task, quiet, read_material
 from backend.tokenizers.loading import open_tokenizer
+
+
+def _unheard(sentence: str) -> None:
+    """Nobody listens."""
 
 
 def locate_model(
@@ -42,11 +47,13 @@ def locate_small_files(spec: RunSpec, report: Report = quiet) -> ModelLocation:
     )
 
 
-def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> RunSpec:
+def check(
+    spec: RunSpec, report: Report = quiet, *, convert: bool = False, say: Callable[[str], None] = _unheard
+) -> RunSpec:
     """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
     Returns the spec with the guessed columns filled in and a hub model's commit pinned. A hub model that is not here yet
-    is left to the run.
+    is left to the run. `say` is told which columns were guessed.
     """
     check_engine(spec)
     choice = _check_hardware(spec)
@@ -58,6 +65,8 @@ def check(spec: RunSpec, report: Report = quiet, *, convert: bool = False) -> Ru
         check_model(spec, folder)
         options.check_model_options(spec, folder)
     material = read_material(spec, folder, report)
+    if material.guessed:
+        say(material.guessed)
     commit = model.commit if model and model.commit else spec.model.revision
     return spec.model_copy(
         update={

@@ -19,8 +19,16 @@ def remember(spec: RunSpec, folder: Path, device: str, precision: str, tokens_pe
 
 
 def expected(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
-    """Tokens per second of the last run with this shape of model on this device, or None."""
-    return _read(_path()).get(_key(spec, folder, device, precision))
+    """Tokens per second of the last run with this shape of model on this device, or None.
+
+    Without a run of the same batch size it is one of the nearest, which computes nearly as fast.
+    """
+    key, known = _key(spec, folder, device, precision), _read(_path())
+    if key in known:
+        return known[key]
+    shape, _, size = key.rpartition(" ")
+    others = [one for one in known if one.rpartition(" ")[0] == shape]
+    return known[min(others, key=lambda one: abs(int(one.rpartition(" ")[2]) - int(size)))] if others else None
 
 
 def _key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:

@@ -25,13 +25,14 @@ PAIR_NAMES = [
 def text_columns(what: str) -> tuple[Column, Column]:
     """The parts `text` and `text_pair`; `what` is done with the text, for example `The text to classify.`"""
     return (
-        Column("text", "Text", what, usual_names=TEXT_NAMES),
+        Column("text", "Text", what, usual_names=TEXT_NAMES, holds="text"),
         Column(
             "text_pair",
             "Second text",
             "The second text of a pair.",
             required=False,
             usual_names=PAIR_NAMES,
+            holds="text",
         ),
     )
 

@@ -100,12 +100,12 @@ class CausalLm:
     description: ClassVar[str] = "Continues text or answers: trains on running text, examples, instructions or chats."
     head: Head = Head.CAUSAL_LM
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("text", "Text", "The text to learn from.", usual_names=["text", "content", "body", "story", "sentence", "document"], when={"rows": ["blocks", "examples"]}),
-        Column("prompt", "Prompt", "What the model is asked.", usual_names=["prompt", "instruction", "question", "query"], when={"rows": ["instructions"]}),
-        Column("input", "Input", "What the prompt is about; stands below it.", required=False, usual_names=["input", "context"], when={"rows": ["instructions"]}),
-        Column("system", "System", "What the model is told before.", required=False, usual_names=["system", "system_prompt"], when={"rows": ["instructions"]}),
-        Column("response", "Response", "What the model is to answer.", needed_to_predict=False, usual_names=["response", "output", "completion", "answer", "chosen"], when={"rows": ["instructions"]}),
-        Column("messages", "Messages", "A list of messages, each with role and content.", usual_names=["messages", "conversations", "conversation", "chat", "dialog"], when={"rows": ["chat"]}),
+        Column("text", "Text", "The text to learn from.", holds="text", usual_names=["text", "content", "body", "story", "sentence", "document"], when={"rows": ["blocks", "examples"]}),
+        Column("prompt", "Prompt", "What the model is asked.", holds="text", usual_names=["prompt", "instruction", "question", "query"], when={"rows": ["instructions"]}),
+        Column("input", "Input", "What the prompt is about; stands below it.", holds="text", required=False, usual_names=["input", "context"], when={"rows": ["instructions"]}),
+        Column("system", "System", "What the model is told before.", holds="text", required=False, usual_names=["system", "system_prompt"], when={"rows": ["instructions"]}),
+        Column("response", "Response", "What the model is to answer.", holds="text", needed_to_predict=False, usual_names=["response", "output", "completion", "answer", "chosen"], when={"rows": ["instructions"]}),
+        Column("messages", "Messages", "A list of messages, each with role and content.", holds="messages", usual_names=["messages", "conversations", "conversation", "chat", "dialog"], when={"rows": ["chat"]}),
     )  # fmt: skip
     metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in SCORES for name in METRICS[kind]))
     default_metric: ClassVar[str] = "perplexity"

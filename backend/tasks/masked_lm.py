@@ -50,7 +50,7 @@ class MaskedLm:
     columns: ClassVar[tuple[Column, ...]] = (
         Column(
             "text", "Text", "The text to learn from; where it holds the mask token itself, that is what is filled.",
-            usual_names=["text", "content", "body", "story", "sentence", "document"],
+            usual_names=["text", "content", "body", "story", "sentence", "document"], holds="text",
         ),
     )  # fmt: skip
     metrics: ClassVar[tuple[str, ...]] = ("loss", "perplexity", "accuracy")

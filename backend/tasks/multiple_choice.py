@@ -47,10 +47,10 @@ class MultipleChoice:
     description: ClassVar[str] = "Picks the best of several endings or answers, each read together with the text."
     head: Head = Head.MULTIPLE_CHOICE
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("text", "Text", "What every choice is read after: a context, a question.", usual_names=["text", "sent1", "ctx_a", "premise", "context", "article", "passage", "question", "goal", "ctx", "sentence", "prompt", "query"]),
+        Column("text", "Text", "What every choice is read after: a context, a question.", holds="text", usual_names=["text", "sent1", "ctx_a", "premise", "context", "article", "passage", "question", "goal", "ctx", "sentence", "prompt", "query"]),
         Column(
             "text_pair", "Beginning of the choices", "What every choice begins with.", required=False,
-            usual_names=["text_pair", "sent2", "ctx_b", "question"],
+            usual_names=["text_pair", "sent2", "ctx_b", "question"], holds="text",
         ),
         *CHOICE_COLUMNS,
         Column("label", "Right choice", "Its number, letter or text.", needed_to_predict=False, usual_names=["label", "answerkey", "answer", "correct", "target", "gold"]),

@@ -74,8 +74,8 @@ class QuestionAnswering:
     title: ClassVar[str] = "Question answering"
     description: ClassVar[str] = "Finds the passage of a text that answers a question, or that none does."
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("question", "Question", "What is asked.", usual_names=["question", "query"]),
-        Column("context", "Context", "The text that holds the answer.", usual_names=["context", "passage", "paragraph", "document", "text"]),
+        Column("question", "Question", "What is asked.", holds="text", usual_names=["question", "query"]),
+        Column("context", "Context", "The text that holds the answer.", holds="text", usual_names=["context", "passage", "paragraph", "document", "text"]),
         Column(
             "answers", "Answers", "The right answers: SQuAD's struct of texts and offsets (also as JSON text), or one text.",
             needed_to_predict=False, usual_names=["answers", "answer", "answer_text"],

@@ -74,8 +74,8 @@ class Seq2SeqLm:
     description: ClassVar[str] = "Answers a text with a text: translation, summarisation, rewriting."
     head: Head = Head.SEQ2SEQ_LM
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("source", "Source", "The text to translate, summarise or answer.", usual_names=["source", "input_text", "src", "article", "document", "dialogue", "text", "input", "question"]),
-        Column("target", "Target", "The text that is wanted.", needed_to_predict=False, usual_names=["target", "target_text", "trg", "tgt", "translation", "summary", "highlights", "output", "answer"]),
+        Column("source", "Source", "The text to translate, summarise or answer.", holds="text", usual_names=["source", "input_text", "src", "article", "document", "dialogue", "text", "input", "question"]),
+        Column("target", "Target", "The text that is wanted.", holds="text", needed_to_predict=False, usual_names=["target", "target_text", "trg", "tgt", "translation", "summary", "highlights", "output", "answer"]),
         Column("prefix", "Prefix", "Text put before the source of the row, such as the direction.", required=False, needed_to_predict=False, usual_names=["prefix"]),
         Column("source_language", "Source language", "The language token of the row's source.", required=False, needed_to_predict=False),
         Column("target_language", "Target language", "The language token of the row's target.", required=False, needed_to_predict=False),

@@ -63,7 +63,7 @@ class TextClassification:
     head: Head = Head.SEQUENCE_CLASSIFICATION
     columns: ClassVar[tuple[Column, ...]] = (
         *_texts.text_columns("The text to classify."),
-        Column("label", "Label", "The label of the row.", needed_to_predict=False, usual_names=["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating", "gold_label", "is_duplicate", "quality"]),
+        Column("label", "Label", "The label of the row.", holds="label", needed_to_predict=False, usual_names=["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating", "gold_label", "is_duplicate", "quality"]),
     )  # fmt: skip
     metrics: ClassVar[tuple[str, ...]] = (
         "loss",

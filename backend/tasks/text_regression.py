@@ -44,6 +44,7 @@ class TextRegression:
             "Score",
             "The number of the row.",
             needed_to_predict=False,
+            holds="number",
             usual_names=["score", "label", "labels", "similarity", "rating", "stars", "target", "value", "number"],
         ),
     )

@@ -75,11 +75,11 @@ class TokenClassification:
     columns: ClassVar[tuple[Column, ...]] = (
         Column(
             "tokens", "Words", "The words of the sentence: a list, or text split at white space.",
-            usual_names=["tokens", "words", "sentence", "text", "token", "word", "utterance", "query"],
+            usual_names=["tokens", "words", "sentence", "text", "token", "word", "utterance", "query"], holds="words",
         ),
         Column(
             "tags", "Tags", "One tag for every word, as a list or apart by spaces.", needed_to_predict=False,
-            usual_names=["tags", "ner_tags", "slot", "slots", "labels", "label", "ner", "entities", "tag", "pos_tags", "pos", "chunk_tags", "upos"],
+            usual_names=["tags", "ner_tags", "slot", "slots", "labels", "label", "ner", "entities", "tag", "pos_tags", "pos", "chunk_tags", "upos"], holds="tags",
         ),
     )  # fmt: skip
     metrics: ClassVar[tuple[str, ...]] = ("loss", "f1", "precision", "recall", "accuracy")

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from backend.contract.errors import InputError
 from backend.contract.token_batches import MOST_CELLS, BatchQuestion, TokenGrid
 from backend.contract.token_options import TokenOptions
+from backend.tokenizers import stored
 from backend.tokenizers.columns import Columns
 from backend.tokenizers.encoding import encode_rows, limit_of
 from backend.tokenizers.inspect import surrogate_notes
-from backend.tokenizers.loading import ensure_pad_token, stored_truncation
+from backend.tokenizers.loading import ensure_pad_token
 from backend.tokenizers.sources import cleaned
 from backend.tokenizers.vocabulary import vocabulary_of
 
@@ -66,7 +67,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
         special_ids=[one for one in there if one in known.special],
         pad_id=pad if options.padding else None,
         limit=limit_of(tokenizer),
-        stored_truncation=stored_truncation(tokenizer),
+        stored_truncation=stored.truncation(tokenizer),
         notes=list(notes),
     )
 

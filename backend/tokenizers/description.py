@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from backend.contract.chat_template import template_among
 from backend.contract.token_options import Side
 from backend.contract.tokens import TokenizerDescription
-from backend.tokenizers import chat, options
+from backend.tokenizers import chat, options, stored
 from backend.tokenizers.encoding import limit_of
-from backend.tokenizers.loading import opening_note, stored_options, stored_truncation
+from backend.tokenizers.loading import opening_note
 from backend.tokenizers.naming import Named
 from backend.tokenizers.vocabulary import vocabulary_of
 
@@ -35,8 +35,8 @@ def described(tokenizer: "PreTrainedTokenizerBase", named: Named) -> TokenizerDe
         limit=limit_of(tokenizer),
         padding_side=_side(tokenizer.padding_side),
         truncation_side=_side(tokenizer.truncation_side),
-        stored_truncation=stored_truncation(tokenizer),
-        stored=stored_options(tokenizer),
+        stored_truncation=stored.truncation(tokenizer),
+        stored=stored.options(tokenizer),
         chat_template=own or chat.plain_template(tokenizer),
         chat_template_is_plain=not own,
         options=options.taken(tokenizer),

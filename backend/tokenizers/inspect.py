@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from backend.contract.token_options import USUAL, TokenOptions
 from backend.contract.tokens import COUNTS, Counts, Tokens, Turn
-from backend.tokenizers import guessed_offsets
+from backend.tokenizers import guessed_offsets, stored
 from backend.tokenizers.columns import NOWHERE, Columns
 from backend.tokenizers.encoding import encode, limit_of
-from backend.tokenizers.loading import opening_note, stored_truncation
+from backend.tokenizers.loading import opening_note
 from backend.tokenizers.round_trip import round_trip
 from backend.tokenizers.sources import cleaned
 from backend.tokenizers.tables import Table, Tables
@@ -58,7 +58,7 @@ def about(tokenizer: "PreTrainedTokenizerBase", notes: tuple[str, ...] = ()) -> 
     return Tokens(
         limit=limit_of(tokenizer),
         offsets_guessed=not tokenizer.is_fast and not guessed_offsets.are_exact(tokenizer),
-        stored_truncation=stored_truncation(tokenizer),
+        stored_truncation=stored.truncation(tokenizer),
         notes=[*notes, *([told] if told else [])],
     )
 

@@ -1,14 +1,14 @@
 """Owns the opening of a tokenizer: from a folder, a file or a hub id, with nothing stored in it left switched on."""
 
 import hashlib
+import importlib.util
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.token_options import TokenOptions
-from backend.tokenizers import naming, single_files
+from backend.tokenizers import naming, single_files, stored
 from backend.tokenizers.options import apply, check, given_at_construction
 
 if TYPE_CHECKING:
@@ -50,11 +50,18 @@ def open_tokenizer(
     else:
         there = path if path.is_dir() else path.parent if path.is_file() else None
         folder = there or _hub_folder(name_or_path, revision, offline)
-        tokenizer = _from_folder(folder, name_or_path, options, trust_remote_code)
+        try:
+            tokenizer = _from_folder(folder, name_or_path, options, trust_remote_code)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise InputError(
+                f"{name_or_path}: it cannot be read ({why}); check its rights, or {ELSEWHERE}", FIELD
+            ) from None
+    _check_limit(tokenizer, name_or_path)
     check(tokenizer, wanted, name_or_path)
     _add_prefix_space(tokenizer, options)
     apply(tokenizer, wanted)
-    _switch_off_stored(tokenizer)
+    stored.switch_off(tokenizer)
     _switch_on_segments(tokenizer)
     return tokenizer
 
@@ -63,16 +70,6 @@ def open_named(name: str, revision: str = "main", offline: bool = False) -> "Pre
     """The same of a run too, by its name or path: what `naming` makes of the name is opened."""
     found = naming.named(name, revision)
     return open_tokenizer(found.name_or_path, found.revision, found.options, offline)
-
-
-def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:
-    """What the tokenizer's file had stored as truncation and padding, as a sentence; empty where it had nothing."""
-    return getattr(tokenizer, "_stored_truncation", "")
-
-
-def stored_options(tokenizer: "PreTrainedTokenizerBase") -> TokenOptions:
-    """The same as options, by which it can be switched on again."""
-    return getattr(tokenizer, "_stored_options", TokenOptions())
 
 
 def opening_note(tokenizer: "PreTrainedTokenizerBase") -> str:
@@ -114,7 +111,7 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     if path.suffix in _PICKLES:
         raise InputError(f"{path}: pickled tokenizers are never opened; {ELSEWHERE}", FIELD)
-    return _opened(lambda: single_files.opened_file(path, options), path.parent, str(path))
+    return _opened(lambda: single_files.opened_file(path, options), path.parent, str(path), options)
 
 
 def _is_file(path: Path, name: str) -> bool:
@@ -143,7 +140,7 @@ def _from_folder(
             str(folder), local_files_only=True, trust_remote_code=trust_remote_code, **options
         )
 
-    tokenizer = _opened(build, folder, name)
+    tokenizer = _opened(build, folder, name, options)
     if not _has_vocabulary(folder, type(tokenizer).vocab_files_names.values()):
         raise _no_tokenizer(folder, name)  # transformers builds one of a handful of special tokens instead of failing
     names = {file.name for file in _files(folder)}
@@ -168,27 +165,33 @@ def _is_half(names: set[str]) -> bool:
     return not whole and len(BPE & names) == 1
 
 
-def _opened(build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str) -> "PreTrainedTokenizerBase":
+def _opened(
+    build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str, options: dict[str, Any]
+) -> "PreTrainedTokenizerBase":
     try:
         return build()
     except InputError:
         raise
     except Exception as error:  # that is what the Rust parser raises; transformers and sentencepiece add their kinds
-        raise _mistake(folder, name, error) from None
+        raise _mistake(folder, name, error, options) from None
 
 
-def _mistake(folder: Path, name: str, error: Exception) -> InputError:
+def _has_sentencepiece() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in ("sentencepiece", "google.protobuf"))
+
+
+def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any]) -> InputError:
     if not _has_vocabulary(folder, ()):
         return _no_tokenizer(folder, name)
     names = {file.name for file in _files(folder)}
     if _is_half(names):
         return InputError(f"{name}: {single_files.half_told(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
     reason = _first_line(error)
-    if "sentencepiece" in str(error) or "protobuf" in str(error):
+    if ("sentencepiece" in str(error) or "protobuf" in str(error)) and not _has_sentencepiece():
         return InputError(
             f"{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf", FIELD
         )
-    if isinstance(error, TypeError):
+    if isinstance(error, TypeError) and options:
         return InputError(
             f"model.tokenizer_options: the tokenizer of {name} does not take these options: {reason}",
             "model.tokenizer_options",
@@ -208,16 +211,30 @@ def _no_tokenizer(folder: Path, name: str) -> InputError:
 def _check_json(folder: Path) -> None:
     for file in _JSON_FILES:
         path = folder / file
-        if path.is_file() and not isinstance(_read_json(path), dict):
-            raise InputError(
-                f"{path}: this file is damaged (it is no JSON object); fetch it again, or {ELSEWHERE}", FIELD
-            )
+        if path.is_file() and (why := _damage(file, _read_json(path))):
+            raise InputError(f"{path}: this file is damaged ({why}); fetch it again, or {ELSEWHERE}", FIELD)
+
+
+def _damage(file: str, values: Any) -> str:
+    if not isinstance(values, dict):
+        return "it is no JSON object"
+    return "it has no model" if file == "tokenizer.json" and not isinstance(values.get("model"), dict) else ""
+
+
+def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
+    limit: object = tokenizer.model_max_length
+    if not isinstance(limit, int | float):
+        raise InputError(
+            f"{name}: its tokenizer_config.json says model_max_length {limit!r}, which is no number; correct it there",
+            FIELD,
+        )
 
 
 def _read_json(path: Path) -> Any:
+    """None where it is not there, or no JSON. Raises OSError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError):  # answered by the caller: whatever is no object is damaged
+        return json.loads(path.read_text(encoding="utf-8-sig")) if path.is_file() else None
+    except (ValueError, RecursionError):  # answered by the caller: whatever is no object is damaged
         return None
 
 
@@ -300,40 +317,6 @@ def _add_prefix_space(tokenizer: "PreTrainedTokenizerBase", options: dict[str, A
             step.add_prefix_space = bool(options["add_prefix_space"])
         elif hasattr(step, "prepend_scheme"):  # sentencepiece
             step.prepend_scheme = "always" if options["add_prefix_space"] else "never"
-
-
-def _switch_off_stored(tokenizer: "PreTrainedTokenizerBase") -> None:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        return
-    tokenizer._stored_options = _stored(backend.truncation, backend.padding)  # type: ignore[attr-defined]
-    tokenizer._stored_truncation = _told(backend.truncation, backend.padding)  # type: ignore[attr-defined]
-    backend.no_truncation()
-    backend.no_padding()
-    for name in ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of"):
-        tokenizer.init_kwargs.pop(name, None)  # taken from there, and would be saved with the model
-
-
-def _stored(truncation: dict[str, Any] | None, padding: dict[str, Any] | None) -> TokenOptions:
-    """Both as a backend tells them, as options that have the same effect."""
-    found: dict[str, Any] = {}
-    if padding:
-        length = padding.get("length")
-        found = {"padding": "max_length" if length else "longest", "max_length": length or None}
-        found |= {"padding_side": padding["direction"], "pad_to_multiple_of": padding.get("pad_to_multiple_of") or None}
-    if truncation:
-        found |= {"max_length": truncation["max_length"], "truncation": truncation["strategy"]}
-        found["truncation_side"] = truncation["direction"]
-    return TokenOptions(**found)
-
-
-def _told(truncation: dict[str, Any] | None, padding: dict[str, Any] | None) -> str:
-    """Both as a sentence."""
-    found = [f"truncation to {truncation['max_length']} tokens"] if truncation else []
-    if padding:
-        length = padding.get("length")
-        found.append(f"padding to {length} tokens" if length else "padding to the longest row")
-    return f"The tokenizer's file has stored {' and '.join(found)}; this is switched off." if found else ""
 
 
 def _switch_on_segments(tokenizer: "PreTrainedTokenizerBase") -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TokenizerTraining", "train"]
 BYTES = 256
 READING, LEARNING = "Reading the texts", "Learning the pieces"
-SILENT = "Learning the pieces; Unigram does not tell how far it is"
+SILENT = "Learning the pieces; Unigram tells no progress"
 """Stages of every kind; `trainer_progress` has those that only some tell."""
 
 
@@ -81,8 +81,12 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
         )
     least = len(specials) + (BYTES if settings.kind == "byte_bpe" else 0)
     if settings.vocabulary < least:
-        what = f"{len(specials)} special tokens{' and the 256 bytes' if settings.kind == 'byte_bpe' else ''}"
-        raise InputError(f"vocabulary: {what} alone are {least} pieces; set it to more than that", "vocabulary")
+        plural = "" if len(specials) == 1 else "s"
+        what = f"{len(specials)} special token{plural}{' and the 256 bytes' if settings.kind == 'byte_bpe' else ''}"
+        raise InputError(
+            f"vocabulary: {settings.vocabulary} leaves no room for {what}; set it to {least} or more, usually to some thousands",
+            "vocabulary",
+        )
 
 
 def _refusal(error: Exception, settings: TokenizerTraining, *, has_letters: bool) -> InputError:

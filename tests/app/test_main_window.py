@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QScrollArea, QSplitter, QWidget
 
 from app import theme
 from app.__main__ import _tell_of_mistake
@@ -126,6 +126,18 @@ def test_geometry_is_remembered(qtbot, styled, window: MainWindow):
     again = MainWindow(window.preferences)
     qtbot.addWidget(again)
     assert (again.width(), again.height()) == (1000, 700)
+
+
+def test_closing_while_a_model_is_downloaded_asks(window: MainWindow, monkeypatch: pytest.MonkeyPatch):
+    opened(window, "new_run")
+    said: list[str] = []
+    answers = iter([QMessageBox.StandardButton.Cancel, QMessageBox.StandardButton.Close])
+    monkeypatch.setattr(QMessageBox, "question", lambda parent, title, text, *rest: said.append(text) or next(answers))
+    monkeypatch.setattr(window.panel("new_run"), "unfinished", lambda: "team/x is still being downloaded.")
+    assert not window.close()
+    assert window.isVisible()
+    assert window.close()
+    assert said == ["team/x is still being downloaded."] * 2
 
 
 def test_a_screen_reader_hears_the_pages(window: MainWindow):

@@ -183,7 +183,7 @@ def clear(side: object) -> None:
 
 
 def found(side: object) -> bool:
-    return not side._tickets["find_pieces"].open
+    return not side._find.open
 
 
 def scrolled(side: object) -> dict[str, float]:

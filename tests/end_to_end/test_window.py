@@ -100,7 +100,7 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     qtbot.mouseClick(browser.filters.right_group.button(0), Qt.MouseButton.LeftButton)
     exported = tmp_path / "taken-home.csv"
     save_as(exported)
-    click(qtbot, table.export_button)
+    click(qtbot, table.ask_export().save)
     qtbot.waitUntil(exported.exists, timeout=ANSWER_MS)
 
     with exported.open(encoding="utf-8", newline="") as file:

@@ -1,11 +1,13 @@
 """Owns the cards of the New run page as one: their places, the draft they show, and what was found out about it."""
 
+from collections.abc import Collection
 from typing import Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from app.core import wording
+from app.core import schema, wording
 from app.core.draft import Draft
 from app.panels.new_run_cards.cost_card import CostCard
 from app.panels.new_run_cards.data_card import DataCard
@@ -14,8 +16,15 @@ from app.panels.new_run_cards.hardware_card import HardwareCard
 from app.panels.new_run_cards.model_card import ModelCard
 from app.panels.new_run_cards.settings_card import SettingsCard
 from app.panels.new_run_cards.task_card import TaskCard
+from app.widgets.card import Card
 from backend.contract.catalog import Catalog
 from backend.contract.queries import DataPreview, DeviceList, Mistake, ModelDescription
+
+TITLES = {"task": "Task", "data": "Data", "model": "Model", "hardware": "Hardware", "settings": "Settings"}
+"""What the cards are called where one jumps to them."""
+
+NARROW = 860
+"""Pixels of all cards; with fewer they stand in one column."""
 
 
 class Cards(QWidget):
@@ -35,13 +44,13 @@ class Cards(QWidget):
         column.addWidget(self._scrolled(), 1)
         column.addWidget(self.cost)
         self._listen(findings)
-        for card in (self.data, self.settings):
+        for card in (self.data, self.settings, self.hardware):
             card.mistakes_changed.connect(self.mistakes_changed)
 
     def _scrolled(self) -> QScrollArea:
         inside = QWidget()
         inside.setObjectName("scrolled")
-        columns = QHBoxLayout(inside)
+        columns = self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, inside)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
         for stretch, cards in ((5, self._shown[:2]), (4, self._shown[2:])):
@@ -51,9 +60,17 @@ class Cards(QWidget):
                 column.addWidget(card)
             column.addStretch(1)
             columns.addLayout(column, stretch)
-        self._area = QScrollArea(widgetResizable=True)
+        self._area, self._inside = QScrollArea(widgetResizable=True), inside
         self._area.setWidget(inside)
         return self._area
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Too little room for two columns makes one of them."""
+        narrow = event.size().width() < NARROW
+        direction = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
+        if self._columns.direction() != direction:
+            self._columns.setDirection(direction)
+        super().resizeEvent(event)
 
     def _listen(self, found: Findings) -> None:
         found.asking.connect(self._on_asking)
@@ -61,6 +78,7 @@ class Cards(QWidget):
         found.previewed.connect(self._on_preview)
         found.described.connect(self._on_model)
         found.planned.connect(self.cost.show_plan)
+        found.planned.connect(self.hardware.show_plan)
         found.devices_found.connect(self._on_devices)
         found.refused.connect(self._on_refusal)
 
@@ -69,7 +87,7 @@ class Cards(QWidget):
         self.task.set_tasks(catalog.tasks)
         self.task.set_presets(catalog.presets)
         self.data.set_sources(catalog.sources)
-        self.hardware.set_engines(catalog.engines)
+        self.hardware.set_engines(catalog.engines, schema.section(catalog.spec, "hardware"))
 
     def show_draft(self) -> None:
         """Show what the draft says."""
@@ -78,37 +96,89 @@ class Cards(QWidget):
 
     def clear_marks(self) -> None:
         """Take the mistakes away that were said from outside."""
-        self.data.clear_marks()
-        self.settings.clear_marks()
+        for card in (self.data, self.settings, self.hardware):
+            card.clear_marks()
 
     def mistakes(self) -> list[str]:
         """The sentences of all marked fields."""
-        return [*self.data.mistakes(), *self.settings.mistakes()]
+        return [*self.data.mistakes(), *self.hardware.mistakes(), *self.settings.mistakes()]
+
+    # Places
+
+    def named(self, name: str) -> Card:
+        """The card of a name in TITLES."""
+        return {"task": self.task, "data": self.data, "model": self.model, "hardware": self.hardware}.get(
+            name, self.settings
+        )
 
     def scroll_to_top(self) -> None:
         """Another spec begins at its beginning."""
         self._area.verticalScrollBar().setValue(0)
 
+    def jump(self, name: str) -> None:
+        """Bring a card to the top, and the keyboard to its first field."""
+        card = self.named(name)
+        self._area.verticalScrollBar().setValue(card.mapTo(self._inside, QPoint(0, 0)).y())
+        fields = (one for one in card.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus)
+        first = next((one for one in fields if one.isVisibleTo(card) and one.isEnabled()), None)
+        if first is not None:
+            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def scroll_to(self, widget: QWidget) -> None:
+        """Bring a widget into view, with room around it."""
+        self._area.ensureWidgetVisible(widget, 20, 120)
+
+    def lay_out(self) -> None:
+        """Give everything its place now, as after opening a group."""
+        layout = self._inside.layout()
+        if layout is not None:
+            layout.activate()
+
+    def place_of(self, widget: QWidget) -> tuple[bool, int]:
+        """The column, and how far down in it."""
+        place = widget.mapTo(self._inside, QPoint(0, 0))
+        return place.x() > self._inside.width() // 2, place.y()
+
+    def caption_of(self, key: str) -> QLabel | None:
+        """What names a setting that stands in no form: its caption, else the heading of its card."""
+        for card in (self.hardware, self.settings):
+            if key in card.captions:
+                return card.captions[key]
+        section = key.partition(".")[0]
+        return self.named(section).heading if section in ("task", "data", "model") else None
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Open what a search has found; None shows everything as before."""
+        self.settings.show_matches(keys)
+        self.hardware.show_matches(keys)
+
+    def open(self, key: str) -> None:
+        """Unfold the place of one setting."""
+        self.settings.open(key)
+        self.hardware.show_matches([key])
+
     def mark(self, field: str, sentence: str) -> None:
         """Show a mistake at the card, and where it can at the field, that it belongs to."""
         if field:
-            any(card.mark(field, sentence) for card in (self.data, self.model, self.settings))
+            any(card.mark(field, sentence) for card in (self.data, self.model, self.hardware, self.settings))
 
     # What was found out
 
     def _on_asking(self, topic: str, progress: Any) -> None:
         if topic == "data":
-            self.data.show_reading()
+            self.data.show_reading(progress)
         elif topic == "model":
             self.model.show_reading(progress)
         elif topic == "plan":
             self.cost.clear("Working out what this will cost…")
+            self.hardware.show_plan(None)
 
     def _on_emptied(self, topic: str) -> None:
         if topic == "data":
             self.data.show_nothing()
         elif topic == "model":
             self.model.show_nothing()
+            self.hardware.show_model(None)
         elif topic == "plan":
             self.cost.clear("")
 
@@ -117,6 +187,7 @@ class Cards(QWidget):
 
     def _on_model(self, model: ModelDescription) -> None:
         self.model.show_description(model, self._findings.trusts_model())
+        self.hardware.show_model(model)
 
     def _on_devices(self, found: DeviceList) -> None:
         self.hardware.set_devices(found)
@@ -127,6 +198,7 @@ class Cards(QWidget):
         if topic == "data":
             self.data.show_unread()
             self.data.mark(mistake.field or "data", said)
+            self.data.again.show()
         elif topic == "model":
             self.model.show_problem(said)
         elif topic == "devices":

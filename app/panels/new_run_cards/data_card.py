@@ -1,29 +1,35 @@
-"""Owns the choice of the data: files, columns, and a look at the first rows."""
+"""Owns the choice of the data: files, columns, and a look at what they hold."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.core import schema, wording
+from app.core import data_words, schema, wording
 from app.core.draft import Draft
 from app.core.source_choice import split_kind
 from app.panels.new_run_cards.column_choice import ColumnChoice
+from app.panels.new_run_cards.data_view import DataView
 from app.panels.new_run_cards.path_field import dropped_paths
-from app.panels.new_run_cards.preview_rows import PreviewRows
 from app.panels.new_run_cards.rows import CAPTION_WIDTH, Rows
 from app.panels.new_run_cards.split_fields import SplitFields
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
+from app.widgets.drop_hint import DropZone
 from app.widgets.icon_label import IconButton
+from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.quiet_combo_box import QuietComboBox
-from app.widgets.row_table import RowTable
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import Column, SourceEntry
-from backend.contract.queries import DataPreview
+from backend.contract.data_choice import RecognisedData
+from backend.contract.queries import DataPreview, Progress
 
-SHOWN_LABELS = 8
+DROP_TITLE = "Drop your data here"
+DROP_WORDS = (
+    "A file, several files or a folder: CSV, TSV, JSON, Parquet, Arrow, plain text, CoNLL, SQuAD or GLUE, packed by gzip "
+    "or not. Files named train, validation and test find their places. Or click to choose, or paste a path."
+)
 
 
 class DataCard(Card):
@@ -33,12 +39,47 @@ class DataCard(Card):
     mistakes_changed = Signal()
     report_asked = Signal()
     tokens_asked = Signal()
+    train_named = Signal(object)
+    """Training files were typed or chosen, which may be read by another source."""
+    dropped = Signal(list, str)
+    """Paths, and the split on whose field they were dropped (empty: on none)."""
+    undo_asked = Signal()
+    """Whatever was recognised shall be as it was before."""
+    task_asked = Signal()
+    stop_asked = Signal()
+    read_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("2 · Data", parent)
         self._sources: dict[str, SourceEntry] = {}
         self._draft = Draft()
         self._form: SchemaForm | None = None
+        self._recognised_rows: object = None
+        self._build_corner()
+        self.zone = DropZone(DROP_TITLE, DROP_WORDS)
+        self.add(self.zone)
+        self.recognised = Banner()
+        self.task, self.undo = IconButton("", "target", "quiet"), IconButton("Undo", "undo", "quiet")
+        for button, signal in ((self.task, self.task_asked), (self.undo, self.undo_asked)):
+            button.clicked.connect(signal)
+            self.recognised.buttons.addWidget(button)
+        self._build_choice()
+        self.zone.asked.connect(self.train.file_button.click)
+        self.columns = ColumnChoice()
+        self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
+        self.banner = Banner()
+        self.again = IconButton("Read again", "refresh", "quiet")
+        self.again.clicked.connect(self.read_asked)
+        self.banner.buttons.addWidget(self.again)
+        self.again.hide()
+        self.view = DataView(self.columns)
+        self.table, self.labels, self.skipped = self.view.table, self.view.labels, self.view.skipped
+        for widget in (self._waiting(), self.columns, self.banner, self.view):
+            self.add(widget)
+        self._show_nothing()
+        self.setAcceptDrops(True)
+
+    def _build_corner(self) -> None:
         self.state = label("", "faint")
         self.report = IconButton("Report", "chart", "quiet")
         self.report.setToolTip("Rows, labels, lengths, duplicates and overlap of all splits")
@@ -50,19 +91,18 @@ class DataCard(Card):
         self.tokens.clicked.connect(self.tokens_asked)
         for widget in (self.state, self.tokens, self.report):
             self.corner.addWidget(widget)
-        self._build_choice()
-        self.columns = ColumnChoice()
-        self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
-        self.banner = Banner()
-        self.labels = label("", "muted", wrap=True)
-        self.skipped = label("", "warning", wrap=True)
-        self.table = RowTable()
-        self.table.setMinimumHeight(178)
-        self.table.setAccessibleName("First rows of the data")
-        for widget in (self.columns, self.banner, self.table, self.labels, self.skipped):
-            self.add(widget)
-        self._show_nothing()
-        self.setAcceptDrops(True)
+
+    def _waiting(self) -> QWidget:
+        """A bar and a button that ends the reading."""
+        self.waiting, self.bar = QWidget(), ThinProgressBar()
+        self.stop = IconButton("Stop", "stop", "quiet")
+        self.stop.setToolTip("Stop reading the data")
+        self.stop.clicked.connect(self.stop_asked)
+        row = QHBoxLayout(self.waiting)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.bar, 1)
+        row.addWidget(self.stop)
+        return self.waiting
 
     def _build_choice(self) -> None:
         self.source = QuietComboBox()
@@ -73,7 +113,7 @@ class DataCard(Card):
         rows.addWidget(self._source_words, rows.rowCount(), 1)
         self.body.addLayout(rows)
         self.splits = SplitFields()
-        self.splits.changed.connect(self.changed)
+        self.splits.changed.connect(self._on_split)
         self.splits.refused.connect(self.show_problem)
         self.train, self.validation, self.test = self.splits.train, self.splits.validation, self.splits.test
         self.validation_kind, self.fraction = self.splits.validation_kind, self.splits.fraction
@@ -81,6 +121,13 @@ class DataCard(Card):
         self._choices.setSpacing(8)
         self._choices.addWidget(self.splits)
         self.body.addLayout(self._choices)
+        self.add(self.recognised)
+
+    def _on_split(self, key: str, value: object) -> None:
+        self.changed.emit(key, value)
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        if key == "data.train" and value and split_kind(source) == "files":
+            self.train_named.emit(value)
 
     # What can be chosen
 
@@ -106,7 +153,11 @@ class DataCard(Card):
         self._source_words.setText(self._sources[source].description if source in self._sources else "")
         # Everybody knows files; the line is worth more to the preview below.
         self._source_words.setVisible(source != "files")
-        self.splits.show_draft(draft, split_kind(self._sources.get(source)))
+        kind = split_kind(self._sources.get(source))
+        if _rows_of(draft) != self._recognised_rows:
+            self.forget_recognised()
+        self.splits.show_draft(draft, kind)
+        self.zone.setVisible(kind == "files" and not draft.get("data.train"))
         self._show_form(source)
 
     def _show_form(self, source: str) -> None:
@@ -154,11 +205,43 @@ class DataCard(Card):
         """The sentences of all marked fields."""
         return wording.mistakes(self._form.mistakes()) if self._form is not None else []
 
+    # What was dropped or named
+
+    def own_folder(self) -> str:
+        """The key of the folder that the chosen source reads by itself; empty where it reads files or names."""
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        return f"data.{source.path_fields[0]}" if source is not None and split_kind(source) == "own" else ""
+
+    def show_recognising(self) -> None:
+        """Something was dropped and is being looked at."""
+        self.banner.clear()
+        self.forget_recognised()
+        self.state.setText("Looking at what was dropped…")
+
+    def show_recognised(self, found: RecognisedData, task: str) -> None:
+        """What was taken, and from what kind of file; `task` names another one that such data is made for."""
+        words = " ".join(filter(None, (found.words, data_words.left_out_line(found.left_out))))
+        self._recognised_rows = _rows_of(self._draft)
+        self.recognised.show_message("info", words)
+        self.recognised.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
+        self.task.setText(f"Switch to {task.replace('_', ' ')}")
+        self.task.setVisible(bool(task))
+
+    def forget_recognised(self) -> None:
+        """What was recognised is no more of interest."""
+        self.recognised.clear()
+
+    def show_refused(self, sentence: str) -> None:
+        """What was dropped is nothing to train on; what was chosen before stays."""
+        self.forget_recognised()
+        self.show_problem(sentence)
+
     # What the data is
 
     def _show_nothing(self) -> None:
-        for widget in (self.columns, self.table, self.labels, self.skipped):
+        for widget in (self.columns, self.waiting):
             widget.hide()
+        self.view.clear()
         self._offer_looks(False)
         self.state.setText("")
 
@@ -166,13 +249,17 @@ class DataCard(Card):
         for button in (self.tokens, self.report):
             button.setEnabled(on)
 
-    def show_reading(self) -> None:
-        """The data is being read."""
+    def show_reading(self, progress: Progress | None = None) -> None:
+        """The data is being read; `progress` says how far it is."""
         self._offer_looks(False)
-        self.state.setText("Reading…")
+        share = progress.done / progress.total if progress is not None and progress.total else None
+        self.state.setText("Reading…" if share is None else f"Reading… {share:.0%}")
+        self.bar.set_fraction(share)
+        self.waiting.show()
 
-    def show_problem(self, sentence: str) -> None:
-        """The data cannot be used, or (empty) there is none."""
+    def show_problem(self, sentence: str, again: bool = False) -> None:
+        """The data cannot be used, or (empty) there is none; `again` offers to read it once more."""
+        self.again.setVisible(again)
         if sentence:
             self.banner.show_message("error", sentence)
         else:
@@ -187,6 +274,7 @@ class DataCard(Card):
     def show_nothing(self) -> None:
         """No data is chosen."""
         self.banner.clear()
+        self.forget_recognised()
         self._show_nothing()
 
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
@@ -194,18 +282,11 @@ class DataCard(Card):
         self.banner.clear()
         self.clear_marks()
         self._offer_looks(True)
-        self.state.setText(f"{wording.count(preview.row_count, 'row')}")
+        self.waiting.hide()
+        self.state.setText(wording.count(preview.row_count, "row"))
         self.columns.show_preview(preview, columns)
         self.columns.show()
-        rows = PreviewRows(preview, [column for column in columns.values() if column])
-        self.table.set_source(rows)
-        self.table.set_widths(rows.widths(), stretched=rows.texts())
-        self.table.show()
-        self.labels.setText(_label_words(preview.label_counts))
-        self.labels.setVisible(bool(preview.label_counts))
-        self.skipped.setText(_skipped_words(preview))
-        self.skipped.setToolTip("\n".join(preview.skipped))
-        self.skipped.setVisible(preview.skipped_count > 0)
+        self.view.show_preview(preview, columns)
 
     # Drops
 
@@ -215,24 +296,11 @@ class DataCard(Card):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Files where splits are files, the folder where there is one; else the file's rows are a source of their own."""
-        source = self._sources.get(str(self._draft.get("data.source", "files")))
-        if split_kind(source) == "own" and source is not None:
-            event.acceptProposedAction()
-            self.changed.emit(f"data.{source.path_fields[0]}", dropped_paths(event)[0])
-            return
-        if split_kind(source) != "files":
-            self.changed.emit("data.source", "files")
-        self.train.dropEvent(event)
+        """Whatever it is, it is recognised by its content."""
+        event.acceptProposedAction()
+        self.dropped.emit(dropped_paths(event), "")
 
 
-def _label_words(counts: dict[str, int]) -> str:
-    shown = [f"{name} {wording.grouped(count)}" for name, count in list(counts.items())[:SHOWN_LABELS]]
-    more = len(counts) - len(shown)
-    words = "1 label" if len(counts) == 1 else f"{len(counts)} labels"
-    return f"{words}: {' · '.join(shown)}{f' and {more} more' if more > 0 else ''}"
-
-
-def _skipped_words(preview: DataPreview) -> str:
-    first = "; ".join(preview.skipped[:2])
-    return f"{wording.count(preview.skipped_count, 'row')} cannot be used: {first}{' …' if preview.skipped_count > 2 else ''}"
+def _rows_of(draft: Draft) -> object:
+    """What says which rows are read, as far as the draft says it."""
+    return [draft.get(f"data.{key}") for key in ("source", "train", "folder", "name")]

@@ -14,6 +14,7 @@ from backend.contract.queries import DataPreview, Mistake, ModelDescription, Pro
 
 CONVERSION = "The model's weights must be converted once; the card of the model says how."
 CODE = "The model wants to run code of its own, to which you have not agreed."
+STOPPED = "Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it."
 TOPICS = ("data", "model", "plan")
 
 
@@ -79,6 +80,11 @@ class Findings(QObject):
         self._preview.ask_soon()
         self.something_changed()
 
+    def stop_reading(self) -> None:
+        """The person does not want to wait for the data."""
+        self._preview.cancel()
+        self._on_mistake("data", Mistake(STOPPED))
+
     def model_changed(self) -> None:
         """Another model."""
         self.model = None
@@ -90,6 +96,11 @@ class Findings(QObject):
     def engine_changed(self) -> None:
         """Another engine sees other devices."""
         self._devices.ask_soon()
+        self.something_changed()
+
+    def look_again(self) -> None:
+        """Other programs may have taken or left memory."""
+        self._devices.ask_now()
         self.something_changed()
 
     def something_changed(self) -> None:
@@ -169,11 +180,16 @@ class Findings(QObject):
     def _plan_arguments(self) -> dict[str, Any] | None:
         self.plan = None
         self.problems.pop("plan", None)
-        if not self.ready or not self.plannable:
+        if not self.ready or not self.plannable or self._needs_weights():
             self.emptied.emit("plan")
             return None
         self.asking.emit("plan", None)
         return {"spec": self._draft.values()}
+
+    def _needs_weights(self) -> bool:
+        """Whether a plan would first download a model, which nobody has asked for: an adapter's size follows from weights."""
+        trains_a_part = bool(self._draft.get("adapter") or self._draft.get("model.frozen"))
+        return trains_a_part and (self.model is None or self.model.found == "hub")
 
     # What is answered
 

@@ -1,17 +1,23 @@
-"""Owns where a run computes."""
+"""Owns where a run computes: engine, devices and precision, each with the reason where it cannot be had."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
-from app.core import wording
+from app.core import schema, wording
+from app.core.device_choice import against_precision, chosen, meant
 from app.core.draft import Draft
+from app.panels.new_run_cards.device_list import DeviceTable
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
+from app.widgets.icon_label import IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
-from backend.contract.catalog import Bridge, Device, EngineEntry
-from backend.contract.queries import DeviceList
+from app.widgets.schema_form import SchemaForm
+from backend.contract.catalog import Device, EngineEntry, refusal
+from backend.contract.queries import DeviceList, ModelDescription, RunPlan
 
 PRECISIONS = (
     ("auto", "Automatic"),
@@ -19,16 +25,32 @@ PRECISIONS = (
     ("bfloat16", "bfloat16 · half the memory"),
     ("float16", "float16 · half the memory, scaled loss"),
 )
+AUTOMATIC = {
+    "float32": "Automatic → float32",
+    "bfloat16": "Automatic → bfloat16",
+    "float16": "Automatic → float16",
+}
+ELSEWHERE = {"engine", "device", "devices", "precision", "bridge"}
+"""Settings that have a place of their own on the card."""
 
 
 class HardwareCard(Card):
     """Emits `changed` with the dotted key of the spec."""
 
     changed = Signal(str, object)
+    mistakes_changed = Signal()
+    look_again = Signal()
+    """The devices shall be asked for once more."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("4 · Hardware", parent)
-        self._bridges: dict[str, Bridge] = {}
+        self._engines: dict[str, EngineEntry] = {}
+        self._section: dict[str, Any] = {}
+        self._here: list[Device] = []
+        self._draft = Draft()
+        self._model: ModelDescription | None = None
+        self._plan: RunPlan | None = None
+        self.form: SchemaForm | None = None
         self.engine, self.device, self.precision = QuietComboBox(), QuietComboBox(), QuietComboBox()
         for value, words in PRECISIONS:
             self.precision.addItem(words, value)
@@ -36,67 +58,211 @@ class HardwareCard(Card):
             box.activated.connect(
                 lambda number, key=key, box=box: self.changed.emit(f"hardware.{key}", box.itemData(number))
             )
-        self.note = label("", "faint", wrap=True)
-        rows = Rows()
-        self._engine_caption = rows.add("Engine", self.engine)
-        rows.add("Device", self.device)
-        rows.add("Precision", self.precision)
-        self.bridge = QCheckBox("Any other architecture")
-        self.bridge.clicked.connect(self._on_bridge)
-        self._bridge_caption = rows.add("Bridge", self.bridge)
-        self.bridge_note = label("", "faint", wrap=True)
-        self.body.addLayout(rows)
-        self.add(self.bridge_note)
-        self.add(self.note)
+        self.again = IconToolButton("refresh", "Look again which memory is free", "faint", 14)
+        self.again.clicked.connect(self.look_again)
+        self.corner.addWidget(self.again)
+        self._build()
         self.set_devices(DeviceList([]))
 
-    def set_engines(self, engines: Sequence[EngineEntry]) -> None:
-        """Offer these; a single one is not worth a row."""
+    def _build(self) -> None:
+        self.engine_note, self.precision_note, self.bridge_note, self.note = (
+            label("", "faint", wrap=True) for _ in range(4)
+        )
+        self.devices = DeviceTable()
+        self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
+        self.bridge = QCheckBox("Any other architecture")
+        self.bridge.clicked.connect(self._on_bridge)
+        rows = Rows()
+        self._engine_caption = rows.add("Engine", self.engine)
+        rows.addWidget(self.engine_note, rows.rowCount(), 1)
+        self._bridge_caption = rows.add("Bridge", self.bridge)
+        rows.addWidget(self.bridge_note, rows.rowCount(), 1)
+        device = rows.add("Device", self.device)
+        rows.addWidget(self.devices, rows.rowCount(), 1)
+        precision = rows.add("Precision", self.precision)
+        rows.addWidget(self.precision_note, rows.rowCount(), 1)
+        self.captions: dict[str, QLabel] = {
+            "hardware.engine": self._engine_caption,
+            "hardware.device": device,
+            "hardware.devices": device,
+            "hardware.precision": precision,
+            "hardware.bridge": self._bridge_caption,
+        }
+        self.body.addLayout(rows)
+        self.add(self.note)
+        self._more = QVBoxLayout()
+        self.body.addLayout(self._more)
+
+    # What there is
+
+    def set_engines(self, engines: Sequence[EngineEntry], section: dict[str, Any] | None = None) -> None:
+        """Offer these; a single one is not worth a row. `section` is the schema of what all engines share."""
+        self._engines, self._section = {engine.name: engine for engine in engines}, section or self._section
         self.engine.clear()
-        self._bridges = {engine.name: engine.bridge for engine in engines if engine.bridge is not None}
         for engine in engines:
-            self.engine.addItem(engine.title + (" (not installed)" if engine.missing else ""), engine.name)
-            self.engine.setItemData(self.engine.count() - 1, engine.missing or engine.description, 3)
+            self.engine.addItem(engine.title, engine.name)
         for widget in (self.engine, self._engine_caption):
             widget.setVisible(len(engines) > 1)
+        self._show_engines()
 
     def set_devices(self, found: DeviceList) -> None:
         """Offer what is here."""
-        chosen = self.device.currentData() or "auto"
+        self._here = found.devices
         self.device.clear()
         best = next((device for device in found.devices if device.kind != "cpu"), None)
         best = best or next(iter(found.devices), None)
-        self.device.addItem(f"Automatic · {best.name}" if best else "Automatic", "auto")
+        self.device.addItem(f"Automatic → {best.name}" if best else "Automatic", "auto")
         for device in _one_per_kind(found.devices):
-            memory = f" · {wording.megabytes(device.free_mb)} free of {wording.megabytes(device.memory_mb)}"
-            self.device.addItem(f"{device.name}{memory if device.memory_mb else ''}", device.kind)
-        self.device.setCurrentIndex(max(0, self.device.findData(chosen)))
-        self.note.setText(found.note)
+            self.device.addItem(device.name, device.kind)
+        self.note.setText(wording.sentence(found.note))
         self.note.setVisible(bool(found.note))
+        self._show_devices()
+
+    def show_model(self, model: ModelDescription | None) -> None:
+        """What the model is decides which engines can train it."""
+        self._model = model
+        self._show_engines()
+
+    def show_plan(self, plan: RunPlan | None) -> None:
+        """What the automatic precision comes to, and why; None while that is not known."""
+        self._plan = plan
+        self._show_precision()
+
+    # What is chosen
 
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says; a device that is not here is shown all the same."""
-        for key, box in (("engine", self.engine), ("device", self.device), ("precision", self.precision)):
-            value = draft.get(f"hardware.{key}", "auto")
-            if box.findData(value) < 0 and box is self.device:
-                box.addItem(f"{value} (not on this computer)", value)
-            box.setCurrentIndex(box.findData(value))
-        self._show_bridge(draft)
+        self._draft = draft
+        self.engine.setCurrentIndex(self.engine.findData(draft.get("hardware.engine", "torch")))
+        self.precision.setCurrentIndex(self.precision.findData(draft.get("hardware.precision", "auto")))
+        self._show_devices()
+        self._show_bridge()
+        self._show_form()
+        self._show_engines()
+
+    def _entry(self) -> EngineEntry | None:
+        return self._engines.get(str(self._draft.get("hardware.engine", "torch")))
+
+    def _show_engines(self) -> None:
+        """An engine that cannot train this here stands there with the reason."""
+        said: list[str] = []
+        for name, engine in self._engines.items():
+            reason = self._against(engine)
+            hint = reason or engine.description
+            _enable(self.engine, self.engine.findData(name), not reason, hint)
+            if reason:
+                said.append(reason)
+        self.engine_note.setText("\n".join(said))
+        self.engine_note.setVisible(bool(said) and len(self._engines) > 1)
+
+    def _against(self, engine: EngineEntry) -> str:
+        model_type = self._model.model_type if self._model is not None else ""
+        bridged = engine.bridge is not None and bool(self._draft.get(engine.bridge.setting, False))
+        refused = refusal(engine, model_type, "", bridged=bridged)
+        if refused is None:
+            return ""
+        if engine.missing:
+            return f"{wording.sentence(refused.reason)}. The command “burnish doctor” says what else is missing."
+        way_out = f"; {refused.way_out}" if refused.way_out else ""
+        return f"{wording.sentence(refused.reason)}{way_out}."
+
+    def _show_devices(self) -> None:
+        value = self._draft.get("hardware.device", "auto")
+        if self.device.findData(value) < 0:
+            self.device.addItem(f"{value} (not on this computer)", value)
+        self.device.setCurrentIndex(self.device.findData(value))
+        possible, taken = meant(self._draft, self._here), chosen(self._draft, self._here)
+        entry = self._entry()
+        self.devices.show_devices(self._here, possible, taken, entry is not None and entry.several_devices)
+        self.devices.setVisible(bool(self._here))
+        self._show_precision()
+
+    def _show_precision(self) -> None:
+        wanted = str(self._draft.get("hardware.precision", "auto"))
+        taken = chosen(self._draft, self._here)
+        for number, (value, words) in enumerate(PRECISIONS):
+            reason = against_precision(value, taken)
+            _enable(self.precision, number, not reason, reason or words)
+        plan = self._plan if wanted == "auto" else None
+        self.precision.setItemText(0, AUTOMATIC.get(plan.precision, "Automatic") if plan else "Automatic")
+        why = f"Because {plan.precision_reason}." if plan and plan.precision_reason else ""
+        self.precision_note.setText(against_precision(wanted, taken) or why)
+        self.precision_note.setVisible(bool(self.precision_note.text()))
+
+    # The engine's bridge, and what else there is to set
 
     def _on_bridge(self, wanted: bool) -> None:
-        if (bridge := self._bridges.get(self.engine.currentData())) is not None:
-            self.changed.emit(bridge.setting, wanted)
+        entry = self._entry()
+        if entry is not None and entry.bridge is not None:
+            self.changed.emit(entry.bridge.setting, wanted)
 
-    def _show_bridge(self, draft: Draft) -> None:
+    def _show_bridge(self) -> None:
         """Where the engine has one: what it is for, or what must be installed before it can be switched on."""
-        bridge = self._bridges.get(self.engine.currentData())
-        wanted = bridge is not None and bool(draft.get(bridge.setting, False))
+        entry = self._entry()
+        bridge = entry.bridge if entry is not None else None
+        wanted = bridge is not None and bool(self._draft.get(bridge.setting, False))
         for widget in (self.bridge, self._bridge_caption, self.bridge_note):
             widget.setVisible(bridge is not None)
         if bridge is not None:
             self.bridge.setChecked(wanted)
             self.bridge.setEnabled(wanted or not bridge.missing)  # who has switched it on may switch it off
             self.bridge_note.setText(f"{bridge.title}: {bridge.missing or bridge.description}")
+
+    def _show_form(self) -> None:
+        """What all engines share and what the chosen one has beside it, folded away."""
+        entry = self._entry()
+        name = entry.name if entry is not None else ""
+        if self.form is None or self.form.property("engine") != name:
+            self._build_form(entry)
+        if self.form is not None:
+            self.form.show_values(self._draft.get("hardware") or {})
+
+    def _build_form(self, entry: EngineEntry | None) -> None:
+        if self.form is not None:
+            self.form.hide()
+            self._more.removeWidget(self.form)
+            self.form.deleteLater()
+        own = schema.resolved(entry.settings).get("properties", {}) if entry is not None else {}
+        fields = {**self._section.get("properties", {}), **own}
+        left = schema.without({**self._section, "properties": fields}, ELSEWHERE)
+        self.form = SchemaForm(schema.folded(left), prefix="hardware")
+        self.form.setProperty("engine", entry.name if entry is not None else "")
+        self.form.changed.connect(self.changed)
+        self.form.mistakes_changed.connect(self.mistakes_changed)
+        self._more.addWidget(self.form)
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Mark the settings of these keys."""
+        if self.form is not None:
+            self.form.show_matches(keys or (), alone=False)
+
+    # Mistakes
+
+    def mark(self, field: str, sentence: str) -> bool:
+        """Show a mistake at its field, or below the choice that it is about; says whether it belongs here."""
+        if field in ("hardware.device", "hardware.devices"):
+            self.note.setText(sentence)
+            self.note.show()
+            return True
+        return field.startswith("hardware.") and self.form is not None and self.form.mark(field, sentence)
+
+    def clear_marks(self) -> None:
+        """Take the mistakes away that were said from outside."""
+        if self.form is not None:
+            self.form.clear_marks()
+
+    def mistakes(self) -> list[str]:
+        """The sentences of all marked fields."""
+        return wording.mistakes(self.form.mistakes()) if self.form is not None else []
+
+
+def _enable(box: QuietComboBox, number: int, enabled: bool, hint: str) -> None:
+    if number < 0:
+        return
+    model = box.model()
+    assert isinstance(model, QStandardItemModel)
+    model.item(number).setEnabled(enabled)
+    box.setItemData(number, hint, Qt.ItemDataRole.ToolTipRole)
 
 
 def _one_per_kind(devices: Sequence[Device]) -> list[Device]:

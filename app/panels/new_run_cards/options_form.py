@@ -35,8 +35,7 @@ class OptionsForm(QWidget):
             self._chosen = wanted
             self._build(schema.without(schema.resolved(dict(settings or {})), {"type"}))
         if self.form is not None:
-            self.form.set_defaults()
-            self.form.set_values(values)
+            self.form.show_values(values)
         self.setVisible(self.form is not None)
 
     def _build(self, settings: dict[str, Any]) -> None:

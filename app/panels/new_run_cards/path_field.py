@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
+from app.core.draft_file import is_spec
 from app.widgets.icon_label import IconToolButton
 from app.widgets.path_line import PathLine
 
@@ -95,6 +96,7 @@ class PathField(QWidget):
             self.choose(paths if len(paths) > 1 else paths[0])
 
 
-def dropped_paths(event: QDropEvent) -> list[str]:
-    """The local files and folders of a drop."""
-    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+def dropped_paths(event: QDropEvent, specs: bool = False) -> list[str]:
+    """The local files and folders of a drop; `specs` are left to the page, which asks for them by name."""
+    paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+    return [path for path in paths if specs or not is_spec(path)]

@@ -1,16 +1,19 @@
-"""Owns the few settings that matter, and behind a button all the others; made from the catalog's schemas."""
+"""Owns the few settings that matter, and below them all the others in groups; made from the catalog's schemas."""
 
+from collections.abc import Collection
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import schema, wording
 from app.core.draft import Draft
+from app.core.setting_index import Difference
 from app.panels.new_run_cards.options_form import OptionsForm
 from app.panels.new_run_cards.rows import Rows
-from app.widgets.card import Card, label, rule
+from app.panels.new_run_cards.settings_group import SettingsGroup
+from app.widgets.card import Card, label
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
@@ -19,13 +22,18 @@ MATTERS = {"training": ["epochs", "batch_size", "learning_rate", "seed"], "task"
 ELSEWHERE = {
     "task": {"type"},
     "evaluation": {"best_metric"},
-    "hardware": {"engine", "device", "precision"},
     "model": {"name_or_path", "trust_remote_code"},
     "training": {"optimizer_options"},
     "data": {"source", "train", "validation", "test", "columns"},
 }
 """Fields that stand on other cards, or in the form of what was chosen."""
-SECTIONS = ("task", "data", "training", "evaluation", "hardware", "model")
+GROUPS = {
+    "task": "Task",
+    "data": "Data",
+    "training": "Training",
+    "evaluation": "Evaluation",
+    "model": "Model",
+}
 NO_ADAPTER = "None: every weight is trained"
 
 
@@ -34,58 +42,79 @@ class SettingsCard(Card):
 
     changed = Signal(str, object)
     mistakes_changed = Signal()
+    reset_asked = Signal(list)
+    """Keys whose defaults shall hold again."""
+    changes_asked = Signal()
+    """Somebody wants to see all that is not its default."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("5 · Settings", parent)
+        self._task: tuple[str, int] = ("", 0)
         self._schemas: dict[str, dict[str, Any]] = {}
         self._draft = Draft()
         self._matters: dict[str, list[str]] = {}
         self._optimizers: dict[str, OptimizerEntry] = {}
         self._adapters: dict[str, AdapterEntry] = {}
         self.forms: dict[str, SchemaForm] = {}
-        self.others: dict[str, SchemaForm] = {}
-        self.best = QuietComboBox()
-        self.best.activated.connect(
-            lambda number: self.changed.emit("evaluation.best_metric", self.best.itemData(number))
-        )
+        self.groups: dict[str, SettingsGroup] = {}
+        self.changes = QPushButton()
+        theme.role(self.changes, "small")
+        self.changes.setToolTip("See all settings that are not their defaults")
+        self.changes.clicked.connect(self.changes_asked)
+        self.corner.addWidget(self.changes)
         self._few = QVBoxLayout()
         self._few.setSpacing(0)
         self.body.addLayout(self._few)
-        rows = Rows()
-        rows.setColumnMinimumWidth(0, 150)
-        rows.setContentsMargins(0, 0, 37, 0)
-        rows.add("Best checkpoint by", self.best)
-        self.adapter = QuietComboBox()
+        self._build_choices()
+        self._all = label("ALL OTHER SETTINGS", "heading")
+        self.body.addWidget(self._all)
+        self._rest = QVBoxLayout()
+        self._rest.setSpacing(4)
+        self.body.addLayout(self._rest)
+        self.show_changes([])
+
+    def _build_choices(self) -> None:
+        self.best, self.adapter = QuietComboBox(), QuietComboBox()
+        self.best.activated.connect(
+            lambda number: self.changed.emit("evaluation.best_metric", self.best.itemData(number))
+        )
         self.adapter.activated.connect(self._on_adapter)
+        self._choices = QWidget()
+        rows = Rows()
+        self._choices.setLayout(rows)
+        rows.setColumnMinimumWidth(0, 150)
+        rows.setContentsMargins(0, 0, 62, 0)
+        self.captions: dict[str, QLabel] = {
+            "evaluation.best_metric": rows.add("Best checkpoint by", self.best),
+            "adapter.type": rows.add("Adapter", self.adapter),
+        }
+        self.best.setToolTip(
+            "The checkpoint with the best value of this metric is kept and used for predictions\nIn a spec: evaluation.best_metric"
+        )
+        self.adapter.setToolTip("Trains a few added weights in place of all: less memory\nIn a spec: adapter")
         self.adapter_form = OptionsForm("adapter")
         self.optimizer_form = OptionsForm("training.optimizer_options", self)
         for form in (self.adapter_form, self.optimizer_form):
             form.changed.connect(self.changed)
             form.mistakes_changed.connect(self.mistakes_changed)
-        rows.add("Adapter", self.adapter)
-        self.body.addLayout(rows)
+        self.body.addWidget(self._choices)
         self.body.addWidget(self.adapter_form)
-        self._more = QToolButton()
-        self._more.setText("All settings")
-        self._more.setCheckable(True)
-        self._more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._more.toggled.connect(self.set_unfolded)
-        theme.role(self._more, "fold")
-        self.body.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
-        self._rest = QVBoxLayout()
-        self._rest.setSpacing(8)
-        self.body.addLayout(self._rest)
-        self.apply_theme()
+
+    # What can be set
 
     def set_task(self, task: TaskEntry, catalog: Catalog) -> None:
-        """Another task: its settings, its metrics."""
-        self._schemas = {name: schema.section(catalog.spec, name) for name in SECTIONS if name != "task"}
+        """Another task: its settings, its metrics; the same one stays as it is, folds and all."""
+        if self._task == (task.name, id(catalog)):
+            return
+        self._task = (task.name, id(catalog))
+        self._schemas = {name: schema.section(catalog.spec, name) for name in GROUPS if name != "task"}
         self._schemas["task"] = schema.resolved(task.settings)
         self._optimizers = {one.name: one for one in catalog.optimizers}
         self._adapters = {one.name: one for one in catalog.adapters}
-        self._rest.removeWidget(self.optimizer_form)
+        open_ones = {name for name, group in self.groups.items() if group.is_open()}
+        self.optimizer_form.setParent(self)
         _remove(self._few, self.forms)
-        _remove(self._rest, self.others)
+        _remove(self._rest, self.groups)
         # What decides which columns are asked for cannot stand behind a button.
         self._matters = {
             **MATTERS,
@@ -93,8 +122,29 @@ class SettingsCard(Card):
         }
         for name, fields in self._matters.items():
             form = self.forms[name] = SchemaForm(schema.only(self._schemas[name], fields), prefix=name)
-            self._connect(form)
+            form.changed.connect(self._on_changed)
+            form.mistakes_changed.connect(self.mistakes_changed)
             self._few.addWidget(form)
+        self._build_groups()
+        for name in open_ones & self.groups.keys():
+            self.groups[name].set_open(True)
+        self._offer_choices(task, catalog)
+
+    def _build_groups(self) -> None:
+        for name, title in GROUPS.items():
+            left = set(self._matters.get(name, [])) | ELSEWHERE.get(name, set())
+            fields = [field for field in self._schemas[name].get("properties", {}) if field not in left]
+            if not fields:
+                continue
+            extra = self.optimizer_form if name == "training" else None
+            group = self.groups[name] = SettingsGroup(name, title, schema.only(self._schemas[name], fields), extra)
+            group.changed.connect(self._on_changed)
+            group.mistakes_changed.connect(self.mistakes_changed)
+            group.reset_asked.connect(self.reset_asked)
+            group.opened.connect(self._show_choices)
+            self._rest.addWidget(group)
+
+    def _offer_choices(self, task: TaskEntry, catalog: Catalog) -> None:
         self.best.clear()
         self.best.addItem("None: the last weights", None)
         for metric in task.metrics:
@@ -103,40 +153,17 @@ class SettingsCard(Card):
         self.adapter.addItem(NO_ADAPTER, None)
         for entry in catalog.adapters:
             self.adapter.addItem(entry.title, entry.name)
-            self.adapter.setItemData(self.adapter.count() - 1, entry.description, Qt.ItemDataRole.ToolTipRole)
-        if self._more.isChecked():
-            self.set_unfolded(True)
+            self.adapter.setItemData(self.adapter.count() - 1, entry.description, 3)
 
     def set_unfolded(self, unfolded: bool) -> None:
-        """Show all settings; their forms are made when first asked for."""
-        self._more.setChecked(unfolded)
-        self.apply_theme()
-        if unfolded and not self.others and self._schemas:
-            self._build_others()
-        for number in range(self._rest.count()):
-            item = self._rest.itemAt(number)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.setVisible(unfolded)
-        self._show_choices()
+        """Open all groups or fold them away; their forms are made when first asked for."""
+        for group in self.groups.values():
+            group.set_open(unfolded)
 
-    def _build_others(self) -> None:
-        for name in SECTIONS:
-            left = set(self._matters.get(name, [])) | ELSEWHERE.get(name, set())
-            fields = [field for field in self._schemas[name].get("properties", {}) if field not in left]
-            if not fields:
-                continue
-            form = self.others[name] = SchemaForm(schema.only(self._schemas[name], fields), prefix=name)
-            form.set_values(self._draft.get(name) or {})
-            self._connect(form)
-            for widget in (rule(), label(name.capitalize(), "strong"), form):
-                self._rest.addWidget(widget)
-            if name == "training":
-                self._rest.addWidget(self.optimizer_form)
-
-    def _connect(self, form: SchemaForm) -> None:
-        form.changed.connect(self._on_changed)
-        form.mistakes_changed.connect(self.mistakes_changed)
+    @property
+    def others(self) -> dict[str, SchemaForm]:
+        """The forms of the groups that were opened once."""
+        return {name: group.form for name, group in self.groups.items() if group.form is not None}
 
     def _on_changed(self, key: str, value: Any) -> None:
         self.changed.emit(key, value)
@@ -148,14 +175,16 @@ class SettingsCard(Card):
         self.changed.emit("adapter", {"type": name} if name else None)
         self._show_choices()
 
+    # What is set
+
     def _show_choices(self) -> None:
         """The settings of the chosen optimizer and adapter."""
         optimizer = self._draft.get("training.optimizer", "adamw")
         entry = self._optimizers.get(optimizer)
         options = self._draft.get("training.optimizer_options") or {}
-        self.optimizer_form.show_choice(
-            optimizer, entry.settings if entry and self._more.isChecked() and self.others else None, options
-        )
+        training = self.groups.get("training")
+        is_open = training is not None and training.is_open()
+        self.optimizer_form.show_choice(optimizer, entry.settings if entry and is_open else None, options)
         adapter = self._draft.get("adapter") or {}
         name = str(adapter.get("type") or "")
         if name and self.adapter.findData(name) < 0:
@@ -167,15 +196,40 @@ class SettingsCard(Card):
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""
         self._draft = draft
-        for forms in (self.forms, self.others):
-            for name, form in forms.items():
-                form.set_defaults()
-                form.set_values(draft.get(name) or {})
+        for name, form in self.forms.items():
+            form.show_values(draft.get(name) or {})
+        for name, group in self.groups.items():
+            group.show_values(draft.get(name) or {})
         metric = draft.get("evaluation.best_metric")
         if metric is not None and self.best.findData(metric) < 0:
             self.best.addItem(str(metric), metric)
         self.best.setCurrentIndex(max(0, self.best.findData(metric)))
         self._show_choices()
+
+    def show_changes(self, changes: Collection[Difference]) -> None:
+        """How many settings are not their defaults, here and in each group."""
+        self.changes.setText(f"{len(changes)} changed")
+        self.changes.setVisible(bool(changes))
+        keys = [change.setting.key for change in changes]
+        for group in self.groups.values():
+            group.show_changed(keys)
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Show the settings of these keys alone, wherever they were folded away; None shows all again."""
+        for form in [*self.forms.values(), *self.adapter_form.forms(), *self.optimizer_form.forms()]:
+            form.show_matches(keys or (), alone=keys is not None)
+        for group in self.groups.values():
+            group.show_matches(keys)
+        self._all.setVisible(keys is None)
+        self._choices.setVisible(keys is None or any(key in keys for key in self.captions))
+
+    def open(self, key: str) -> None:
+        """Unfold the group in which a setting stands."""
+        for group in self.groups.values():
+            if key in group.keys or (group.name == "training" and key.startswith("training.optimizer_options.")):
+                group.set_open(True)
+
+    # Mistakes
 
     def mark(self, field: str, sentence: str) -> bool:
         """Show a mistake at its field; says whether there is such a field."""
@@ -184,12 +238,15 @@ class SettingsCard(Card):
             return any(form.mark(field, sentence) for form in self.adapter_form.forms())
         if section in self.forms and self.forms[section].mark(field, sentence):
             return True
-        if section not in self._schemas:
+        group = self.groups.get(section)
+        if group is None:
             return False
-        self.set_unfolded(True)
-        if field.startswith("training.optimizer_options"):
-            return any(form.mark(field, sentence) for form in self.optimizer_form.forms())
-        return section in self.others and self.others[section].mark(field, sentence)
+        is_option = field.startswith("training.optimizer_options")
+        if not is_option and ".".join(field.split(".")[:2]) not in group.keys:
+            return False
+        group.set_open(True)
+        forms = self.optimizer_form.forms() if is_option else [group.form] if group.form else []
+        return any(form.mark(field, sentence) for form in forms)
 
     def clear_marks(self) -> None:
         """Take the mistakes away that were said from outside."""
@@ -204,16 +261,11 @@ class SettingsCard(Card):
         options = [*self.adapter_form.forms(), *self.optimizer_form.forms()]
         return [*self.forms.values(), *self.others.values(), *options]
 
-    def apply_theme(self) -> None:
-        """The fold's arrow in the present colour."""
-        name = "chevron-down" if self._more.isChecked() else "chevron-right"
-        self._more.setIcon(theme.icon(name, "muted", 14))
 
-
-def _remove(layout: QVBoxLayout, forms: dict[str, SchemaForm]) -> None:
+def _remove(layout: QVBoxLayout, widgets: dict[str, Any]) -> None:
     while (item := layout.takeAt(0)) is not None:
         widget = item.widget()
         if widget is not None:
             widget.hide()
             widget.deleteLater()
-    forms.clear()
+    widgets.clear()

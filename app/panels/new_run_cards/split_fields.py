@@ -56,6 +56,10 @@ class SplitFields(QWidget):
         self.setLayout(rows)
         self._take_kind("files")
 
+    def fields(self) -> dict[str, PathField]:
+        """Split → the field in which its files are named."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
+
     def _both(self) -> QWidget:
         both = QWidget()
         row = QHBoxLayout(both)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.widgets.card import Card
-from app.widgets.icon_label import IconButton, IconToolButton
+from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
 
 
@@ -19,6 +19,8 @@ class RowCard(Card):
 
     step_requested = Signal(int)
     """+1 for the next mistake below, −1 for the one above."""
+    row_step_requested = Signal(int)
+    """+1 for the row below, −1 for the one above, right or wrong."""
     try_requested = Signal(dict)
     """The row's values by column."""
     closed = Signal()
@@ -30,15 +32,18 @@ class RowCard(Card):
         self.verdict = Pill("")
         self.previous = self._step("chevron-up", "Mistake before (Ctrl+Up)", -1)
         self.next = self._step("chevron-down", "Next mistake (Ctrl+Down)", 1)
+        before = IconToolButton("chevron-left", "Row before (Up in the table)")
+        after = IconToolButton("chevron-right", "Next row (Down in the table)")
+        for button, direction in ((before, -1), (after, 1)):
+            button.clicked.connect(lambda _=False, direction=direction: self.row_step_requested.emit(direction))
         copy = IconToolButton("copy", "Copy this row")
         copy.clicked.connect(self.copy)
         close = IconToolButton("close", "Close this row (Escape)")
         close.setShortcut(QKeySequence("Escape"))
         close.clicked.connect(self.closed)
-        self.attempt = IconButton("Try", "play", "quiet")
-        self.attempt.setToolTip("Put this row into the Try box")
+        self.attempt = IconToolButton("play", "Put this row into the Try box", "accent_text")
         self.attempt.clicked.connect(lambda: self.try_requested.emit(dict(self._values)))
-        for widget in (self.verdict, self.attempt, self.previous, self.next, copy, close):
+        for widget in (self.verdict, self.attempt, before, after, self.previous, self.next, copy, close):
             self.corner.addWidget(widget)
         self.corner.setSpacing(2)
         self.corner.insertSpacing(1, 6)

@@ -1,6 +1,6 @@
-"""Owns one open question at a time about a training's data: its progress, its end, and why there is no answer."""
+"""Owns how a question about a training's data goes on the screen: its progress, its end, and why there is no answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from app.core import wording
@@ -9,52 +9,37 @@ from app.services.latest_question import LatestQuestion
 from app.widgets.waiting_stack import WaitingStack
 from backend.contract.queries import Mistake, Progress
 
+READING = "Reading the data"
 
-class Asking:
-    """A new question about the same subject follows the open one, about another ends it; `stack` shows how it goes."""
 
-    def __init__(
-        self, client: BackendClient, query: str, stack: WaitingStack, on_answer: Callable[[Any], None]
-    ) -> None:
-        self._stack, self._on_answer = stack, on_answer
-        self._question = LatestQuestion(
-            client, query, self._answered, self._on_mistake, self._on_progress, opened="subject"
-        )
-        self._arguments: Mapping[str, Any] = {}
-        stack.stopped.connect(self._on_stopped)
-        stack.again.connect(lambda: self.ask(self._arguments))
+def asked_on(
+    stack: WaitingStack, client: BackendClient, query: str, on_answer: Callable[[Any], None]
+) -> LatestQuestion:
+    """A question whose way `stack` shows; whoever asks calls `show_waiting` where an answer may take its time.
 
-    @property
-    def open(self) -> bool:
-        """Whether an answer is still to come."""
-        return self._question.open
+    A new question about the same subject follows the open one, about another ends it.
+    """
 
-    def ask(self, arguments: Mapping[str, Any], *, quiet: bool = False) -> None:
-        """Ask; `quiet` leaves on the screen what is there until the answer comes."""
-        self._arguments = arguments
-        if not quiet:
-            self._stack.show_waiting("Reading the data")
-        self._question.ask(arguments)
+    def answered(answer: Any) -> None:
+        on_answer(answer)
+        stack.show_content()
 
-    def ignore(self) -> None:
-        """The answer that is under way comes too late."""
-        self._question.ignore()
+    def told(progress: Progress) -> None:
+        if stack.waits:
+            stack.show_progress(progress.done, progress.total, progress.unit, progress.text)
 
-    def cancel(self) -> None:
-        """Nothing is wanted any more."""
-        self._question.stop()
+    def refused(mistake: Mistake) -> None:
+        stack.show_sentence("This cannot be shown", wording.sentence(mistake.message, mistake.field), "Try again")
 
-    def _answered(self, answer: Any) -> None:
-        self._on_answer(answer)
-        self._stack.show_content()
+    def stop() -> None:
+        question.stop()
+        stack.show_sentence("Stopped", "What was tokenised completely so far is kept.", "Go on")
 
-    def _on_progress(self, progress: Progress) -> None:
-        if self._stack.waits:
-            self._stack.show_progress(progress.done, progress.total, progress.unit, progress.text)
+    def again() -> None:
+        stack.show_waiting(READING)
+        question.ask(question.asked)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
-        self._stack.show_sentence("This cannot be shown", wording.sentence(mistake.message, mistake.field), "Try again")
-
-    def _on_stopped(self) -> None:
-        self.cancel()
-        self._stack.show_sentence("Stopped", "What was tokenised completely so far is kept.", "Go on")
+    question = LatestQuestion(client, query, answered, refused, told, opened="subject", parent=stack)
+    stack.stopped.connect(stop)
+    stack.again.connect(again)
+    return question

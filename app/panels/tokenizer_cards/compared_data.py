@@ -17,7 +17,7 @@ from app.widgets.row_table import RowTable
 from backend.contract.comparison import DataComparison
 
 WIDTHS = {
-    "tokenizer": 128, "language": 82, "rows": 70, "tokens": 92, "per_word": 80, "per_character": 104, "per_row": 74,
+    "tokenizer": 150, "language": 82, "rows": 70, "tokens": 92, "per_word": 80, "per_character": 104, "per_row": 74,
     "median": 72, "longest": 74, "unknown": 82,
 }  # fmt: skip
 

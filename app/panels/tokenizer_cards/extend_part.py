@@ -2,20 +2,19 @@
 
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
 
 from app import theme
 from app.core import tokenizer_title, wording
 from app.core.proposed_rows import new_tokens, tokens_of
 from app.core.tokenizer_command import extend_command
-from app.panels.new_run_cards.inquiry import Inquiry
-from app.panels.tokenizer_cards.making_foot import MakingFoot
+from app.panels.tokenizer_cards.making_part import MakingPart
 from app.panels.tokenizer_cards.proposal_card import ProposalCard
 from app.panels.tokenizer_cards.text_source import TextSource
-from app.services.backend_client import Ticket
 from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
 from app.widgets.card import Card, label
 from backend.contract.queries import Mistake, Progress
 from backend.contract.tokenizer_making import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
@@ -24,50 +23,41 @@ CALM_MS, COUNT_MS = 200, 700
 NOTHING = "Write a token to add."
 
 
-class ExtendPart(QObject):
-    """`settings` holds the lists, `result` the table; the texts are another's and may be missing."""
+class ExtendPart(MakingPart):
+    """`settings` holds the lists, `result` the table; there may be no texts."""
 
-    made = Signal(object)
-    """MadeTokenizer."""
-    use_asked = Signal(str)
-    message = Signal(str, str)
-    failed = Signal(str)
+    query, verb, icon = "extend_tokenizer", "Add tokens", "plus"
+    working = "Adding the tokens"
+    copied = "Copied: the command that adds the same tokens."
 
     def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._client, self._texts = context.client, texts
+        super().__init__(context, texts, parent)
         self._tokens: list[ProposedToken] = []
-        self._ticket: Ticket | None = None
-        self.tokenizer = ""
-        self._propose = Inquiry(
+        self._propose = LatestQuestion(
             context.client,
             "propose_tokens",
-            self._question,
             self._on_proposed,
-            self._on_mistake,
+            self._on_no_proposal,
+            arguments=self._proposal,
             delay_ms=CALM_MS,
             parent=self,
         )
-        self._count = Inquiry(
+        self._count = LatestQuestion(
             context.client,
             "count_proposed",
-            self._counting,
             self._on_counts,
             self._on_no_counts,
             self._on_counting,
-            COUNT_MS,
-            self,
+            opened="",
+            arguments=self._counting,
+            delay_ms=COUNT_MS,
+            parent=self,
         )
         self.settings = self._lists()
         self.result = ProposalCard()
         self.result.stopped.connect(self._stop_counting)
-        self.foot = MakingFoot("Add tokens", "plus", context.preferences.runs_path().parent / "tokenizers")
-        self.foot.asked.connect(self.extend)
-        self.foot.stopped.connect(self.stop)
-        self.foot.copy_asked.connect(self._copy_command)
-        self.foot.line.textChanged.connect(self._show_reason)
         texts.changed.connect(self._ask_counts)
-        self._show_reason()
+        self.show_reason()
 
     def _lists(self) -> Card:
         card = Card("Tokens to add", spacing=6)
@@ -96,23 +86,8 @@ class ExtendPart(QObject):
         self.tokenizer = tokenizer
         self._on_edited()
 
-    def extend(self) -> None:
-        """Write the extended tokenizer."""
-        if self.reason():
-            return
-        self.failed.emit("")
-        self.foot.show_working("Adding the tokens")
-        question = {**self._about(), "output": self.foot.output()}
-        self._ticket = self._client.ask("extend_tokenizer", question, self._on_made, self._on_not_made)
-
-    def stop(self) -> None:
-        """Forget it; nothing has been written."""
-        if self._ticket is not None:
-            self._ticket.cancel()
-        self._end()
-
-    def reason(self) -> str:
-        """Why nothing can be added now; empty where something can."""
+    def lacking(self) -> str:
+        """What stands in the way."""
         if not self.tokenizer:
             return "Choose a tokenizer."
         if not (self.words(self.ordinary) or self.words(self.special)):
@@ -122,9 +97,26 @@ class ExtendPart(QObject):
         if not new_tokens(self._tokens):
             return "None of these can be added; write another one."
         wrong = next((one for one in self._tokens if one.problem and one.known is None), None)
-        if wrong is not None:
-            return f"“{wrong.text}”: {wrong.problem}; leave it out."
-        return "" if self.foot.output() else "Name the folder of the new tokenizer."
+        return f"“{wrong.text}”: {wrong.problem}; leave it out." if wrong is not None else ""
+
+    def question(self) -> dict[str, Any]:
+        """The tokenizer and what is added to it."""
+        return {
+            "tokenizer": self.tokenizer,
+            "add": self.words(self.ordinary),
+            "special": self.words(self.special),
+            "whole_words": self.whole_words.isChecked(),
+        }
+
+    def command(self) -> str:
+        """`burnish tokenizer extend …`."""
+        about = self.question()
+        return extend_command(self.tokenizer, about["add"], about["special"], about["whole_words"], self.foot.output())
+
+    def show_made(self, made: MadeTokenizer) -> None:
+        """Other tokens may follow."""
+        for box in (self.ordinary, self.special):
+            box.clear()
 
     @staticmethod
     def words(box: QPlainTextEdit) -> list[str]:
@@ -133,43 +125,36 @@ class ExtendPart(QObject):
 
     # Questions
 
-    def _about(self) -> dict[str, Any]:
-        return {
-            "tokenizer": self.tokenizer,
-            "add": self.words(self.ordinary),
-            "special": self.words(self.special),
-            "whole_words": self.whole_words.isChecked(),
-        }
-
-    def _question(self) -> dict[str, Any] | None:
-        about = self._about()
+    def _proposal(self) -> dict[str, Any] | None:
+        about = self.question()
         return about if self.tokenizer and (about["add"] or about["special"]) else None
 
     def _counting(self) -> dict[str, Any] | None:
-        if not new_tokens(self._tokens) or self._texts.reason() or self._question() is None:
+        about = self._proposal()
+        if about is None or not new_tokens(self._tokens) or self._texts.reason():
             return None
-        return {**self._about(), "data": self._texts.data(), "columns": self._texts.columns()}
+        return {**about, "data": self._texts.data(), "columns": self._texts.columns()}
 
     def _on_edited(self) -> None:
-        self._count.cancel()
-        if self._question() is None:
-            self._propose.cancel()
+        self._count.forget()
+        if self._proposal() is None:
+            self._propose.forget()
             self._show_tokens([])
         else:
             self._propose.ask_soon()
             self.foot.propose(f"{tokenizer_title.short_title(self.tokenizer)}-extended")
-        self._show_reason()
+        self.show_reason()
 
     def _on_proposed(self, answer: ProposedTokens) -> None:
         self.failed.emit("")
         self._show_tokens(answer.tokens)
         self._ask_counts()
-        self._show_reason()
+        self.show_reason()
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_no_proposal(self, mistake: Mistake) -> None:
         self._show_tokens([])
         self.failed.emit(wording.sentence(mistake.message, mistake.field))
-        self._show_reason()
+        self.show_reason()
 
     def _show_tokens(self, tokens: list[ProposedToken]) -> None:
         self._tokens = tokens
@@ -178,7 +163,7 @@ class ExtendPart(QObject):
     def _ask_counts(self) -> None:
         if self._propose.waits:
             return
-        self._count.cancel()
+        self._count.forget()
         self.result.show_tokens(self._tokens)
         if self._counting() is not None:
             self.result.show_counting(Progress())
@@ -195,36 +180,8 @@ class ExtendPart(QObject):
         self._texts.show_mistake(wording.sentence(mistake.message, mistake.field))
 
     def _stop_counting(self) -> None:
-        self._count.cancel()
+        self._count.forget()
         self.result.show_counting(None)
-
-    # The extended tokenizer
-
-    def _on_made(self, made: MadeTokenizer) -> None:
-        self._end()
-        self.foot.forget()
-        for box in (self.ordinary, self.special):
-            box.clear()
-        self.made.emit(made)
-
-    def _on_not_made(self, mistake: Mistake) -> None:
-        self._end()
-        self.failed.emit(wording.sentence(mistake.message, mistake.field))
-
-    def _end(self) -> None:
-        self._ticket = None
-        self.foot.show_idle()
-
-    def _show_reason(self) -> None:
-        self.foot.show_reason(self.reason())
-
-    def _copy_command(self) -> None:
-        about = self._about()
-        command = extend_command(
-            self.tokenizer, about["add"], about["special"], self.whole_words.isChecked(), self.foot.output()
-        )
-        QGuiApplication.clipboard().setText(command)
-        self.message.emit("info", "Copied: the command that adds the same tokens.")
 
 
 def _list(name: str) -> QPlainTextEdit:

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.panels.tokenizer_cards.asking import Asking
+from app.panels.tokenizer_cards.asking import READING, asked_on
 from app.panels.tokenizer_cards.lengths_card import LengthsCard
 from app.panels.tokenizer_cards.limits_card import LimitsCard
 from app.panels.tokenizer_cards.waste_cards import PaddingCard, UnknownCard
@@ -30,7 +30,7 @@ class LengthsPage(WaitingStack):
         self.unknown, self.padding = UnknownCard(), PaddingCard()
         super().__init__(self._placed(), parent)
         self.answer: TrainingLengths | None = None
-        self._asking = Asking(client, "training_lengths", self, self._on_lengths)
+        self._question = asked_on(self, client, "training_lengths", self._on_lengths)
         self._asked: Mapping[str, Any] = {}
         self._can_set = False
         self.lengths.settings_chosen.connect(self.settings_chosen)
@@ -67,14 +67,15 @@ class LengthsPage(WaitingStack):
 
     def ask(self, arguments: Mapping[str, Any], *, can_set: bool) -> None:
         """Measure this data, unless it is what was measured last."""
-        if arguments != self._asked or (self.answer is None and not self._asking.open):
+        if arguments != self._asked or (self.answer is None and not self._question.open):
             self._asked, self._can_set, self.answer = dict(arguments), can_set, None
-            self._asking.cancel()
-            self._asking.ask(arguments)
+            self._question.stop()
+            self.show_waiting(READING)
+            self._question.ask(arguments)
 
     def forget(self) -> None:
         """There is nothing to measure."""
-        self._asking.cancel()
+        self._question.stop()
         self._asked, self.answer = {}, None
 
     def _on_lengths(self, answer: TrainingLengths) -> None:

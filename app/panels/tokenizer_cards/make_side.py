@@ -118,7 +118,7 @@ class Side(QWidget):
         """Compare with this one, and add tokens to it."""
         if tokenizer != self.tokenizer:
             self.tokenizer = tokenizer
-            self.training.tokenizer = tokenizer
+            self.training.use(tokenizer)
             self.extending.use(tokenizer)
 
     def shown(self) -> None:

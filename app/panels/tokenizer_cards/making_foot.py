@@ -51,7 +51,7 @@ class MakingFoot(Card):
         caption = label("Save as", "muted")
         caption.setBuddy(self.line)
         self.pages.addWidget(_row((caption, 0), (self.line, 1), (self.browse, 0), (self.copy, 0), (self.begin, 0)))
-        self.pages.addWidget(_row((self.words, 2), (self.bar, 3), (self.stop, 0)))
+        self.pages.addWidget(_row((self.words, 3), (self.bar, 2), (self.stop, 0)))
         self.add(self.pages)
         self.add(self.reason)
         self.show_reason("")

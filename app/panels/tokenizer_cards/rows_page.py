@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QSplitter, QVBoxLayout, QWidget
 
 from app.core.training_words import short_place, step_words
-from app.panels.tokenizer_cards.asking import Asking
+from app.panels.tokenizer_cards.asking import READING, asked_on
 from app.panels.tokenizer_cards.feature_card import FeatureCard
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
@@ -55,7 +55,7 @@ class RowsPage(WaitingStack):
         self.said, self.banner = label("", "muted", wrap=True), Banner()
         super().__init__(self._placed(), parent)
         self.answer: TrainingRows | None = None
-        self._asking = Asking(client, "training_rows", self, self._on_rows)
+        self._rows = asked_on(self, client, "training_rows", self._on_rows)
         self._feature = LatestQuestion(
             client, "training_feature", self._on_feature, self._on_no_feature, opened="subject"
         )
@@ -139,7 +139,7 @@ class RowsPage(WaitingStack):
 
     def _begin(self, subject: Mapping[str, Any]) -> None:
         """Nobody waits for answers about other data."""
-        self._asking.cancel()
+        self._rows.stop()
         self._feature.stop()
         self._subject, self._asked, self.answer = dict(subject), {}, None
 
@@ -147,11 +147,13 @@ class RowsPage(WaitingStack):
         number = self._targets[self.kind]
         wanted = {"step": number, "count": 500} if self.kind == BY_STEP else {"row": number - 1, "count": PAGE}
         arguments = {**self._subject, **wanted}
-        if arguments != self._asked or (self.answer is None and not self._asking.open):
+        if arguments != self._asked or (self.answer is None and not self._rows.open):
             if self._asked.keys() != arguments.keys():
-                self._asking.ignore()  # rows of the other kind are no longer looked for
+                self._rows.ignore()  # rows of the other kind are no longer looked for
             self._asked = arguments
-            self._asking.ask(arguments, quiet=self.answer is not None and not self.waits)
+            if self.answer is None or self.waits:
+                self.show_waiting(READING)
+            self._rows.ask(arguments)
 
     def _on_kind(self, kind: int) -> None:
         self._ask()

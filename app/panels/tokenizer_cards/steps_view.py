@@ -16,16 +16,18 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import step_text
 from app.core.invisible import visible
+from app.core.wording import grouped
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.marked_text import MarkedText, Piece
 from app.widgets.pill import Pill
-from backend.contract.tokenizer_steps import Step, TokenizerSteps, WordTrace
+from backend.contract.tokenizer_steps import MOST_CHARACTERS, Step, TokenizerSteps, WordTrace
 
 COLORS = 6
 MOST_WORDS = 200
 TREE_HEIGHT = 260
+SHORTENED = f"These are the steps of the first {grouped(MOST_CHARACTERS)} characters."
 
 
 class StepsView(QStackedWidget):
@@ -39,6 +41,9 @@ class StepsView(QStackedWidget):
         self._column = QVBoxLayout(self._holder)
         self._column.setContentsMargins(0, 0, 6, 0)
         self._column.setSpacing(10)
+        self.notes = label("", "muted", wrap=True)
+        self.notes.hide()
+        self._column.addWidget(self.notes)
         self._column.addStretch(1)
         self.area = QScrollArea(widgetResizable=True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -60,9 +65,11 @@ class StepsView(QStackedWidget):
         if answer == self._answer and self.frames:
             return
         self._answer = answer
-        if answer.problem or not answer.steps:
-            self.say(answer.problem or "Type a text to see how it becomes tokens.")
+        if not answer.steps:
+            self.say("Type a text to see how it becomes tokens.")
             return
+        self.notes.setText(" ".join([*answer.notes, *([SHORTENED] if answer.shortened else [])]))
+        self.notes.setVisible(bool(self.notes.text()))
         before = answer.text
         self._coming = []
         for number, step in enumerate(answer.steps):
@@ -89,7 +96,7 @@ class StepsView(QStackedWidget):
             self._column.replaceWidget(self._old[number], frame)
             self._clear([self._old[number]])
         else:
-            self._column.insertWidget(number, frame)
+            self._column.insertWidget(number + 1, frame)  # below the notes
         self.frames.append(frame)
         if self._coming:
             self._next.start()

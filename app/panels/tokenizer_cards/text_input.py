@@ -8,14 +8,15 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QStacked
 
 from app import theme
 from app.core.utf16 import Places
-from app.core.wording import megabytes
+from app.core.wording import grouped, megabytes
 from app.services import text_file
 from app.widgets.card import Card, label
 from app.widgets.chat_editor import ChatEditor
 from app.widgets.chips import chips
-from app.widgets.directed_text import follow_direction
+from app.widgets.editor_text import text_of
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton, IconToolButton
+from app.widgets.text_editor import TextEditor, fits
 
 TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
 MODES = (
@@ -31,11 +32,12 @@ EXAMPLE = (
 )
 SECOND = "The second text of a pair."
 SEVERAL = "A short one.\nA somewhat longer text, which decides how wide the batch is.\nUnbelievable!"
+MOST_PASTED = 10_000_000
 SOME_IDS = "101, 7592, 2088, 102"
 
 
 class TextInput(Card):
-    """`mode` is one of the constants above; FILE is a text file that is too large for an editor."""
+    """`mode` is one of the constants above; FILE is a file, or a pasted text, that is too long for an editor."""
 
     changed = Signal()
     mode_changed = Signal()
@@ -46,6 +48,8 @@ class TextInput(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent, spacing=8)
         self.path: Path | None = None
+        self.pasted: str | None = None
+        """What is shown in FILE where it is no file."""
         self._places: dict[int, tuple[int, Places]] = {}
         self.modes, row = chips([title for title, _ in MODES])
         for place, (_, hint) in enumerate(MODES):
@@ -83,7 +87,7 @@ class TextInput(Card):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
         self.file_name, self.file_size = ElidedLabel("", "strong"), label("", "faint")
-        self.close_file = IconButton("Close the file", "close", "quiet")
+        self.close_file = IconButton("Close", "close", "quiet")
         self.close_file.clicked.connect(lambda: self.set_mode(TEXT))
         row = QHBoxLayout()
         row.addWidget(self.file_name, 1)
@@ -97,6 +101,9 @@ class TextInput(Card):
         self.modes.idClicked.connect(self.set_mode)
         for editor in (self.text, self.second, self.words, self.lines, self.ids):
             editor.textChanged.connect(self._on_text)
+        self.text.too_long.connect(self._on_long_text)
+        for editor in (self.second, self.words, self.lines, self.ids, self.chat):
+            editor.too_long.connect(self._on_too_long)
         self.chat.changed.connect(self.changed)
         for sequence, editor in ((0, self.text), (1, self.second), (0, self.words)):
             editor.selectionChanged.connect(lambda number=sequence, one=editor: self._tell_selection(number, one))
@@ -117,13 +124,16 @@ class TextInput(Card):
 
     def set_text(self, text: str) -> None:
         """Write a text, as if a person had."""
+        if not fits(text):
+            self._on_long_text(text)
+            return
         self.text.setPlainText(text)
         if self.mode() not in (TEXT, PAIR):
             self.set_mode(TEXT)
 
     def texts(self) -> list[str]:
         """Several texts, one a line; empty lines at the end are none."""
-        return self.lines.toPlainText().rstrip("\n").split("\n")
+        return text_of(self.lines).rstrip("\n").split("\n")
 
     def length(self) -> int:
         """About how many characters are asked about."""
@@ -133,16 +143,31 @@ class TextInput(Card):
         """A small file is put into the editor, a large one stays a file."""
         self.path = Path(path)
         try:
-            if text_file.is_small(self.path):
-                self.set_text(text_file.read_text(self.path))
+            if text_file.is_small(self.path) and fits(text := text_file.read_text(self.path)):
+                self.set_text(text)
                 return
             size = self.path.stat().st_size
         except OSError as error:
             self.refused.emit(f"{self.path.name} cannot be read ({error.strerror or error}); choose another file.")
             return
+        self.pasted = None
         self.file_name.setText(str(self.path))
         self.file_size.setText(f"{megabytes(size / 1e6)}: too long for an editor, so its tokens alone are shown.")
         self.set_mode(FILE)
+
+    def _on_long_text(self, text: str) -> None:
+        if len(text) > MOST_PASTED:
+            self._on_too_long(text)
+            return
+        self.pasted = text
+        self.file_name.setText("The pasted text")
+        self.file_size.setText(
+            f"{grouped(len(text))} characters: too long for an editor, so its tokens alone are shown."
+        )
+        self.set_mode(FILE)
+
+    def _on_too_long(self, text: str) -> None:
+        self.refused.emit(f"{grouped(len(text))} characters are too long for this field; open them as a file.")
 
     def _browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, "Choose a text file", str(Path.home()))
@@ -184,14 +209,12 @@ class TextInput(Card):
         revision = editor.document().revision()
         known = self._places.get(sequence)
         if known is None or known[0] != revision:
-            known = self._places[sequence] = revision, Places(editor.toPlainText())
+            known = self._places[sequence] = revision, Places(text_of(editor))
         return known[1]
 
 
-def _editor(name: str, text: str) -> QPlainTextEdit:
-    editor = QPlainTextEdit(placeholderText=name)
-    follow_direction(editor)
-    editor.setPlainText(text)
+def _editor(name: str, text: str) -> TextEditor:
+    editor = TextEditor(text, name)
     editor.setAccessibleName(name)
     editor.setTabChangesFocus(True)
     editor.setAcceptDrops(False)

@@ -192,6 +192,7 @@ class Side(QWidget):
         if mode == text_input.CHAT and upper < ROOM_OF_CHAT:
             self._split.setSizes([ROOM_OF_CHAT, upper + lower - ROOM_OF_CHAT])
         self.token.show_nothing()
+        self.tokens.forget_part()
         self.ask()
 
     def _on_options(self) -> None:
@@ -218,17 +219,20 @@ class Side(QWidget):
 
     def _stop_other_file(self) -> None:
         """A large file takes long, and nobody waits for it once it is closed or another one is open."""
-        wanted = str(self.input.path) if self.input.mode() == text_input.FILE else None
+        is_file = self.input.mode() == text_input.FILE and self.input.pasted is None
+        wanted = str(self.input.path) if is_file else None
         if self._tokens.asked.get("file", wanted) != wanted:
             self._tokens.stop()
 
     def _ask_steps(self) -> None:
         if self.tokens.view_shown() != tokens_card.STEPS or not self.tokenizer:
             return
-        question = text_questions.about_steps(self.input, self.options.options(), self.tokenizer)
+        self.tokens.offer_parts(*text_questions.parts_of(self.input))
+        part, options = self.tokens.chosen_part(), self.options.options()
+        question = text_questions.about_steps(self.input, options, self.tokenizer, part)
         if question is None:
             self._steps.ignore()
-            self.tokens.steps.say("The steps are shown of a text or a pair; choose one of them above.")
+            self.tokens.steps.say("This is too long for steps; write some of it under “Text”.")
         else:
             self._steps.ask(question)
 

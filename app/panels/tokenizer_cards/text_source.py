@@ -12,10 +12,10 @@ from app.core import schema, wording
 from app.core.draft import Draft
 from app.core.source_choice import change_source, data_name, split_kind
 from app.panels.new_run_cards import missing
-from app.panels.new_run_cards.inquiry import Inquiry
 from app.panels.new_run_cards.path_field import PathField, dropped_paths
 from app.panels.new_run_cards.rows import Rows
 from app.services.backend_client import BackendClient
+from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.check_menu import CheckMenu
@@ -49,7 +49,15 @@ class TextSource(Card):
         self._draft = Draft({"data": {"source": "files"}})
         self._form: SchemaForm | None = None
         self.preview: DataPreview | None = None
-        self._preview = Inquiry(client, "preview_data", self._question, self._on_preview, self._on_mistake, parent=self)
+        self._preview = LatestQuestion(
+            client,
+            "preview_data",
+            self._on_preview,
+            self._on_mistake,
+            opened="",
+            arguments=self._question,
+            parent=self,
+        )
         self.state = label("", "faint")
         self.of_run = IconButton("My run's data", "bolt", "quiet")
         self.of_run.setToolTip("Take the data of the run that is being set up")

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
 
 from app.core.token_facts import Fact, facts_of
 from app.core.token_table import TokenTable
+from app.widgets import missing_glyphs
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 
@@ -48,7 +49,7 @@ class TokenCard(Card):
         self.nothing.hide()
         self._area.show()
         self.place.setText(f"{table.first + index + 1:,} of {table.answer.tokens + table.answer.padding:,}")
-        facts = facts_of(table, index)
+        facts = facts_of(table, index, missing_glyphs.sentence_of(table.text(index)))
         for line, fact in enumerate(facts):
             self._write(line, fact)
         for name, value in self._lines[len(facts) :]:

@@ -5,17 +5,19 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
-from app.core import token_facts
+from app.core import text_parts, token_facts
 from app.core.table_boxes import boxes_of
 from app.core.token_boxes import TokenBoxes
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.core.wording import count
 from app.panels.tokenizer_cards.steps_view import StepsView
+from app.widgets import missing_glyphs
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
+from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.token_view import TokenView
 from backend.contract.tokens import Tokens
 
@@ -39,6 +41,7 @@ class TokensCard(Card):
         self._answer = Tokens()
         self._boxes: TokenBoxes | None = None
         self._cost: int | None = None
+        self._looked_at = -1
         self.chips, row = chips(["Tokens", "Ids", "Pipeline"])
         self.chips.idClicked.connect(self.show_view)
         self.whitespace = QCheckBox("Show spaces")
@@ -46,9 +49,17 @@ class TokensCard(Card):
         self.whitespace.setChecked(True)
         self.copy_button = IconToolButton("copy", "Copy all ids")
         self.copy_button.clicked.connect(self.copy_ids)
+        self.part_box = QuietComboBox()
+        self.part_box.setMaximumWidth(260)
+        self.part_box.setMinimumContentsLength(18)
+        self.part_box.setToolTip("What the steps are shown of")
+        self.part_box.setAccessibleName("What the steps are shown of")
+        self.part_box.activated.connect(self.view_changed)
+        self.part_box.hide()
         top = QHBoxLayout()
         top.addLayout(row)
         top.addStretch(1)
+        top.addWidget(self.part_box)
         top.addWidget(self.whitespace)
         top.addWidget(self.copy_button)
         self.body.addLayout(top)
@@ -105,12 +116,40 @@ class TokensCard(Card):
         self.chips.button(place).setChecked(True)
         self.pages.setCurrentIndex(place)
         self.whitespace.setVisible(place == TOKENS)
+        self.part_box.setVisible(place == STEPS and self.part_box.count() > 1)
+        self._looked_at = self.view.current() if place == STEPS else -1
         self._write_ids()
         self.view_changed.emit()
 
     def view_shown(self) -> int:
         """TOKENS, IDS or STEPS."""
         return self.pages.currentIndex()
+
+    def offer_parts(self, whole: str, parts: list[str]) -> None:
+        """What the steps can be shown of: `whole` (unless empty) and parts; the choice stays where it can."""
+        offered = [(words, number) for number, words in enumerate(parts)]
+        offered = [(whole, None), *offered] if whole else offered
+        if [self.part_box.itemText(place) for place in range(self.part_box.count())] != [one for one, _ in offered]:
+            chosen = self.chosen_part()
+            self.part_box.clear()
+            for words, number in offered:
+                self.part_box.addItem(words, number)
+            self._choose_part(chosen)
+        if self._looked_at >= 0:  # the pipeline was opened while a token was chosen
+            self._choose_part(text_parts.part_of_token(self.table, self._looked_at))
+            self._looked_at = -1
+        self.part_box.setVisible(self.view_shown() == STEPS and len(offered) > 1)
+
+    def chosen_part(self) -> int | None:
+        """Which part the steps are shown of; None for the whole."""
+        return self.part_box.currentData()
+
+    def forget_part(self) -> None:
+        """Something else is written: the steps begin with all of it."""
+        self.part_box.clear()
+
+    def _choose_part(self, part: int | None) -> None:
+        self.part_box.setCurrentIndex(max(0, self.part_box.findData(part)))
 
     def show_table(self, table: TokenTable, whole: int) -> None:
         """Show these tokens, which are all `whole` or a part of them."""
@@ -173,7 +212,10 @@ class TokensCard(Card):
         self.limit.setVisible(bool(words) and self._answer.tokens > 0)
 
     def _hint(self, index: int) -> str:
-        return token_facts.hint_of(self.table, index) if index < len(self.table) else ""
+        if index >= len(self.table):
+            return ""
+        drawing = missing_glyphs.sentence_of(self.table.text(index))
+        return "\n".join(filter(None, (token_facts.hint_of(self.table, index), drawing)))
 
     def copy_ids(self) -> None:
         """Put the ids of the shown tokens on the clipboard."""

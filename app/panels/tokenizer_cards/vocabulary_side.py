@@ -17,6 +17,7 @@ from app.panels.tokenizer_cards.piece_search import PieceSearch
 from app.panels.tokenizer_cards.run_data import RunData
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 from app.widgets.banner import Banner
 from app.widgets.card import Card
@@ -56,8 +57,10 @@ class Side(QWidget):
         self._indices: np.ndarray | None = None
         self._sort: tuple[str, bool] = ("", False)
         self._tickets: dict[str, Ticket] = {}
-        self._asked: dict[str, int] = {}
-        self._search_again = False
+        self._converted: Callable[[Conversion], None] = lambda answer: None
+        self._find = self._question("find_pieces", self._on_found, self._on_not_found)
+        self._origin = self._question("piece_origin", self._on_origin)
+        self._convert = self._question("convert_pieces", lambda answer: self._converted(answer))
         self._counted = ""
         self.banner = Banner()
         self.search = PieceSearch()
@@ -145,9 +148,11 @@ class Side(QWidget):
         for ticket in self._tickets.values():
             ticket.cancel()
         self._tickets.clear()
+        for question in (self._find, self._origin, self._convert):
+            question.stop()
         self.frequency.set_about({})
         self.table.set_source(None)
-        self._tables, self._indices, self._sort, self._search_again = {}, None, ("", False), False
+        self._tables, self._indices, self._sort = {}, None, ("", False)
         self.vocabulary, self._counted = None, ""
         self.counts.setText("")
         self.piece.show_piece(None)
@@ -186,9 +191,10 @@ class Side(QWidget):
         self.waiting.show_content()
         self._show_table()
         self.convert.convert()
-        if "find_pieces" not in self._tickets:
+        if not self._find.open:
             # The helper has then read the vocabulary, and loaded its libraries, when the first search comes.
-            self._ask("find_pieces", {"search": "a"}, self._on_ready)
+            self._find.ask(self._about({"search": "a"}))
+            self._find.ignore()
 
     # The table
 
@@ -213,16 +219,11 @@ class Side(QWidget):
         self.find_rows()
 
     def find_rows(self) -> None:
-        """Show the rows that are asked for; while an answer is under way, ask once more afterwards."""
+        """Show the rows that are asked for."""
         if not self._tables:
             return
-        open_ = self._tickets.get("find_pieces")
-        if open_ is not None and open_.open:
-            # Cancelling would end a worker that has the vocabulary in memory, for an answer of a few milliseconds.
-            self._search_again = True
-            return
-        self._search_again = False
         if self.search.is_all and not self._sort[0]:
+            self._find.ignore()
             self._show_indices(None)
             return
         question = {
@@ -233,26 +234,15 @@ class Side(QWidget):
             "sort_by": self._sort[0],
             "descending": self._sort[1],
         }
-        table = self.search.table
-        self._ask("find_pieces", question, lambda found: self._on_found(table, found), self._on_not_found)
+        self._find.ask(self._about(question))
 
-    def _on_ready(self, found: FoundRows) -> None:
-        read_numbers(found.path)
-        if self._search_again:
-            self.find_rows()
-
-    def _on_found(self, table: str, found: FoundRows) -> None:
+    def _on_found(self, found: FoundRows) -> None:
         numbers = read_numbers(found.path)
-        if self._search_again or table != self.search.table:
-            self.find_rows()
-        else:
+        if self._find.answered["table"] == self.search.table and not self._find.open:
             self.banner.clear()
             self._show_indices(numbers)
 
     def _on_not_found(self, mistake: Mistake) -> None:
-        if self._search_again:
-            self.find_rows()
-            return
         self.banner.show_message("warning", sentence(mistake.message.removeprefix("search: ")))
 
     def _show_indices(self, indices: np.ndarray | None) -> None:
@@ -300,33 +290,28 @@ class Side(QWidget):
                 self.piece.show_piece(None)
                 return
         self.piece.show_piece({name: pieces.raw(row, name) for name in pieces.columns})
-        self._ask("piece_origin", {"row": row}, self._on_origin)
+        self._origin.ask(self._about({"row": row}))
 
     def _on_origin(self, origin: PieceOrigin) -> None:
-        self.piece.show_origin(origin)
+        if not self._origin.open:
+            self.piece.show_origin(origin)
 
     def _ask_conversion(self, given: dict[str, Any], on_answer: Callable[[Conversion], None]) -> None:
         if self._tables:
-            self._ask("convert_pieces", given, on_answer)
+            self._converted = on_answer
+            self._convert.ask(self._about(given))
 
-    def _ask(
-        self,
-        query: str,
-        question: dict[str, Any],
-        on_answer: Callable[[Any], None],
-        on_mistake: Callable[[Mistake], None] | None = None,
-    ) -> None:
-        """Ask about the folder; of the answers to one kind of question only the newest counts."""
-        assert self._folder is not None
-        number = self._asked[query] = self._asked.get(query, 0) + 1
-
-        def newest(answer: Any) -> None:
-            if self._asked[query] == number:
-                on_answer(answer)
-
-        self._tickets[query] = self._context.client.ask(
-            query, {"folder": str(self._folder.path), **question}, newest, on_mistake or self._on_mistake
+    def _question(
+        self, query: str, on_answer: Callable[[Any], None], on_mistake: Callable[[Mistake], None] | None = None
+    ) -> LatestQuestion:
+        """One about the folder, whose worker has the vocabulary in memory."""
+        return LatestQuestion(
+            self._context.client, query, on_answer, on_mistake or self._on_mistake, opened="folder", parent=self
         )
+
+    def _about(self, question: dict[str, Any]) -> dict[str, Any]:
+        assert self._folder is not None
+        return {"folder": str(self._folder.path), **question}
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self._on_failed(mistake.message)
@@ -358,17 +343,15 @@ class Side(QWidget):
         preferences = self._context.preferences
         rows = None if whole or self._indices is None else write_numbers(self._folder, self._indices)
         self.search.export.setEnabled(False)
-        self._ask(
-            "export_vocabulary",
-            {
-                "table": self.search.table,
-                "rows": rows,
-                "output": path,
-                "defuse": preferences.csv_defuse,
-                "bom": preferences.csv_bom,
-            },
-            self._on_exported,
-            self._on_not_exported,
+        question = {
+            "table": self.search.table,
+            "rows": rows,
+            "output": path,
+            "defuse": preferences.csv_defuse,
+            "bom": preferences.csv_bom,
+        }
+        self._tickets["export"] = self._context.client.ask(
+            "export_vocabulary", self._about(question), self._on_exported, self._on_not_exported
         )
 
     def _on_exported(self, answer: Exported) -> None:

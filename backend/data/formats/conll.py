@@ -25,7 +25,31 @@ _USUAL = {
 _CONLL_U = ("id", TOKENS, "lemma", TAGS, "xpos", "feats", "head", "deprel", "deps", "misc")
 _COMMENT = re.compile(r"#\s*[\w. -]+=|#\s*(id|newdoc|newpar|sent_id|text)\b")
 _DOCUMENT = "-DOCSTART-"
+_TAG = re.compile(r"O|[BIESLUM][-_].+")
+_WHOLE = 1 << 16
+ENDINGS = {".conll", ".conllu", ".bio", ".iob", ".iob2"}
+"""Endings that say as much by themselves."""
 _SPACES = re.compile(r"[ \t]+")
+
+
+def reads_like_columns(head: str) -> bool:
+    """Whether text has a word and its tags on each line, of one width and without spaces in them, and blank lines between."""
+    lines = [line.strip(" \t\r") for line in head.split("\n")[:400]][: 400 if len(head) < _WHOLE else -1]
+    words = [re.split(r"\t|[ ]+", line) for line in lines if line and not line.startswith(("#", _DOCUMENT))]
+    if any(line.startswith(_DOCUMENT) for line in lines):
+        return True
+    widths = {len(cells) for cells in words}
+    blank = any(not line for line in lines[:-1]) and any(lines)
+    if len(words) < 2 or len(widths) != 1 or widths == {1} or not blank:
+        return False
+    tags = [cells[-1] for cells in words]
+    marked = sum(bool(_TAG.fullmatch(tag)) for tag in tags)
+    few = (
+        len(words) >= 10
+        and len(set(tags)) <= len(words) // 4
+        and all(re.fullmatch(r"[A-Z.,:;'`$()#-]{1,8}", tag) for tag in tags)
+    )
+    return marked >= 0.9 * len(tags) or few or (widths == {len(_CONLL_U)} and words[0][0].isdecimal())
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,18 @@
-"""Owns what format a file has: its first bytes where they are a signature, else its extension, else its content."""
+"""Owns what format a file has: its first bytes where they are a signature, else its extension, else its content.
 
+JSON is known by its content whatever the extension says, and a packed file by what is in it.
+"""
+
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.data.formats import json_files
+from backend.data.formats import dialect, json_files
 from backend.data.formats.columnar import arrow, parquet
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.json_files import JsonLines, JsonList
+from backend.data.formats.packed import first_bytes, packer_of, plain_suffix
 from backend.data.formats.plain_text import PlainText
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
@@ -29,18 +34,22 @@ _EXTENSIONS = {
 _SIGNATURES = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
 _STRANGERS = (
     (b"PK\x03\x04", "is a zip archive (an Excel workbook is one too); save the table as CSV or unpack it"),
-    (b"\x1f\x8b", "is compressed with gzip; unpack it first"),
-    (b"\xfd7zXZ", "is compressed with xz; unpack it first"),
     (b"(\xb5/\xfd", "is compressed with zstd; unpack it first"),
-    (b"BZh", "is compressed with bzip2; unpack it first"),
+    (b"Rar!", "is a RAR archive; unpack it first"),
+    (b"7z\xbc\xaf", "is a 7-Zip archive; unpack it first"),
     (b"%PDF", "is a PDF; export its text first"),
+    (b"\x89PNG", "is a picture; give a file that holds rows"),
+    (b"\xff\xd8\xff", "is a picture; give a file that holds rows"),
+    (b"\x7fELF", "is a program; give a file that holds rows"),
+    (b"SQLite format 3", "is an SQLite database; save the table as CSV"),
+    (b"\xd0\xcf\x11\xe0", "is an old Office document; save the table as CSV"),
     (b"version https://git-lfs", "is a Git LFS pointer and not the data; run git lfs pull in its folder"),
 )
 
 
 def is_data_file(path: Path) -> bool:
     """Whether the file's extension is one of a known format."""
-    return path.suffix.lower() in _EXTENSIONS
+    return plain_suffix(path) in _EXTENSIONS
 
 
 def open_reader(path: Path, kind: str, options: Options) -> Reader:
@@ -54,8 +63,7 @@ def open_reader(path: Path, kind: str, options: Options) -> Reader:
 def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
     """The key of the file's format. Raises InputError for a file that is empty, unreadable or no table at all."""
     try:
-        with path.open("rb") as file:
-            start = file.read(64)
+        start = first_bytes(path, 512)
         _refuse_strangers(path, start)
         if asked != "auto":
             return asked
@@ -75,38 +83,80 @@ def _refuse_strangers(path: Path, start: bytes) -> None:
     for signature, problem in _STRANGERS:
         if start.startswith(signature):
             raise InputError(f"{path.name} {problem}")
+    if start[257:262] == b"ustar":
+        raise InputError(f"{path.name} is an archive of files (tar); unpack it first")
+    packer = packer_of(path)
+    if packer and _signed(start):
+        raise InputError(
+            f"{path.name} is a {_signed(start).capitalize()} file compressed with {packer}; unpack it first"
+        )
+
+
+def _signed(start: bytes) -> str:
+    return next((kind for signature, kind in _SIGNATURES if start.startswith(signature)), "")
 
 
 def _refuse_other_sources(path: Path, encoding: str) -> None:
     """Files that another source reads, and that would pass for a table here."""
-    if path.suffix.lower() in {".conll", ".conllu", ".bio"}:
+    if plain_suffix(path) in {".conll", ".conllu", ".bio"}:
         raise InputError(
             f"{path.name} looks like CoNLL columns, which data.source: conll reads; set it, or data.format: tsv"
         )
-    if path.suffix.lower() == ".json":
+    if plain_suffix(path) == ".json":
         head = TextFile(path, encoding).head()
         if '"paragraphs"' in head and '"qas"' in head:
             raise InputError(f"{path.name} looks like SQuAD's JSON, which data.source: squad reads; set it")
 
 
 def _found_format(path: Path, start: bytes, encoding: str) -> str:
-    signed = next((kind for signature, kind in _SIGNATURES if start.startswith(signature)), None)
-    by_name = _EXTENSIONS.get(path.suffix.lower())
-    if signed and by_name != "text":
-        return signed
-    return _by_content(path, encoding) if by_name is None or by_name == "json" else by_name
+    by_name = _EXTENSIONS.get(plain_suffix(path))
+    if by_name == "text":
+        return by_name
+    return (
+        _signed(start)
+        or _json_kind(path, encoding)
+        or (by_name if by_name != "json" else None)
+        or _by_content(path, encoding)
+    )
+
+
+def content_format(path: Path, encoding: str = "auto") -> str:
+    """The format by the content alone, also of a file that calls itself plain text; `text` where it is no table."""
+    return _signed(first_bytes(path, 16)) or _json_kind(path, encoding) or _table_kind(path, encoding) or "text"
+
+
+def _json_kind(path: Path, encoding: str) -> str | None:
+    """`json` or `jsonl` where the content is unmistakable."""
+    head = TextFile(path, encoding).head().lstrip()
+    if re.match(r"\[\s*\{\s*[\"}]", head):
+        return "json"
+    if not re.match(r"\{\s*[\"}]", head):
+        return None
+    if json_files.is_json_lines(head):
+        return "jsonl"
+    if json_files.begins_with_object(head):
+        return "json" if plain_suffix(path) == ".json" else "jsonl"
+    return "json" if re.match(r"\{\s*\n", head) else None
+
+
+def _table_kind(path: Path, encoding: str) -> str | None:
+    """`csv` or `tsv` where the first lines are cut alike and the first of them reads like names of columns."""
+    text = TextFile(path, encoding)
+    delimiter = dialect.delimiter_of(text)
+    header = dialect.first_cells(text, delimiter) if delimiter else []
+    if delimiter is None or not dialect.reads_like_a_header(header):
+        return None
+    return "tsv" if delimiter == "\t" else "csv"
 
 
 def _by_content(path: Path, encoding: str) -> str:
     head = TextFile(path, encoding).head().lstrip()
     if head.startswith("["):
         return "json"
-    if head.startswith("{"):
-        return "jsonl" if path.suffix.lower() != ".json" or json_files.is_json_lines(head) else "json"
-    if path.suffix.lower() == ".json":
+    if plain_suffix(path) == ".json":
         return "json"
     lines = [line for line in head.split("\n")[:20] if line]
     for delimiter, kind in (("\t", "tsv"), (",", "csv")):
         if len(lines) > 1 and lines[0].count(delimiter) and len({line.count(delimiter) for line in lines}) == 1:
             return kind
-    return "text"
+    return _table_kind(path, encoding) or "text"

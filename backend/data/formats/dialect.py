@@ -20,6 +20,7 @@ from backend.data.formats.text_file import TextFile
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_ROWS = 50
+_LONGEST_NAME = 40
 _SAMPLE_CHARACTERS = 1 << 18
 _FIELD_LIMIT = 1 << 28  # characters; the standard library's 131,072 would refuse long documents
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -82,6 +83,24 @@ def better_delimiter(text: TextFile, delimiter: str) -> str | None:
     return best if widths[best] > 1 else None
 
 
+def delimiter_of(text: TextFile) -> str | None:
+    """The delimiter that gives the first rows, three at least, the same number of cells, more than one; None without."""
+    widths = {delimiter: _width(text, delimiter, least=3) for delimiter in _DELIMITERS}
+    best = max(widths, key=lambda delimiter: widths[delimiter])
+    return best if widths[best] > 1 else None
+
+
+def first_cells(text: TextFile, delimiter: str) -> list[str]:
+    """The cells of the first row."""
+    return next((row for row in _csv_reader(text.head().splitlines(keepends=True), delimiter) if row), [])
+
+
+def reads_like_a_header(names: list[str]) -> bool:
+    """Whether cells are names of columns rather than a row: short, different, none a number or a sentence."""
+    short = all(0 < len(name.strip()) <= _LONGEST_NAME and not name.strip().endswith((".", "!", "?")) for name in names)
+    return short and len(set(names)) == len(names) and not any(re.fullmatch(r"[-+\d.,%\s]+", name) for name in names)
+
+
 def name_of(delimiter: str) -> str:
     """A delimiter in words, for people."""
     return _NAMES.get(delimiter, repr(delimiter))
@@ -94,17 +113,19 @@ def _sniffed(text: TextFile) -> str:
     return max(widths, key=lambda delimiter: widths[delimiter]) if max(widths.values()) > 1 else ","
 
 
-def _width(text: TextFile, delimiter: str) -> int:
-    """Cells in each of the first rows, or 0 where the rows disagree."""
+def _width(text: TextFile, delimiter: str, least: int = 1) -> int:
+    """Cells in each of the first rows, or 0 where the rows disagree or are fewer than `least`."""
     sample = text.head(_SAMPLE_CHARACTERS)
     lines = sample.splitlines(keepends=True)
     if len(sample) == _SAMPLE_CHARACTERS:
         lines = lines[:-1] or lines  # the last one may be cut
-    widths = set()
+    widths: set[int] = set()
+    rows = 0
     with suppress(csv.Error):  # the reading itself says where quotes are unbalanced; the rows before are enough here
         for row in islice(_csv_reader(lines, delimiter), _SAMPLE_ROWS):
             widths |= {len(row)} - {0}
-    return widths.pop() if len(widths) == 1 else 0
+            rows += bool(row)
+    return widths.pop() if len(widths) == 1 and rows >= least else 0
 
 
 def _is_quoted(text: TextFile, delimiter: str) -> bool:

@@ -90,6 +90,12 @@ def is_json_lines(head: str) -> bool:
     return bool(rest.strip()) and isinstance(_decoded(first), dict)
 
 
+def begins_with_object(head: str) -> bool:
+    """Whether the first line is an object by itself, or too long to tell."""
+    first, end, _ = head.strip().partition("\n")
+    return isinstance(_decoded(first), dict) or (not end and len(first) > 60_000)
+
+
 def _lines(piece: list[Record]) -> np.ndarray:
     return np.array([line for line, _ in piece], dtype=np.int64)
 

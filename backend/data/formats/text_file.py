@@ -4,8 +4,10 @@ import codecs
 import io
 from collections.abc import Generator
 from pathlib import Path
+from typing import BinaryIO
 
 from backend.contract.errors import InputError
+from backend.data.formats.packed import first_bytes, opened
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -18,7 +20,7 @@ _BLOCK = 1 << 16
 
 
 class TextFile:
-    """A text file whose encoding is known: as asked for, by its byte order mark, or UTF-8."""
+    """A text file, packed or not, whose encoding is known: as asked for, by its byte order mark, or UTF-8."""
 
     def __init__(self, path: Path, encoding: str = "auto") -> None:
         self.path = path
@@ -29,7 +31,7 @@ class TextFile:
                 f"{path.name} has no byte order mark of {self.encoding.upper()}; set data.encoding: "
                 f"{self.encoding}-le (or -be), or auto"
             )
-        self._binary: io.BufferedReader | None = None
+        self._binary: BinaryIO | None = None
         self._walked = 0
 
     @property
@@ -39,9 +41,9 @@ class TextFile:
 
     def lines(self, newline: str | None = "") -> Generator[str, None, None]:
         """Every line with its end, as `open` splits them. Close what stops early. Raises InputError."""
-        with self.path.open("rb") as binary:
+        with opened(self.path) as (content, binary):
             self._binary, number = binary, 0
-            text = io.TextIOWrapper(binary, encoding=self.encoding, newline=newline)
+            text = io.TextIOWrapper(content, encoding=self.encoding, newline=newline)
             try:
                 for line in text:
                     number += 1
@@ -55,8 +57,11 @@ class TextFile:
 
     def head(self, characters: int = 1 << 16) -> str:
         """The beginning of the text, line ends as `\\n`; what cannot be decoded is replaced."""
-        with self.path.open(encoding=self.encoding, errors="replace") as file:
-            return file.read(characters)
+        with (
+            opened(self.path) as (content, _),
+            io.TextIOWrapper(content, encoding=self.encoding, errors="replace") as text,
+        ):
+            return text.read(characters)
 
     def _nul_sentence(self, line: int) -> str:
         return (
@@ -75,8 +80,7 @@ class TextFile:
 
 
 def _marked_encoding(path: Path) -> str:
-    with path.open("rb") as file:
-        start = file.read(4)
+    start = first_bytes(path, 4)
     return next((encoding for mark, encoding in _MARKS if start.startswith(mark)), "utf-8")
 
 
@@ -88,7 +92,7 @@ def _tolerant(encoding: str) -> str:
 def _first_undecodable(path: Path, encoding: str) -> tuple[int, int]:
     """Line and value of the first byte that cannot be decoded; the decoder's own position is relative to a block."""
     decoder, newlines = codecs.getincrementaldecoder(encoding)(), 0
-    with path.open("rb") as file:
+    with opened(path) as (file, _):
         while True:
             block = file.read(_BLOCK)
             try:

@@ -1,5 +1,7 @@
 """Owns how the two files of parallel text are found: beside each other, gzipped or not, or as the Tatoeba Challenge has them."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from backend.contract.errors import InputError
@@ -16,6 +18,8 @@ Endings = tuple[tuple[str, str], ...]
 ENDINGS: Endings = (("source", "target"), ("src", "trg"), ("src", "tgt"))
 STEMS = {"train": ("train",), "validation": ("validation", "valid", "val", "dev", "eval"), "test": ("test",)}
 """What the files of a split are called in a folder."""
+_LANGUAGE = re.compile(r"(?!md|py|js|gz|db|sh|h|c)[a-z]{2}([_-][A-Za-z]{2,4})?")
+"""An ending that names a language, as Moses has them."""
 _CHALLENGE = ("train", "dev", "test")
 
 
@@ -45,6 +49,24 @@ def read_one(path: Path, directions: Directions, endings: Endings, data: DataSec
     every = tuple(stem for stems in STEMS.values() for stem in stems)
     pair: Pair = (path, None) if alone else find_pair(path, every, endings)
     return read_pairs([pair], directions, None, reading)
+
+
+def pairs_among(paths: Sequence[Path]) -> tuple[tuple[str, str], dict[str, str]] | None:
+    """The two endings and split → common beginning of files that are all pairs of the same endings; None otherwise."""
+    files = [path for one in paths for path in (sorted(one.iterdir()) if one.is_dir() else [one]) if path.is_file()]
+    files = [path for path in files if _is_half(path, ENDINGS) or _LANGUAGE.fullmatch(_ending(path))]
+    endings = sorted({_ending(path) for path in files})
+    known = next((pair for pair in ENDINGS if sorted(pair) == endings), None)
+    if len(endings) != 2 or len(files) % 2:
+        return None
+    beginnings = {_plain(path).with_suffix("") for path in files}
+    if 2 * len(beginnings) != len(files):
+        return None
+    first, second = known or endings
+    splits = {split: str(one) for one in sorted(beginnings) for split, stems in STEMS.items() if one.name in stems}
+    if len(beginnings) == 1:
+        splits = {"train": str(next(iter(beginnings)))}
+    return ((first, second), splits) if "train" in splits else None
 
 
 def challenge_pair(folder: Path, stem: str) -> Pair:

@@ -1,6 +1,7 @@
 """Owns the source `conll`: sentences in CoNLL columns, one word a line, as tagging data is usually kept."""
 
 import codecs
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -8,14 +9,16 @@ from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
-from backend.data.formats.conll import TOKENS, Conll
+from backend.data.formats.conll import ENDINGS, TOKENS, Conll, reads_like_columns
 from backend.data.formats.detect import format_of
+from backend.data.formats.packed import plain_suffix
 from backend.data.formats.reader import Options, Reader
+from backend.data.formats.text_file import TextFile
 from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading, named
+from backend.data.sources.source import Known, Reading, named
 
 ADVANCED: dict[str, Any] = {"advanced": True}
 _DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
@@ -77,6 +80,14 @@ class Sentences:
         if path.suffix.lower() in _TABLES:
             return Files(FileSettings()).read_file(path, data, reading)
         return self._read(data_files(str(path), None), None, reading)
+
+    @staticmethod
+    def recognise(paths: Sequence[Path]) -> Known | None:
+        """A file is in columns whose lines hold a word and its tags, with blank lines between the sentences."""
+        if len(paths) != 1 or not paths[0].is_file():
+            return None
+        is_one = plain_suffix(paths[0]) in ENDINGS or reads_like_columns(TextFile(paths[0]).head())
+        return Known("CoNLL columns, one word a line", "token_classification") if is_one else None
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
         settings = self.settings

@@ -4,6 +4,8 @@ Quotes belong to the text, some files begin with a byte order mark, CoLA's have 
 and partly other columns (https://gluebenchmark.com/tasks).
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -24,7 +26,7 @@ from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading, is_fraction, named
+from backend.data.sources.source import Known, Reading, is_fraction, named
 
 _USUAL_NAMES = {"train": "train", "validation": "dev", "test": "test"}
 """Split → the name of its file without ending."""
@@ -84,6 +86,23 @@ class Glue:
         if path.suffix.lower() not in _SUFFIXES:
             return Files(FileSettings()).read_file(path, data, reading)
         return self._read(data_files(str(path), None), None, reading)
+
+    @staticmethod
+    def recognise(paths: Sequence[Path]) -> Known | None:
+        """A folder whose train.tsv begins as one task's does, or the folder above all tasks."""
+        if len(paths) != 1 or not paths[0].is_dir():
+            return None
+        folder = paths[0]
+        if (folder / "train.tsv").is_file():
+            name = _task_in(folder)
+            if not name:
+                return None
+            task = "text_classification" if LAYOUTS[name].labels else "text_regression"
+            return Known(f"the GLUE task {LAYOUTS[name].folder}", task, {"folder": str(folder), "task": name})
+        there = [name for name, layout in LAYOUTS.items() if (folder / layout.folder / "train.tsv").is_file()]
+        if len(there) < 2:
+            return None
+        return Known(f"GLUE with {len(there)} tasks; choose one of them", settings={"folder": str(folder)})
 
     def _folder(self) -> Path:
         """The task's own folder, which may be one of several in the given one."""
@@ -157,3 +176,20 @@ class Glue:
 
 
 SOURCE = Glue
+
+
+_USUAL_HEADERS = {"sst2", "rte", "wnli"}
+"""Tasks whose first line other people's files have too, or each other's."""
+
+
+def _task_in(folder: Path) -> str:
+    """The task whose first line train.tsv has; of several the one after which the folder is called. Empty without one."""
+    first = TextFile(folder / "train.tsv").head().partition("\n")[0].rstrip("\r")
+    found = tasks_of(tuple(first.split("\t")))
+    called = [name for name in found if _plainly(LAYOUTS[name].folder) == _plainly(folder.name)]
+    own = [name for name in found if name not in _USUAL_HEADERS]
+    return next(iter([*called, *(own if len(own) == 1 else [])]), "")
+
+
+def _plainly(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

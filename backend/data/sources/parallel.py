@@ -1,5 +1,6 @@
 """Owns the source `parallel`: pairs of text files whose lines belong together."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -8,9 +9,9 @@ from pydantic import Field
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
 from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
-from backend.data.sources._pair_files import ENDINGS, STEMS, Endings, find_pair, read_one
+from backend.data.sources._pair_files import ENDINGS, STEMS, Endings, find_pair, pairs_among, read_one
 from backend.data.sources.files import naming
-from backend.data.sources.source import Reading, named
+from backend.data.sources.source import Known, Reading, named
 
 
 class Settings(Directions):
@@ -36,6 +37,17 @@ class Parallel:
     def __init__(self, settings: Section) -> None:
         assert isinstance(settings, Settings)
         self.settings = settings
+
+    @staticmethod
+    def recognise(paths: Sequence[Path]) -> Known | None:
+        """Files of which each has a partner beside it: endings that are known, or two of languages."""
+        found = pairs_among(paths)
+        if found is None:
+            return None
+        endings, splits = found
+        own = {} if endings in ENDINGS else {"source_ending": endings[0], "target_ending": endings[1]}
+        what = f"pairs of text files (.{endings[0]} and .{endings[1]}) whose lines belong together"
+        return Known(what, "seq2seq_lm", {**splits, **own})
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """The rows of the split's pairs of files; None where `data` names none."""

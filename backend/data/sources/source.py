@@ -1,9 +1,9 @@
 """Owns what a data source is: it turns the `data` section's names of splits into rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
@@ -21,6 +21,18 @@ class Reading:
     offline: bool = False
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a source says of files that it knows by their content."""
+
+    what: str
+    """The kind of data in a few words that follow "this is", such as `the GLUE task MRPC`."""
+    task: str = ""
+    """The task that such data is made for."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """The source's own keys of the `data` section, and those of its splits that follow from the files."""
+
+
 class Source(Protocol):
     """One kind of data source; a module of `backend.data.sources` exports its class as `SOURCE`."""
 
@@ -32,6 +44,8 @@ class Source(Protocol):
     """Keys of the `data` section that hold paths, made absolute from the spec file's folder."""
 
     # A source whose splits are there without being named says so: own_splits: ClassVar[tuple[str, ...]]
+    # A source that knows its files by their content has `recognise(paths: Sequence[Path]) -> Known | None` as a static
+    # method; it is asked about one folder, about the files of a folder or a drop together, and about each file alone.
 
     def __init__(self, settings: Section) -> None: ...
 

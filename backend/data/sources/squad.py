@@ -1,6 +1,6 @@
 """Owns the source `squad`: SQuAD's JSON (v1.1 and v2.0), articles with paragraphs and questions, as one row a question."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
+from backend.data.formats.packed import first_bytes, read_bytes
 from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
 from backend.data.paths import data_files, shown_names
 from backend.data.rows import Rows
 from backend.data.sources.files import naming, read_files
-from backend.data.sources.source import Reading, named
+from backend.data.sources.source import Known, Reading, named
 
 
 class Settings(Section):
@@ -49,6 +50,15 @@ class Squad:
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """The questions of one more file, all of them."""
         return self._read(data_files(str(path), None), None, reading)
+
+    @staticmethod
+    def recognise(paths: Sequence[Path]) -> Known | None:
+        """A file is SQuAD's whose beginning is an object with paragraphs and their questions."""
+        if len(paths) != 1 or not paths[0].is_file():
+            return None
+        head = first_bytes(paths[0], 1 << 16).removeprefix(b"\xef\xbb\xbf").lstrip()
+        is_one = head.startswith(b"{") and b'"paragraphs"' in head and (b'"qas"' in head or len(head) > 60_000)
+        return Known("SQuAD's JSON", "question_answering") if is_one else None
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
         def readers() -> list[Reader]:
@@ -153,7 +163,7 @@ def _is_version_2(file: _File) -> bool:
 
 
 def _decoded(path: Path, name: str) -> _File:
-    content = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    content = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
     try:
         return msgspec.json.decode(content, type=_File)
     except msgspec.ValidationError as error:

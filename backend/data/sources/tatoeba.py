@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -17,7 +17,7 @@ from backend.data.rows import Rows
 from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
 from backend.data.sources._pair_files import ENDINGS, challenge_pair, has_dev, read_one
 from backend.data.sources.files import naming
-from backend.data.sources.source import Reading, is_fraction, named
+from backend.data.sources.source import Known, Reading, is_fraction, named
 from backend.data.write_once import open_or_write
 
 ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
@@ -61,6 +61,17 @@ class Tatoeba:
     def __init__(self, settings: Section) -> None:
         assert isinstance(settings, Settings)
         self.settings = settings
+
+    @staticmethod
+    def recognise(paths: Sequence[Path]) -> Known | None:
+        """A folder with train.src, train.trg and the challenge's file of ids, or named for a pair of languages."""
+        if len(paths) != 1 or not paths[0].is_dir():
+            return None
+        names = {path.name.removesuffix(".gz") for path in paths[0].iterdir()}
+        is_pair = {"train.src", "train.trg"} <= names
+        is_challenge = is_pair and ("train.id" in names or bool(re.fullmatch(r"[a-z]{3}-[a-z]{3}", paths[0].name)))
+        settings = {"folder": str(paths[0])}
+        return Known("a language pair of the Tatoeba Challenge", "seq2seq_lm", settings) if is_challenge else None
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """The rows of the split; None where `data` names none (or a fraction)."""

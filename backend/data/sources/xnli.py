@@ -1,5 +1,6 @@
 """Owns the source `xnli`: sentence pairs in fifteen languages, trained in one language and measured in the same or another."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -14,7 +15,7 @@ from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading, is_fraction, named
+from backend.data.sources.source import Known, Reading, is_fraction, named
 
 Language = Literal["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
 _PLACES = ("XNLI-1.0", "XNLI-MT-1.0/multinli", "multinli", "")
@@ -53,6 +54,13 @@ class Source:
     def __init__(self, settings: Section) -> None:
         assert isinstance(settings, Settings)
         self.settings = settings
+
+    @staticmethod
+    def recognise(paths: Sequence[Path]) -> Known | None:
+        """A folder with xnli.dev.tsv where the archives keep it."""
+        if len(paths) != 1 or not any((paths[0] / place / _FILES["validation"]).is_file() for place in _PLACES):
+            return None
+        return Known("XNLI; choose its language", "text_classification", {"folder": str(paths[0])})
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All rows of the split in its language."""

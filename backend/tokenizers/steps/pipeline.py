@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tokenizers import AddedToken, PreTokenizedString, Tokenizer, models
 
-from backend.contract.token_options import TokenOptions
-from backend.contract.tokenizer_steps import MOST_CHARACTERS, Stage, Step, StepPart, TokenizerSteps
+from backend.contract.tokenizer_steps import Stage, Step, StepPart, StepsQuestion, TokenizerSteps
 from backend.tokenizers.columns import NOWHERE, Columns
 from backend.tokenizers.encoding import encode
-from backend.tokenizers.sources import cleaned
-from backend.tokenizers.steps import words
+from backend.tokenizers.sources import words_of
+from backend.tokenizers.steps import python_steps, words
+from backend.tokenizers.steps.subject import Subject, subject_of
 from backend.tokenizers.steps.wording import sentence, settings
 from backend.tokenizers.vocabulary import Vocabulary, vocabulary_of
 
@@ -31,45 +31,54 @@ class _Stretch:
     start: int
     end: int
     token: int | None = None
+    first: int = 0
+    """Where that which is tokenised with it begins: its word, or the whole text."""
 
 
-def steps(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, special_tokens: bool) -> TokenizerSteps:
-    """Every step with what stands after it."""
-    told, shortened = _told(text)
-    if pair is not None:
-        pair, also = _told(pair)
-        shortened = shortened or also
+def steps(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> TokenizerSteps:
+    """Every step with what stands after it. Raises InputError for a part that is not there."""
+    subject = subject_of(tokenizer, question)
+    plain = encode(tokenizer, subject.text, None, subject.options(special_tokens=False))
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    told = TokenizerSteps(text=subject.text, pair=subject.pair, shortened=subject.shortened, notes=subject.notes)
     if backend is None:
-        name = type(tokenizer).__name__
-        return TokenizerSteps(
-            text=told, pair=pair, shortened=shortened,
-            problem=f"{name} is written in Python and keeps its steps to itself; only its tokens can be shown.",
-        )  # fmt: skip
+        found = [python_steps.unknown(tokenizer), python_steps.modelled(tokenizer, _parts(tokenizer, plain))]
+        added = _processed_parts(tokenizer, subject)
+        found += [python_steps.processed(added)] if added != found[-1].parts else []
+        return msgspec.structs.replace(told, steps=found)
     known = vocabulary_of(tokenizer)
-    stretches, first = _added(backend, told)
-    found = [first] if first else []
+    whole = _beginnings(subject)
+    stretches, first = _added(backend, whole)
+    found = [_split(whole)] if len(whole) > 1 else []
+    found += [first] if first else []
     found += _normalised(backend, stretches)
-    splits, further = _parted(backend, stretches)
+    splits, further = _parted(backend, stretches, subject.text)
     found += further
-    plain = encode(tokenizer, told, None, TokenOptions(special_tokens=False))
     found.append(_modelled(tokenizer, backend, plain))
-    found += _processed(tokenizer, backend, told, pair, special_tokens, found[-1])
-    return TokenizerSteps(
-        text=told, pair=pair, shortened=shortened, steps=found, words=_traces(splits, known)
-    )  # fmt: skip
+    found += _processed(tokenizer, backend, subject, found[-1])
+    return msgspec.structs.replace(told, steps=found, words=_traces(splits, known))
 
 
-def _told(text: str) -> tuple[str, bool]:
-    """What is shown of a text, and whether that is less than the whole."""
-    text = cleaned(text)[0]
-    return text[:MOST_CHARACTERS], len(text) > MOST_CHARACTERS
+def _beginnings(subject: Subject) -> list[_Stretch]:
+    """What goes through the steps by itself: the text, or each of its words."""
+    text = subject.text
+    if not subject.pre_split:
+        return [_Stretch(text, 0, len(text))] if text else []
+    found, begins = words_of(text)
+    return [
+        _Stretch(word, begin, begin + len(word), first=begin)
+        for word, begin in zip(found, begins.tolist(), strict=True)
+    ]
+
+
+def _split(whole: list[_Stretch]) -> Step:
+    return _step("words", "Words", None, [_part(one) for one in whole])
 
 
 # Added tokens
 
 
-def _added(backend: Any, text: str) -> tuple[list[_Stretch], Step | None]:
+def _added(backend: Any, whole: Sequence[_Stretch]) -> tuple[list[_Stretch], Step | None]:
     """The text cut at added tokens; those that are looked for in normalised text are found on the way too."""
     added = backend.get_added_tokens_decoder()
     seeker = Tokenizer(models.WordLevel({_NOTHING: 0}, unk_token=_NOTHING))
@@ -78,15 +87,20 @@ def _added(backend: Any, text: str) -> tuple[list[_Stretch], Step | None]:
         (seeker.add_special_tokens if token.special else seeker.add_tokens)([_copied(token)])
     seeker.encode_special_tokens = backend.encode_special_tokens
     numbers = {token.content: number for number, token in added.items()}
-    tokens = seeker.encode(text)
-    stretches: list[_Stretch] = []
-    for piece, (start, end), number in zip(tokens.tokens, tokens.offsets, tokens.ids, strict=True):
-        token = numbers[piece] if number else None
-        stretches.append(_Stretch(piece if number else text[start:end], start, end, token))
-    if all(one.token is None for one in stretches):
-        return [_Stretch(text, 0, len(text))] if text else [], None
-    stretches = _with_what_lies_between(stretches, text)
-    return stretches, _step("added_tokens", "added_tokens", None, [_part(one) for one in stretches])
+    found = [cut for one in whole for cut in _cut_at_added(seeker, numbers, one)]
+    if all(one.token is None for one in found):
+        return list(whole), None
+    return found, _step("added_tokens", "added_tokens", None, [_part(one) for one in found])
+
+
+def _cut_at_added(seeker: Any, numbers: dict[str, int], one: _Stretch) -> list[_Stretch]:
+    tokens = seeker.encode(one.text)
+    rows = zip(tokens.tokens, tokens.offsets, tokens.ids, strict=True)
+    stretches = [_Stretch(piece, start, end, numbers[piece]) for piece, (start, end), number in rows if number]
+    return [
+        _Stretch(cut.text, one.start + cut.start, one.start + cut.end, cut.token, one.first)
+        for cut in _with_what_lies_between(stretches, one.text)
+    ]
 
 
 def _copied(token: AddedToken) -> AddedToken:
@@ -96,11 +110,10 @@ def _copied(token: AddedToken) -> AddedToken:
     )  # fmt: skip
 
 
-def _with_what_lies_between(stretches: list[_Stretch], text: str) -> list[_Stretch]:
-    """A normaliser may leave the ends of a stretch out of its offsets; they belong to it all the same."""
+def _with_what_lies_between(tokens: list[_Stretch], text: str) -> list[_Stretch]:
     whole: list[_Stretch] = []
     end = 0
-    for one in [*(one for one in stretches if one.token is not None), _Stretch("", len(text), len(text))]:
+    for one in [*tokens, _Stretch("", len(text), len(text))]:
         if one.start > end:
             whole.append(_Stretch(text[end : one.start], end, one.start))
         if one.token is not None:
@@ -126,33 +139,35 @@ def _normalised(backend: Any, stretches: Sequence[_Stretch]) -> list[Step]:
     return found
 
 
-def _parted(backend: Any, stretches: Sequence[_Stretch]) -> tuple[list[_Stretch], list[Step]]:
+def _parted(backend: Any, stretches: Sequence[_Stretch], text: str) -> tuple[list[_Stretch], list[Step]]:
     """What the model gets, and the pre-tokenizer's steps."""
     chain = _flat(backend.pre_tokenizer)
     found: list[Step] = []
-    splits = _splits(backend, [], stretches)
+    splits = _splits(backend, [], stretches, text)
     for number, step in enumerate(chain, 1):
-        before, splits = splits, _splits(backend, chain[:number], stretches)
+        before, splits = splits, _splits(backend, chain[:number], stretches, text)
         parts = [_part(one) for one in splits]
         changed = [one.text for one in before] != [one.text for one in splits]
         found.append(_step("pre_tokenizer", type(step).__name__, step, parts, changed))
     return splits, found
 
 
-def _splits(backend: Any, chain: Sequence[Any], stretches: Sequence[_Stretch]) -> list[_Stretch]:
+def _splits(backend: Any, chain: Sequence[Any], stretches: Sequence[_Stretch], whole: str) -> list[_Stretch]:
     found: list[_Stretch] = []
     for one in stretches:
         if one.token is not None:
             found.append(one)
             continue
-        parted = PreTokenizedString(one.text)
+        parted, own = PreTokenizedString(whole[one.first : one.end]), one.start - one.first
+        if own:  # some steps do at the beginning of a text what they do nowhere else
+            parted.split(lambda _, text, own=own: [text[:own], text[own:]])
         if backend.normalizer is not None:
             parted.normalize(backend.normalizer.normalize)
         for step in chain:
             step.pre_tokenize(parted)
         for text, (start, end), _ in parted.get_splits("original", "char"):
-            if text:
-                found.append(_Stretch(text, one.start + start, one.start + end))
+            if text and start >= own:
+                found.append(_Stretch(text, one.first + start, one.first + end))
     return found
 
 
@@ -166,16 +181,17 @@ def _flat(step: Any) -> list[Any]:
 
 
 def _modelled(tokenizer: Any, backend: Any, plain: Columns) -> Step:
-    return _step("model", type(backend.model).__name__, backend.model, _parts(tokenizer, backend, plain))
+    return _step("model", type(backend.model).__name__, backend.model, _parts(tokenizer, plain))
 
 
-def _processed(
-    tokenizer: Any, backend: Any, text: str, pair: str | None, special_tokens: bool, before: Step
-) -> list[Step]:
+def _processed_parts(tokenizer: Any, subject: Subject) -> list[StepPart]:
+    return _parts(tokenizer, encode(tokenizer, *subject.both, subject.options(subject.special_tokens)))
+
+
+def _processed(tokenizer: Any, backend: Any, subject: Subject, before: Step) -> list[Step]:
     if backend.post_processor is None:
         return []
-    columns = encode(tokenizer, text, pair, TokenOptions(special_tokens=special_tokens))
-    parts = _parts(tokenizer, backend, columns)
+    parts = _processed_parts(tokenizer, subject)
     chain = _flat_processors(backend.post_processor)
     names = " and ".join(name for name, _ in chain)
     changed = [(one.id, one.type) for one in parts] != [(one.id, one.type) for one in before.parts]
@@ -196,8 +212,8 @@ def _flat_processors(step: Any) -> list[tuple[str, Any]]:
         return [(name, step)]
 
 
-def _parts(tokenizer: Any, backend: Any, columns: Columns) -> list[StepPart]:
-    added = backend.get_added_tokens_decoder()
+def _parts(tokenizer: Any, columns: Columns) -> list[StepPart]:
+    added = tokenizer.added_tokens_decoder
     pieces = tokenizer.convert_ids_to_tokens(columns.ids.tolist())
     rows = zip(
         pieces, *(getattr(columns, name).tolist() for name in ("start", "end", "ids", "type", "sequence")), strict=True

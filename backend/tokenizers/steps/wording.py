@@ -35,6 +35,7 @@ _SENTENCES = {
     "TemplateProcessing": "Adds special tokens around the text, and type ids.",
     "BertProcessing": "Adds [CLS] and [SEP], and type ids.",
     "RobertaProcessing": "Adds <s> and </s>.",
+    "Words": "The text came as words: each goes through all steps by itself.",
     "added_tokens": "Takes out the added tokens that stand in the text; later steps leave them alone.",
 }
 _OF_POST_PROCESSOR = {"ByteLevel": "As its settings say, leaves the space before a word out of its offsets."}

@@ -20,6 +20,12 @@ def test_a_joiner_is_named_where_it_stands_alone_and_kept_within_a_character():
     assert invisible.visible("👩\u200d👧") == "👩\u200d👧"
 
 
+def test_a_mark_without_its_letter_stands_on_a_dotted_circle():
+    assert invisible.visible("\u0301") == "◌\u0301"
+    assert invisible.visible("e\u0301") == "e\u0301"
+    assert invisible.visible("\ufe0f") == "⟨VS16⟩"
+
+
 def test_hidden_white_space_breaks_no_line():
     assert invisible.visible("a\n\u2028\r\tb", whitespace=False) == "a       b"
 

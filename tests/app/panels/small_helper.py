@@ -2,17 +2,33 @@
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import msgspec
 
 from backend import catalogue
-from backend.contract import open_models, queries
+from backend.contract import data_choice, model_choices, open_models, queries
+from backend.contract import predictions as contract
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.queries import collected_rows, predictions
+from backend.contract.run_folder import RunFolder
+from backend.queries import (
+    chosen_rows,
+    collected_rows,
+    number_statistics,
+    prediction_pages,
+    prediction_statistics,
+    predictions,
+)
+
+PREDICTIONS = {
+    query.name: query.answer
+    for module in (chosen_rows, number_statistics, prediction_pages, prediction_statistics, predictions)
+    for query in module.QUERIES
+}
 
 DEMO = {
     "version": 1,
@@ -40,6 +56,44 @@ RTE = queries.DataPreview(
 )
 
 
+GLANCE = data_choice.DataGlance(
+    splits=[
+        data_choice.SplitGlance(
+            split="train",
+            rows=2158,
+            unusable=2,
+            reasons={"no text": 2},
+            first_unusable=[
+                data_choice.UnusableRow("train.csv", 118, "no text"),
+                data_choice.UnusableRow("train.csv", 902, "no text"),
+            ],
+            repeated=11,
+        ),
+        data_choice.SplitGlance(split="validation", rows=240, in_train=7),
+    ],
+    lengths=data_choice.LengthGlance(
+        unit="tokens",
+        rows=2000,
+        spread=queries.Spread(count=2000, mean=17.2, std=9, min=3, p50=15, p95=35, p99=50, p99_9=68.2, max=91),
+        limit=64,
+        over=6,
+        counts=[500, 900, 400, 190, 4, 6],
+        width=13.0,
+    ),
+    warnings=["7 of 240 validation rows (2.9%) are in the training data too; scores on them say little."],
+)
+
+
+def recognise(paths: list[str], split: str | None) -> object:
+    """What the backend itself says; it is asked for seldom and imports much."""
+    from backend.run import recognising
+
+    try:
+        return recognising.recognise(paths, split)
+    except InputError as error:
+        return queries.Mistake(str(error), error.field)
+
+
 def preview(data: dict) -> queries.DataPreview | queries.Mistake:
     """The first lines of a file with the columns text and label; of any folder of GLUE but `nowhere` the same row."""
     if data["source"] == "glue":
@@ -56,7 +110,9 @@ def preview(data: dict) -> queries.DataPreview | queries.Mistake:
         rows=rows[:100],
         row_count=len(rows),
         guessed_columns=known,
-        guess_reasons={part: f"{part} is a usual name for it" for part in known},
+        guess_reasons=dict.fromkeys(known, "a usual name for it"),
+        unfit={"label": {"text": "holds 2,400 different values in 2,400 rows"}},
+        best_guesses={part: queries.GuessedColumn(part, "a usual name for it") for part in known},
         label_counts={"negative": 1200, "positive": 1200},
         skipped_count=2,
         skipped=[f"{path.name}:118 the text is empty", f"{path.name}:902 the text is empty"],
@@ -115,6 +171,54 @@ def described(name: str, converted: bool = False) -> queries.ModelDescription | 
         commit="c0ffee" if name.endswith("own-code") else "",
         notes=["A new head with as many outputs as the data has labels will be drawn and trained."],
     )
+
+
+DEMO_MODEL = str(resource("demo", "bert-tiny"))
+HERE = [
+    model_choices.ModelChoice(
+        name=DEMO_MODEL, group="demo", title="bert-tiny", use="a small encoder to begin from", model_type="bert",
+        parameters=4_386_178, size_mb=8.8, licence="apache-2.0", tasks=["text_classification", "masked_lm"],
+    ),
+    model_choices.ModelChoice(
+        name="/runs/2026-11-20-0900-poems/model", group="run", title="2026-11-20-0900-poems", model_type="gpt2",
+        tasks=["causal_lm"], problem="a gpt2 model is too shy for this; choose another",
+    ),
+    model_choices.ModelChoice(
+        name="google/mt5-small", group="cache", model_type="mt5", size_mb=1200.0, licence="apache-2.0", used=1.7e9,
+        tasks=["seq2seq_lm"], notes=["Its weights come only as pytorch_model.bin: they are converted once."],
+    ),
+]  # fmt: skip
+"""Models that fit, do not fit, and fit with a note."""
+ON_HUB = [
+    model_choices.ModelChoice(
+        name="team/base", group="hub", use="fills in masked words", model_type="bert", parameters=110_000_000,
+        size_mb=440.0, licence="mit", downloads=61_000_000, tasks=["masked_lm"], is_here=False,
+    ),
+    model_choices.ModelChoice(
+        name="team/gated", group="hub", model_type="llama", downloads=1000, is_here=False,
+        problem="it is given only to people who accepted its terms",
+    ),
+    model_choices.ModelChoice(name="team/never", group="hub", model_type="bert", downloads=5, is_here=False),
+]  # fmt: skip
+BROUGHT = model_choices.DownloadedModel("team/base", "c0ffee", DEMO_MODEL, 440.0, 2.0)
+
+
+def searched(words: str) -> model_choices.HubSearch | queries.Mistake | None:
+    """Models by their name; `offline` cannot be asked, `slow` never answers."""
+    if words == "slow":
+        return None
+    if words == "offline":
+        return queries.Mistake("the hub cannot be reached (ConnectError); check the network")
+    return model_choices.HubSearch([one for one in ON_HUB if words in one.name])
+
+
+def of_hub(name: str) -> model_choices.HubModel:
+    """Two files, a part of which is here."""
+    choice = next(one for one in ON_HUB if one.name == name)
+    return model_choices.HubModel(
+        choice=choice, commit="c0ffee" * 6, files=["config.json", "model.safetensors"], total_mb=440.0, left_mb=340.0,
+        free_mb=50_000.0, page=f"https://hub.example/{name}",
+    )  # fmt: skip
 
 
 def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
@@ -195,8 +299,39 @@ def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
     )
 
 
+def predicted_file(arguments: dict) -> object:
+    """Predictions of a file whose column is called `text`, or is said to be another; those of `never.csv` never come."""
+    run, data = RunFolder(arguments["run"]), Path(arguments["data"])
+    if data.name == "never.csv":
+        return None
+    columns = data.read_text(encoding="utf-8").splitlines()[0].split(",")
+    chosen = arguments["columns"].get("text", "text")
+    if chosen not in columns:
+        return queries.Mistake(
+            f"data.columns.text: there is no column 'text'; there are {', '.join(columns)}", "data.columns.text"
+        )
+    name = data.stem
+    csv_path, parquet = run.predictions(name), run.predictions(name, "parquet")
+    shutil.copy(run.predictions("validation", "parquet"), parquet)
+    return contract.PredictedFile(
+        name=name, csv=str(csv_path), parquet=str(parquet), rows=3, skipped=[f"{data.name}:4 no text"],
+        skipped_count=1, metrics={"accuracy": 0.5}, seconds=0.1,
+    )  # fmt: skip
+
+
+def file_parts(arguments: dict) -> contract.FileFit:
+    """The columns of a file, none of which is found to be the text."""
+    columns = Path(arguments["data"]).read_text(encoding="utf-8").splitlines()[0].split(",")
+    parts = [contract.FilePart(name="text", title="Text"), contract.FilePart(name="label", title="Label", needed=False)]
+    return contract.FileFit(columns=columns, rows=3, parts=parts, first={columns[0]: "A joy"})
+
+
 def pieces(request: queries.Request) -> list[queries.Progress]:
     """What is told before the answer."""
+    if request.query == "predict_file":
+        return [queries.Progress(text="Predicting"), queries.Progress(500, 2000, "rows")]
+    if request.query == "download_model":
+        return [queries.Progress(110e6, 440e6, "bytes", "", "model.safetensors", 100e6, 430e6)]
     if request.query == "data_report":
         return [queries.Progress(1200, 2400, "rows")]
     if request.query != "answer" or request.arguments["task"] != "causal_lm":
@@ -216,6 +351,22 @@ def answered(request: queries.Request) -> object:
             return queries.DeviceList([Device("cpu", 0, "Processor, 2 cores", 8000.0, 6000.0, ["float32"])])
         case "cached_models":
             return queries.CachedModels([queries.CachedModel("google/mt5-small", 1200.0)])
+        case "model_choices":
+            return model_choices.ModelChoices(HERE)
+        case "hub_search":
+            return searched(arguments["words"])
+        case "hub_model":
+            return of_hub(arguments["name"])
+        case "download_model":
+            return None if arguments["name"] == "team/never" else BROUGHT
+        case "recognise_data":
+            return recognise(arguments["paths"], arguments["split"] or None)
+        case "data_glance":
+            return GLANCE
+        case "data_row":
+            return data_choice.DataRow("train.csv:5", {"text": "word " * 500, "label": "positive"})
+        case "export_unusable":
+            return queries.Exported(arguments["output"], 2)
         case "preview_data":
             return preview(arguments["data"])
         case "data_report":
@@ -226,8 +377,15 @@ def answered(request: queries.Request) -> object:
             return described(arguments["name_or_path"], converted=True)
         case "plan":
             return planned(arguments["spec"])
-        case "filter_predictions" | "confusion":
-            return next(one.answer for one in predictions.QUERIES if one.name == request.query)(arguments, silent)
+        case name if name in PREDICTIONS:
+            try:
+                return PREDICTIONS[name](arguments, silent)
+            except InputError as error:
+                return queries.Mistake(str(error), error.field)
+        case "predict_file":
+            return predicted_file(arguments)
+        case "file_parts":
+            return file_parts(arguments)
         case "answer":
             OPEN.append(arguments["target"])
             return said(arguments)

@@ -75,19 +75,20 @@ def test_a_folder_that_is_not_there_is_said_at_its_field(qtbot, new_run):
     assert new_run.cards.data._form.mistakes() == {}
 
 
-def test_a_folder_can_be_dropped_on_a_source_that_has_one(new_run, tmp_path):
+def test_a_folder_can_be_dropped_on_a_source_that_has_one(qtbot, new_run, tmp_path):
     glue(new_run)
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(tmp_path))])
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     new_run.cards.data.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, left, none))
-    assert new_run.draft.get("data.folder") == str(tmp_path)
+    qtbot.waitUntil(lambda: new_run.draft.get("data.folder") == str(tmp_path))
 
 
 def test_columns_of_the_task_come_first(qtbot, new_run):
     glue(new_run)
     qtbot.waitUntil(lambda: new_run.findings.preview is not None)
-    assert new_run.cards.data.table._model.shown == ["sentence1", "sentence2", "label", "index"]
+    shown = [column.name for column in new_run.cards.data.table.shown_columns()]
+    assert shown == ["sentence1", "sentence2", "label", "index"]
 
 
 def test_of_numbered_choices_one_more_than_is_used_is_asked_for(qtbot, new_run):

@@ -71,12 +71,12 @@ def test_right_and_wrong_rows_can_be_told_apart(panel: Panel, chip: int, rows: l
 
 
 def test_right_is_green_and_wrong_is_red(panel: Panel):
-    assert [panel.browser._color(row, "prediction") for row in range(3)] == ["success", "danger", "success"]
-    assert panel.browser._color(0, "text") == ""
+    assert [panel.browser.view.color(row, "prediction") for row in range(3)] == ["success", "danger", "success"]
+    assert panel.browser.view.color(0, "text") == ""
 
 
 def test_text_is_found_a_moment_after_typing(qtbot, panel: Panel):
-    qtbot.keyClicks(panel.browser.filters.search, "FILM")
+    qtbot.keyClicks(panel.browser.filters.search.line, "FILM")
     qtbot.waitUntil(lambda: texts(panel) == ["good film", "bad film"])
 
 
@@ -89,10 +89,10 @@ def test_a_header_click_sorts_also_by_confidence(qtbot, panel: Panel):
 
 def test_one_row_is_shown_whole(panel: Panel):
     panel.table.selectRow(1)
-    assert panel.browser.side.currentWidget() is panel.browser.details
+    assert panel.browser.view.side.currentWidget() is panel.browser.details
     assert panel.browser.details._values["text"] == "bad film"
     panel.browser.filters.right_group.button(1).click()
-    assert panel.browser.side.currentWidget() is panel.browser.overview
+    assert panel.browser.view.side.currentWidget() is panel.browser.overview
 
 
 def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context, run: Path):
@@ -146,7 +146,7 @@ def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Panel):
 
 def test_an_export_that_is_done_is_told(qtbot, panel: Panel):
     with qtbot.waitSignal(panel.message) as signal:
-        panel.browser._on_exported(Exported(path="/tmp/x.csv", rows=3))
+        panel.browser.exporting._on_exported(Exported(path="/tmp/x.csv", rows=3))
     assert signal.args == ["success", "Wrote 3 rows to /tmp/x.csv."]
 
 

@@ -37,7 +37,7 @@ def shown(panel: Panel, runs: Path, task: str, row: int = 0) -> Any:
 
 def sources(panel: Panel) -> list[int]:
     """The rows that the table shows, in its order."""
-    return [panel.browser._row_at(line) for line in range(panel.browser.table.shown_count())]
+    return [panel.browser.view.row_at(line) for line in range(panel.browser.table.shown_count())]
 
 
 @pytest.mark.parametrize("task", EXAMPLES)
@@ -51,7 +51,7 @@ def test_every_row_of_every_task_can_be_shown_one_after_the_other(panel: Panel, 
     for line in (1, 0, 1):
         panel.browser.table.selectRow(line)
         panel.grab()
-    assert panel.browser.side.currentWidget() is panel.browser.details
+    assert panel.browser.view.side.currentWidget() is panel.browser.details
 
 
 def test_unknown_task_is_shown_by_its_columns():
@@ -73,7 +73,7 @@ def test_numbers_stand_on_the_range_of_the_whole_file(panel: Panel, runs: Path):
     assert isinstance(view, NumberView)
     assert (view.scale._low, view.scale._high) == (0.5, 5.0)
     assert view.error.text() == "0.2800 too low"
-    assert panel.browser.is_right(0) is None
+    assert panel.browser.view.is_right(0) is None
 
 
 def test_wrong_entities_are_outlined_in_both_lines(panel: Panel, runs: Path):
@@ -140,8 +140,8 @@ def test_a_cell_of_the_matrix_shows_its_rows_and_a_chip_takes_it_back(qtbot, pan
     qtbot.waitUntil(lambda: bool(matrix._labels))
     qtbot.mouseClick(matrix, Qt.MouseButton.LeftButton, pos=matrix.box_of(0, 2).center().toPoint())
     qtbot.waitUntil(lambda: sources(panel) == [0])
-    assert panel.browser.filters.pair_button.text() == "Actual negative, predicted positive"
-    panel.browser.filters.pair_button.click()
+    assert panel.browser.filters.chips.words() == ["Actual negative, predicted positive"]
+    panel.browser.filters.chips.chip("pair").click()
     assert sources(panel) == [0, 1, 2]
 
 
@@ -184,15 +184,15 @@ def test_down_in_the_search_field_leads_into_the_rows(qtbot, panel: Panel, runs:
     panel.show_run(str(write_run(runs, "causal_lm")))
     panel.activateWindow()
     qtbot.waitUntil(panel.isActiveWindow)
-    panel.browser.filters.search.setFocus()
-    qtbot.keyClick(panel.browser.filters.search, Qt.Key.Key_Down)
+    panel.browser.filters.search.line.setFocus()
+    qtbot.keyClick(panel.browser.filters.search.line, Qt.Key.Key_Down)
     assert panel.browser.table.currentIndex().row() == 0
 
 
 def test_a_closed_row_gives_way_to_the_overview(panel: Panel, runs: Path):
     shown(panel, runs, "causal_lm")
     panel.browser.details.closed.emit()
-    assert panel.browser.side.currentWidget() is panel.browser.overview
+    assert panel.browser.view.side.currentWidget() is panel.browser.overview
     assert not panel.browser.table.currentIndex().isValid()
 
 

@@ -127,3 +127,38 @@ def test_the_file_of_an_ignored_answer_is_deleted(tmp_path: Path):
     client.answer(0, ArrowAnswer(str(tmp_path / "answer.arrow")))
     assert not answers
     assert not (tmp_path / "answer.arrow").exists()
+
+
+def test_a_change_is_asked_about_when_nothing_has_changed_for_a_while(qtbot):
+    client, answers = Client(), []
+    about = {"tokenizer": "one", "text": "a"}
+    question = LatestQuestion(client, "propose", answers.append, print, arguments=lambda: about, delay_ms=5)  # type: ignore[arg-type]
+    question.ask_soon()
+    assert (question.waits, client.asked) == (True, [])
+    qtbot.waitUntil(lambda: texts(client) == ["a"])
+    about = {"tokenizer": "one", "text": "b"}
+    question.ask_soon()
+    client.answer(0, "A")
+    assert answers == []
+    assert question.waits
+    qtbot.waitUntil(lambda: texts(client) == ["a", "b"])
+    client.answer(1, "B")
+    assert (answers, question.waits, client.cancelled) == (["B"], False, [])
+
+
+def test_nothing_is_asked_where_there_is_nothing_to_ask(qtbot):
+    client = Client()
+    question = LatestQuestion(client, "propose", print, print, arguments=lambda: None)  # type: ignore[arg-type]
+    question.ask_now()
+    assert (question.waits, client.asked) == (False, [])
+
+
+def test_a_worker_that_keeps_nothing_open_is_ended_by_a_newer_question(qtbot):
+    client, answers = Client(), []
+    question = LatestQuestion(client, "preview_data", answers.append, print, opened="")  # type: ignore[arg-type]
+    question.ask({"text": "a"})
+    question.ask({"text": "a"})
+    question.ask({"text": "b"})
+    assert (client.cancelled, texts(client)) == ([1], ["a", "b"])
+    question.forget()
+    assert (client.cancelled, question.waits) == ([1, 2], False)

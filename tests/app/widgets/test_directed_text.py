@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QListWidget, QWidget
 from app.widgets.directed_text import DirectedText, direction_of
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.marked_text import MarkedText
+from app.widgets.row_table import RowTable
 from app.widgets.text_table import TextTable
 from app.widgets.typed_text import TypedText
 
@@ -74,3 +75,38 @@ def test_cells_of_a_table_have_their_own_directions(qtbot):
 )
 def test_first_letter_decides(text: str, direction: Qt.LayoutDirection):
     assert direction_of(text) == direction
+
+
+class Cells:
+    """Two rows, of which the first is right."""
+
+    columns = ("text", "prediction")
+    row_count = 2
+
+    def cell(self, row: int, column: int) -> str:
+        return HEBREW if column == 0 else "pos"
+
+
+def test_prediction_is_marked_by_a_sign_and_its_text_by_its_side(qtbot):
+    table = RowTable()
+    qtbot.addWidget(table)
+    table.set_source(Cells())
+    colors = {"": "", "prediction": ""}
+    table.set_color(lambda row, column: colors[column] if column in colors else "")
+    table.resize(700, 140)
+    table.show()
+    plain = table.viewport().grab().toImage()
+    colors["prediction"] = "success"
+    right = table.viewport().grab().toImage()
+    colors["prediction"] = "danger"
+    wrong = table.viewport().grab().toImage()
+
+    def shape(image: QImage) -> np.ndarray:
+        """Where there is ink, whatever its colour, in the cell of the first prediction."""
+        grey = image.convertToFormat(QImage.Format.Format_Grayscale8)
+        rows = np.frombuffer(grey.constBits(), np.uint8).reshape(grey.height(), grey.bytesPerLine())
+        left = table.columnViewportPosition(2)
+        return rows[2 : table.rowHeight(0) - 2, left : left + 40] < 200
+
+    assert not (shape(plain) == shape(right)).all()
+    assert not (shape(right) == shape(wrong)).all()

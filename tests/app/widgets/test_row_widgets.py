@@ -113,7 +113,7 @@ def matrix(qtbot, styled) -> ConfusionMatrix:
 
 
 def test_a_cell_is_said_in_words(matrix: ConfusionMatrix):
-    assert matrix.words_of(1, 0) == "2 rows: actual yes, predicted no"
+    assert matrix.words_of(1, 0) == "2 rows: actual yes, predicted no (22.2% of this actual label)"
     assert matrix.cell_at(QPointF(matrix.box_of(1, 0).center())) == (1, 0)
 
 

@@ -43,8 +43,13 @@ def test_only_the_named_column_is_learnt(texts, tmp_path):
     ("more", "sentence"),
     [
         (["--column", "french"], "there is no column 'french'; there are english, spanish"),
-        (["--kind", "magic"], "--tokenizer.kind"),
-        (["--vocabulary", "1"], "--tokenizer.vocabulary"),
+        (["--kind", "magic"], "--kind: 'magic' cannot be used"),
+        (["--vocabulary", "1"], "--vocabulary: 1 cannot be used"),
+        (["--min-frequency", "0"], "--min-frequency: 0 cannot be used"),
+        (
+            ["--vocabulary", "100"],
+            "--vocabulary: 100 leaves no room for 1 special token and the 256 bytes; set it to 257",
+        ),
     ],
 )
 def test_mistakes_are_told_and_nothing_is_written(more, sentence, texts, tmp_path, capsys):

@@ -247,7 +247,28 @@ def test_a_damaged_beginning_is_found_and_thrown_away(
     assert online.answer("download_model", name=remote)["fetched_mb"] > 8
 
 
+def test_a_plan_downloads_no_weights(hub: FakeHub, online: Helper, remote: str, home: Path) -> None:
+    data = str(resource("demo", "sentiment", "train.csv"))
+    spec = {
+        "version": 1, "task": {"type": "text_classification"}, "model": {"name_or_path": remote},
+        "data": {"source": "files", "train": data, "validation": 0.1},
+    }  # fmt: skip
+    hub.requests.clear()
+    plan = online.answer("plan", spec=spec)
+    assert plan["parameters"] > 4e6  # of the configuration
+    assert "The run first downloads the model's weights: 8 MB" in plan["notes"]
+    assert not any("resolve" in path and path.endswith("model.safetensors") for path in hub.requests)
+    assert parts(home, remote) == []
+
+
 def test_names_that_are_no_models_are_said(hub: FakeHub, online: Helper) -> None:
     assert "the hub has no model team/nothing that you may see" in online.mistake("download_model", name="team/nothing")
     assert "is no name of a hub model" in online.mistake("download_model", name="two words")
     assert "the hub has no model team/nothing" in online.mistake("hub_model", name="team/nothing")
+
+
+def test_offline_nothing_is_asked(hub: FakeHub, helper: Helper) -> None:
+    hub.requests.clear()
+    for query in ("hub_search", "hub_model", "download_model"):
+        assert "Burnish works offline" in helper.mistake(query, name="team/x")
+    assert hub.requests == []

@@ -7,9 +7,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from backend.contract.errors import InputError
-from backend.queries.predictions import QUERIES
+from backend.queries.worker import QUERIES
 
-FILTER, EXPORT, CONFUSION = (query.answer for query in QUERIES)
+FILTER, EXPORT, CONFUSION = (QUERIES[name].answer for name in ("filter_predictions", "export_predictions", "confusion"))
 
 
 @pytest.fixture
@@ -89,18 +89,18 @@ def test_export_reads_back_equal(file: str, tmp_path: Path) -> None:
 def test_formulas_are_defused_and_numbers_are_not(file: str, tmp_path: Path) -> None:
     first = exported(file, tmp_path, defuse=True).decode().splitlines()[1]
 
-    assert first.startswith("'=SUM(A1),")
+    assert first.startswith('"\'=SUM(A1)",')
     assert ",-0.5," in first
 
 
 def test_bom_is_written_when_asked(file: str, tmp_path: Path) -> None:
-    assert exported(file, tmp_path, bom=True).startswith(b"\xef\xbb\xbftext,")
+    assert exported(file, tmp_path, bom=True).startswith(b'\xef\xbb\xbf"text",')
 
 
 def test_chosen_rows_are_exported_in_their_order(file: str, tmp_path: Path) -> None:
     content = exported(file, tmp_path, indices=[2, 1]).decode()
 
-    assert [line.split(",")[0] for line in content.splitlines()[1:]] == ["bad", '"Good']
+    assert [line.split(",")[0] for line in content.splitlines()[1:]] == ['"bad"', '"Good']
 
 
 def test_rows_of_a_filter_are_exported(file: str, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from backend.tokenizers import answers, bulk, bulk_file, inspect
 from backend.tokenizers.description import described
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.naming import named
-from backend.tokenizers.steps.pipeline import steps
 
 BERT_TINY = str(resource("demo", "bert-tiny"))
 NOVEL = resource("demo", "austen") / "emma.txt"
@@ -117,6 +116,8 @@ def test_lone_surrogates_are_replaced_and_told():
         ({"max_length": 2, "windows": True}, "stride: 0 must be less than the 0 tokens"),
         ({"max_length": 1}, "2 special tokens are added"),
         ({"max_length": 0}, "too small"),
+        ({"max_length": 10**12, "padding": "max_length"}, "too much to be filled"),
+        ({"pad_to_multiple_of": 10**12, "padding": "longest"}, "too much to be filled"),
         ({"windows": True}, "need a max_length"),
         ({"max_length": 8, "truncation": "only_second"}, "there is none"),
         ({"max_length": 8, "windows": True, "stride": 6}, "stride: 6"),
@@ -196,44 +197,6 @@ def test_bulk_takes_options_and_slow_tokenizers(tmp_path: Path):
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
     (rows,) = bulk.encoded(open_tokenizer(str(tmp_path)), ["fox", "é"])
     assert rows.offsets[rows.begins[1] :].tolist() == [[0, 1], [0, 1], [0, 0]]
-
-
-def test_steps_of_a_tokenizer_in_python_are_declined_in_a_sentence(tmp_path: Path):
-    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
-    told = steps(open_tokenizer(str(tmp_path)), "fox", None, True)
-    assert told.steps == []
-    assert told.problem.startswith("ByT5Tokenizer is written in Python")
-
-
-def test_merges_are_told_in_the_order_in_which_they_apply(byte_level: Path):
-    told = steps(open_tokenizer(str(byte_level)), "the", None, True)
-    (word,) = told.words
-    ranks = [merge.rank for merge in word.merges]
-    assert word.symbols == ["t", "h", "e"]
-    assert ranks == sorted(ranks)
-    assert word.merges[-1].left + word.merges[-1].right == word.pieces[-1]
-
-
-def test_unigrams_choice_is_the_best_of_all_ways():
-    told = steps(open_tokenizer(str(resource("demo", "eng-spa-marian"))), "unbelievable", None, True)
-    (word,) = told.words
-    taken = [choice.log_probability for choice in word.choices if choice.taken]
-    assert sum(taken) == pytest.approx(word.score)
-    assert word.runner_up_score < word.score
-    assert "".join(word.runner_up) == word.word
-
-
-def test_word_piece_says_why_a_word_is_unknown():
-    words = {word.word: word for word in steps(open_tokenizer(BERT_TINY), "🦊 " + "x" * 101, None, True).words}
-    assert "No piece fits" in words["🦊"].sentence
-    assert "longer than 100 characters" in words["x" * 101].sentence
-
-
-def test_added_tokens_are_left_alone_by_the_steps():
-    told = steps(open_tokenizer(BERT_TINY), "A [MASK] B", "pair", True)
-    assert [part.text for part in told.steps[0].parts] == ["A ", "[MASK]", " B"]
-    assert [part.text for part in told.steps[1].parts] == ["a ", "[MASK]", " b"]
-    assert [part.type for part in told.steps[-1].parts] == [0, 0, 0, 0, 0, 1, 1]
 
 
 def test_a_description_names_what_the_tokenizer_takes():

@@ -76,6 +76,13 @@ def test_a_tokenizer_with_several_templates_takes_the_one_for_plain_chats(byte_l
     assert described(tokenizer, Named(str(byte_level))).chat_template == "{{ messages[0].content }}!"
 
 
+def test_what_is_no_template_counts_as_none(byte_level: Path):
+    tokenizer = open_tokenizer(str(byte_level))
+    tokenizer.chat_template = 5
+    assert described(tokenizer, Named(str(byte_level))).chat_template_is_plain
+    assert table_of(tokenizer, messages=[Message("user", "fox")]).rest.sources == ["User: fox\n"]
+
+
 def test_a_run_is_taught_by_a_template_as_the_page_shows_it(byte_level: Path):
     tokenizer = open_tokenizer(str(byte_level))
     template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}\n{% endfor %}"

@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
+from backend.contract.tokenizer_steps import StepsQuestion
 from backend.contract.tokens import TokenizeQuestion
 from backend.tokenizers import answers, inspect, long_text
 from backend.tokenizers.columns import NOWHERE
@@ -242,7 +243,7 @@ def test_a_long_text_in_blocks_is_the_text_whole(folders: dict[str, str], family
 @given(text=CLEAN, special=st.booleans())
 def test_the_last_step_gives_the_tokens(folders: dict[str, str], family: str, text: str, special: bool):
     tokenizer = opened(folders[family])
-    told = steps(tokenizer, text, None, special)
+    told = steps(tokenizer, StepsQuestion(tokenizer="", text=text, special_tokens=special))
     assert [part.id for part in told.steps[-1].parts] == tokenizer(text, add_special_tokens=special)["input_ids"]
     pieces = {word.word: word.pieces for word in told.words}
     before = [step for step in told.steps if step.stage == "pre_tokenizer"][-1]

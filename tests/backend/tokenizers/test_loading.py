@@ -11,7 +11,8 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.token_options import TokenOptions
-from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer, stored_options, stored_truncation
+from backend.tokenizers import stored
+from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer
 
 BERT_TINY = resource("demo", "bert-tiny")
 
@@ -30,16 +31,16 @@ def test_stored_truncation_and_padding_are_switched_off_and_remembered():
     tokenizer = open_tokenizer(str(BERT_TINY))
     assert len(tokenizer("a " * 300, verbose=False)["input_ids"]) == 302
     assert len(tokenizer("a")["input_ids"]) == 3
-    assert "truncation to 128 tokens and padding to 128 tokens" in stored_truncation(tokenizer)
+    assert "truncation to 128 tokens and padding to 128 tokens" in stored.truncation(tokenizer)
     sides = {"truncation_side": "right", "padding_side": "right"}
-    assert stored_options(tokenizer) == TokenOptions(max_length=128, padding="max_length", **sides)
+    assert stored.options(tokenizer) == TokenOptions(max_length=128, padding="max_length", **sides)
 
 
 def test_stored_lengths_do_not_travel_with_a_saved_tokenizer(tmp_path: Path):
     open_tokenizer(str(BERT_TINY)).save_pretrained(tmp_path)
     saved = json.loads((tmp_path / "tokenizer.json").read_text())
     assert (saved["truncation"], saved["padding"]) == (None, None)
-    assert stored_truncation(open_tokenizer(str(tmp_path))) == ""
+    assert stored.truncation(open_tokenizer(str(tmp_path))) == ""
 
 
 def test_bare_tokenizer_file_opens_like_its_folder():
@@ -87,6 +88,35 @@ def test_damaged_json_names_the_file(bert_folder: Path, name: str):
     path = bert_folder / name
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(InputError, match=f"{name}: this file is damaged"):
+        open_tokenizer(str(bert_folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("tokenizer.json", "{}", "this file is damaged (it has no model); fetch it again"),
+        ("tokenizer.json", "[" * 100_000, "this file is damaged (it is no JSON object); fetch it again"),
+        ("tokenizer_config.json", '{"model_max_length": "lots"}', "model_max_length 'lots', which is no number"),
+        ("tokenizer_config.json", '{"cls_token": ["x"]}', "its tokenizer cannot be opened (Special token cls_token"),
+        ("tokenizer_config.json", '{"tokenizer_class": "NoSuchTokenizer"}', "cannot be opened"),
+    ],
+)
+def test_files_that_make_no_sense_are_told_in_a_sentence(bert_folder: Path, name: str, content: str, said: str):
+    (bert_folder / name).write_text(content)
+    if "NoSuch" in content:
+        (bert_folder / "tokenizer.json").unlink()
+        (bert_folder / "config.json").unlink()
+    with pytest.raises(InputError) as raised:
+        open_tokenizer(str(bert_folder))
+    assert said in str(raised.value)
+
+
+def test_a_folder_that_may_not_be_read_is_told_in_a_sentence(bert_folder: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(path: Path, *_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(InputError, match=r"it cannot be read \(permission denied\); check its rights"):
         open_tokenizer(str(bert_folder))
 
 

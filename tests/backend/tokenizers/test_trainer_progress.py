@@ -25,7 +25,7 @@ def test_merges_are_told_while_they_are_made(kind: str, capfd: pytest.CaptureFix
 def test_a_unigram_says_that_it_tells_nothing(capfd: pytest.CaptureFixture[str]):
     said = []
     train(TEXTS, TokenizerTraining(kind="unigram", vocabulary=60), lambda *words: said.append(words), len(TEXTS))
-    assert said[-1] == ("Learning the pieces; Unigram does not tell how far it is", 0, 0, "")
+    assert said[-1] == ("Learning the pieces; Unigram tells no progress", 0, 0, "")
     assert not let_tell(UnigramTrainer())
     assert capfd.readouterr().err == ""
 

@@ -29,6 +29,7 @@ class ChoiceView(RowView):
     orders: ClassVar[tuple[Order, ...]] = (
         Order("Least sure first", "confidence", False, PROBABILITY),
         Order("Surest first", "confidence", True, PROBABILITY),
+        Order("Surest mistakes first", "confidence", True, PROBABILITY, mistakes=True),
     )
     folded: ClassVar[tuple[str, ...]] = ("choices", *(f"choice_{n}" for n in range(MOST_CHOICES)))
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair", "choices", *(f"choice_{n}" for n in range(MOST_CHOICES)))

@@ -15,6 +15,7 @@ class LabelView(RowView):
     orders: ClassVar[tuple[Order, ...]] = (
         Order("Least sure first", "confidence", False, PROBABILITY),
         Order("Surest first", "confidence", True, PROBABILITY),
+        Order("Surest mistakes first", "confidence", True, PROBABILITY, mistakes=True),
     )
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
 

@@ -27,10 +27,14 @@ class Order:
     descending: bool
     needs: str = ""
     """The column that must be there, where it is not `column` itself; a final underscore stands for any that begins so."""
+    mistakes: bool = False
+    """Only wrong rows are wanted so."""
 
     def fits(self, columns: Collection[str]) -> bool:
         """Whether rows with these columns can be sorted so."""
         needed = self.needs or self.column
+        if self.mistakes and "actual" not in columns:
+            return False
         return any(name == needed or (needed.endswith("_") and name.startswith(needed)) for name in columns)
 
 

@@ -100,7 +100,7 @@ def test_work_that_goes_on_can_be_stopped_and_taken_up(qtbot, side: Side):
     side.show_draft({**SPEC, "name": "never"}, "")
     assert side.lengths.waits
     qtbot.mouseClick(side.lengths.stop, Qt.MouseButton.LeftButton)
-    assert not side.lengths._asking.open
+    assert not side.lengths._question.open
     side.lengths.again.emit()
     assert side.lengths.waits
 

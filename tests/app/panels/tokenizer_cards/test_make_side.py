@@ -133,7 +133,7 @@ def test_the_question_holds_what_was_chosen(ready: Side, client: Recorder):
 
 
 def test_progress_is_shown_and_stopping_ends_the_question(ready: Side, client: Recorder):
-    ready.training.train()
+    ready.training.make()
     asked = client.last("train_tokenizer")
     asked.on_progress(Progress(600, 2400, "texts", "Reading the texts"))
     assert ready.training.foot.bar.fraction() == 0.25
@@ -144,7 +144,7 @@ def test_progress_is_shown_and_stopping_ends_the_question(ready: Side, client: R
 
 
 def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: Side, client: Recorder):
-    ready.training.train()
+    ready.training.make()
     made = MadeTokenizer(path="/made", vocabulary=4000, rows=2280, held_out=True, compression=[NEW, OLD], seconds=2)
     with qtbot.waitSignal(ready.tokenizer_made) as opened:
         client.last("train_tokenizer").answer(made)
@@ -168,7 +168,7 @@ def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: Side, client
     ],
 )
 def test_a_mistake_is_shown_where_it_can_be_mended(field, where, ready: Side, client: Recorder):
-    ready.training.train()
+    ready.training.make()
     client.last("train_tokenizer").refuse(f"{field}: this cannot be used; take another", field)
     assert "cannot be used" in where(ready)
     assert not ready.training.foot.works

@@ -5,12 +5,14 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
+from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QGuiApplication, QTextCursor
 
 from app.panels.tokenizer_cards import text_input, tokens_card
 from app.panels.tokenizer_cards.options_card import facts_line
 from app.panels.tokenizer_cards.text_side import Side
 from app.services.backend_client import ArrowAnswer
+from app.widgets.pill import Pill
 from backend.catalogue import catalog
 from backend.contract.queries import Mistake, Progress
 from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
@@ -167,6 +169,12 @@ def test_a_key_press_is_asked_about_at_once(side: Side, monkeypatch):
     assert found[-1][1]["text"] == "xHello world"
 
 
+def test_spaces_that_must_not_break_are_asked_about_as_they_are(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.text.setPlainText("a\u00a0b\nc\u202fd")
+    assert found[-1][1]["text"] == "a\u00a0b\nc\u202fd"
+
+
 def test_a_very_long_text_waits_for_a_pause(side: Side, monkeypatch):
     found = asked(side, monkeypatch)
     side.text.setPlainText("word " * 10_000)
@@ -194,7 +202,7 @@ def test_a_late_answer_overwrites_no_newer_mistake(side: Side, monkeypatch):
 def test_late_steps_overwrite_no_newer_sentence(side: Side, monkeypatch):
     asked(side, monkeypatch)
     side.tokens.show_view(tokens_card.STEPS)
-    side.input.set_mode(text_input.WORDS)
+    side.input.set_mode(text_input.BATCH)
     shown = []
     monkeypatch.setattr(side.tokens.steps, "show_steps", shown.append)
     side._steps._answered(TokenizerSteps(text="a"))
@@ -213,6 +221,51 @@ def test_a_small_file_is_put_into_the_editor_and_a_large_one_is_not(side: Side, 
     assert found[-1][1]["file"] == str(large)
     assert side.text.toPlainText() == "short"
     assert side.input.file_size.text().startswith("0 MB") or "MB" in side.input.file_size.text()
+
+
+def pasted(text: str) -> QMimeData:
+    data = QMimeData()
+    data.setText(text)
+    return data
+
+
+def test_a_pasted_text_whose_layout_would_stop_the_window_is_shown_by_its_tokens_alone(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.text.insertFromMimeData(pasted("x" * 30_000))
+    assert side.text.toPlainText() == "Hello world"
+    assert side.input.mode() == text_input.FILE
+    assert found[-1][1]["text"] == "x" * 30_000
+    assert side.input.file_name.text() == "The pasted text"
+    side.input.close_file.click()
+    assert side.input.mode() == text_input.TEXT
+
+
+def test_a_long_line_that_grows_by_pasting_is_refused_too(side: Side):
+    side.text.insertFromMimeData(pasted("x" * 15_000))
+    side.text.insertFromMimeData(pasted("x" * 15_000))
+    assert len(side.text.toPlainText()) == 15_011
+
+
+def test_a_message_takes_no_endless_line(qtbot, side: Side):
+    with qtbot.waitSignal(side.message) as signal:
+        side.input.chat.rows[0].content.insertFromMimeData(pasted("x" * 30_000))
+    assert signal.args == ["error", "30\u202f000 characters are too long for this field; open them as a file."]
+
+
+def test_a_small_file_with_an_endless_line_stays_a_file(side: Side, monkeypatch, tmp_path: Path):
+    found = asked(side, monkeypatch)
+    (tmp_path / "line.txt").write_text("x" * 100_000)
+    side.open_file(str(tmp_path / "line.txt"))
+    assert found[-1][1]["file"] == str(tmp_path / "line.txt")
+
+
+def test_a_token_of_many_characters_is_shown_by_its_beginning(qtbot, side: Side):
+    text = "x" * 1_000_000
+    side._on_tokens(answer(text, [(0, 0, 0, len(text))], [TokenPiece(100, "[UNK]", unknown=True)]))
+    qtbot.waitUntil(side.tokens.is_drawn)
+    assert side.view.shown_text(0) == f"{'x' * 60}…·999,940·more·characters"
+    side.view._choose(0)
+    assert side.token.values()["Text"] == f"“{'x' * 60}…·999,940·more·characters”"
 
 
 def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(qtbot, side: Side, tmp_path: Path):
@@ -464,9 +517,47 @@ def test_the_pipeline_is_told_step_by_step(qtbot, side: Side):
     assert rows == ["h  i", "h + i   →   hi"]
 
 
-def test_a_tokenizer_without_steps_says_why(side: Side):
-    side._on_steps(TokenizerSteps(text="a", problem="It has no backend."))
-    assert side.tokens.steps.currentWidget() is side.tokens.steps.empty
+def test_a_step_that_is_not_known_says_so(qtbot, side: Side):
+    step = Step(stage="normalizer", name="Before the model", sentence="Not told.", changed=False, known=False)
+    side._on_steps(TokenizerSteps(text="a", steps=[step], notes=["Cut otherwise within its chat."]))
+    view = side.tokens.steps
+    qtbot.waitUntil(lambda: len(view.frames) == 1)
+    assert [pill.text() for pill in view.frames[0].findChildren(Pill)] == ["not known"]
+    assert view.notes.text() == "Cut otherwise within its chat."
+
+
+@pytest.mark.parametrize(
+    ("mode", "offered", "expected"),
+    [
+        (text_input.CHAT, ["The whole chat", "1. system: You are a helpful assistant."], {"part": 0}),
+        (text_input.WORDS, ["All words", "1. Fine-tuning"], {"part": 0, "pre_split": True}),
+        (text_input.PAIR, ["The first text", "The second text"], {"part": 1, "pair": text_input.SECOND}),
+    ],
+)
+def test_steps_are_shown_of_the_part_that_is_chosen(side: Side, monkeypatch, mode, offered, expected):
+    found = asked(side, monkeypatch)
+    side.input.set_mode(mode)
+    side.tokens.show_view(tokens_card.STEPS)
+    box = side.tokens.part_box
+    assert not box.isHidden()
+    assert [box.itemText(place) for place in (0, 1)] == offered
+    side._steps.stop()
+    box.setCurrentIndex(1)
+    box.activated.emit(1)
+    query, arguments = found[-1]
+    assert query == "tokenizer_steps"
+    assert {name: arguments[name] for name in expected} == expected
+
+
+def test_the_steps_begin_with_the_part_of_the_chosen_token(side: Side, monkeypatch):
+    found = asked(side, monkeypatch)
+    side.input.words.setPlainText("Hello world")
+    side.input.set_mode(text_input.WORDS)
+    side._on_tokens(HELLO)
+    side.tokens._show_boxes()
+    side.view._choose(1)
+    side.tokens.show_view(tokens_card.STEPS)
+    assert found[-1][1]["part"] == 1
 
 
 def test_a_long_text_is_shown_part_by_part(qtbot, side: Side, monkeypatch):

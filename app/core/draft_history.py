@@ -1,0 +1,100 @@
+"""Owns undo and redo: the moments that a draft went through, and what led from one to the next, in words."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+MOST_STEPS = 200
+PAUSE_SECONDS = 2.0
+"""Whoever stops typing in a field for longer begins another step."""
+
+Moment = TypeVar("Moment")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a person did, in words such as `Epochs: 3 → 5`; `key` is the field where it was typed, else empty."""
+
+    words: str
+    key: str = ""
+
+
+class History(Generic[Moment]):
+    """Moments are values that can be compared and are never changed; `now` is a clock in seconds."""
+
+    def __init__(self, first: Moment, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._moments = [first]
+        self._steps: list[Step] = []
+        """`_steps[n]` led from moment n to moment n + 1."""
+        self._at = 0
+        self._typed_at = float("-inf")
+
+    @property
+    def present(self) -> Moment:
+        """Where the draft is."""
+        return self._moments[self._at]
+
+    @property
+    def undo_words(self) -> str:
+        """What `undo` would take back; empty where there is nothing."""
+        return self._steps[self._at - 1].words if self._at else ""
+
+    @property
+    def redo_words(self) -> str:
+        """What `redo` would do again; empty where there is nothing."""
+        return self._steps[self._at].words if self._at < len(self._steps) else ""
+
+    def record(self, moment: Moment, step: Step) -> None:
+        """The draft has become `moment`; what was undone cannot be redone any more.
+
+        Letters typed into one field one after the other are one step, called as the last of them was.
+        """
+        if moment == self.present:
+            return
+        goes_on = self._goes_on(step)
+        del self._moments[self._at + 1 :], self._steps[self._at :]
+        if goes_on:
+            self._go_on(moment, step)
+        else:
+            self._moments.append(moment)
+            self._steps.append(step)
+            self._at += 1
+        self._typed_at = self._now() if step.key else float("-inf")
+        self._forget_oldest()
+
+    def _goes_on(self, step: Step) -> bool:
+        is_last = self._at == len(self._steps) and self._at > 0
+        soon = self._now() - self._typed_at <= PAUSE_SECONDS
+        return is_last and soon and bool(step.key) and self._steps[-1].key == step.key
+
+    def _go_on(self, moment: Moment, step: Step) -> None:
+        if moment == self._moments[self._at - 1]:
+            # What was typed has been deleted again: nothing has happened.
+            del self._moments[self._at :], self._steps[self._at - 1 :]
+            self._at -= 1
+            return
+        self._moments[self._at] = moment
+        self._steps[-1] = step
+
+    def _forget_oldest(self) -> None:
+        surplus = max(0, len(self._steps) - MOST_STEPS)
+        del self._moments[:surplus], self._steps[:surplus]
+        self._at -= surplus
+
+    def amend(self, moment: Moment) -> None:
+        """The present has been completed by nobody's doing, as by columns that were guessed: no step of its own."""
+        self._moments[self._at] = moment
+
+    def undo(self) -> Moment:
+        """Back by one step, as far as there is one."""
+        self._at = max(0, self._at - 1)
+        self._typed_at = float("-inf")
+        return self.present
+
+    def redo(self) -> Moment:
+        """Forward by one step, as far as there is one."""
+        self._at = min(len(self._steps), self._at + 1)
+        self._typed_at = float("-inf")
+        return self.present

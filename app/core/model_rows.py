@@ -1,0 +1,141 @@
+"""Owns the lines of the list of models: which are shown under which heading, and the words of each cell."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.core import wording
+from backend.contract.model_choices import GROUPS, ModelChoice
+
+HEADINGS = {
+    "demo": "Demo models · they come with Burnish and need no network",
+    "recent": "Used before",
+    "run": "Made by your runs · a beginning for the next one",
+    "cache": "On this computer · in the hub's cache",
+    "hub": "On the hub",
+}
+ON_HUB = {"Used": "Downloads"}
+"""Headings that are others for models of the hub."""
+COLUMNS = ("Model", "Family", "Parameters", "Size", "Licence", "Used", "For this run")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The line above a group."""
+
+    title: str
+    count: int
+
+
+Line = ModelChoice | Heading
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What a person wants to see; what is empty leaves nothing out."""
+
+    words: str = ""
+    groups: tuple[str, ...] = GROUPS
+    task: str = ""
+    fitting: bool = False
+
+
+def lines(models: Iterable[ModelChoice], sought: Sought) -> list[Line]:
+    """The models that are sought, by group; a model of the hub that is here already is not listed twice."""
+    found = [one for one in models if is_sought(one, sought)]
+    here = {one.name for one in found if one.group != "hub"}
+    made: list[Line] = []
+    for group in sought.groups:
+        members = [one for one in found if one.group == group and not (group == "hub" and one.name in here)]
+        if members:
+            made += [Heading(HEADINGS[group], len(members)), *members]
+    return made
+
+
+def is_sought(model: ModelChoice, sought: Sought) -> bool:
+    """Whether a model has all the words, the task, and no problem where only fitting ones are wanted."""
+    if model.group not in sought.groups or (sought.fitting and model.problem):
+        return False
+    if sought.task and sought.task not in model.tasks:
+        return False
+    if model.group == "hub":
+        return True  # the hub has looked for the words itself
+    text = " ".join((model.name, model.title, model.use, model.model_type, model.licence)).casefold()
+    return all(word in text for word in sought.words.casefold().split())
+
+
+def title(model: ModelChoice) -> str:
+    """What a model is called in the list."""
+    return model.title or model.name
+
+
+def under_title(model: ModelChoice) -> str:
+    """The small line below: what it is for, or where it lies."""
+    if model.use:
+        return model.use
+    return wording.short_path(model.name, 3) if model.title and model.title != model.name else ""
+
+
+def cell(model: ModelChoice, column: str) -> str:
+    """The text of one cell."""
+    match column:
+        case "Model":
+            return title(model)
+        case "Family":
+            return model.model_type or "–"
+        case "Parameters":
+            return wording.short_count(model.parameters) if model.parameters else "–"
+        case "Size":
+            return wording.megabytes(model.size_mb) if model.size_mb else "–"
+        case "Licence":
+            return model.licence or "–"
+        case "Used":
+            return used(model)
+        case _:
+            return verdict(model)
+
+
+def used(model: ModelChoice) -> str:
+    """How often the hub has given it away, or when it was last used here."""
+    if model.downloads is not None:
+        return wording.short_count(model.downloads)
+    return wording.moment(model.used) if model.used is not None else "–"
+
+
+def verdict(model: ModelChoice) -> str:
+    """Whether it goes with the run, in two words."""
+    if model.problem:
+        return "Does not fit"
+    if model.started_mb:
+        return "Download begun"
+    if not model.is_here and not model.model_type:
+        return "Not here"
+    return "Fits, see note" if model.notes else "Fits" if model.model_type else "Not known yet"
+
+
+def kind(model: ModelChoice) -> str:
+    """The colour of the verdict, which its words and its icon say too: success, warning, neutral or danger."""
+    if model.problem:
+        return "danger"
+    if model.notes or model.started_mb:
+        return "warning"
+    return "success" if model.model_type else "neutral"
+
+
+def sentences(model: ModelChoice) -> list[str]:
+    """All that is to be said of a model before it is chosen; what stands in the way first."""
+    said = [wording.sentence(model.problem)] if model.problem else []
+    if model.started_mb:
+        said.append(f"{wording.megabytes(model.started_mb)} of it are here already; a download goes on behind them.")
+    return [f"{one}." if one[-1:] not in ".!?" else one for one in [*said, *model.notes]]
+
+
+def spoken(model: ModelChoice) -> str:
+    """A whole line for screen readers."""
+    downloads = f"{used(model)} downloads" if model.downloads is not None else ""
+    facts = [title(model), under_title(model), *(cell(model, one) for one in COLUMNS[1:] if one != "Used"), downloads]
+    return ", ".join([one for one in facts if one and one != "–"] + sentences(model))
+
+
+def counts(models: Sequence[ModelChoice]) -> dict[str, int]:
+    """How many models each group has."""
+    return {group: sum(one.group == group for one in models) for group in GROUPS}

@@ -1,0 +1,141 @@
+"""Owns what is seen of the data that was chosen: one line, labels and lengths, warnings, the first rows."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core import data_words
+from app.panels.new_run_cards.column_choice import ColumnChoice
+from app.widgets.card import label
+from app.widgets.icon_label import IconButton
+from app.widgets.preview_table import PreviewColumn, PreviewTable
+from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.share_bar import CountStrip, ShareBar
+from backend.contract.data_choice import DataGlance
+from backend.contract.queries import DataPreview
+
+TABLE_HEIGHT = 196
+
+
+class DataView(QWidget):
+    """`columns` is where the parts are chosen; without a preview all of it is hidden."""
+
+    unusable_asked = Signal()
+    row_asked = Signal(int)
+
+    def __init__(self, columns: ColumnChoice, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._columns = columns
+        self._preview: DataPreview | None = None
+        self._glance: DataGlance | None = None
+        self.summary = label("", "strong", wrap=True, selectable=True)
+        self.splits = label("", "muted", wrap=True)
+        self.labels, self.lengths = label("", "muted", wrap=True), label("", "muted", wrap=True)
+        self._labels_heading, self._lengths_heading = label("Labels", "caption"), label("Lengths", "caption")
+        self.shares, self.strip = ShareBar("Shares of the labels"), CountStrip("Lengths of the rows")
+        self.counting = ThinProgressBar()
+        self.counting.setAccessibleName("Looking at all rows")
+        self.warnings = label("", "warning", wrap=True, selectable=True)
+        self.notes = label("", "faint", wrap=True, selectable=True)
+        self.skipped = label("", "warning", wrap=True, selectable=True)
+        self.unusable = IconButton("Show them", "table", "quiet")
+        self.unusable.setToolTip("The rows that cannot be used: file, line and reason")
+        self.unusable.clicked.connect(self.unusable_asked)
+        self.table = PreviewTable("First rows of the data")
+        self.table.setMinimumHeight(TABLE_HEIGHT)
+        self.table.setToolTip("Double-click a row to see it whole")
+        self.table.row_asked.connect(self.row_asked)
+        self._place()
+        self.hide()
+
+    def _place(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        pictures = QGridLayout()
+        pictures.setHorizontalSpacing(18)
+        pictures.setVerticalSpacing(4)
+        parts = (
+            (self._labels_heading, self.shares, self.labels),
+            (self._lengths_heading, self.strip, self.lengths),
+        )
+        for place, (heading, picture, words) in enumerate(parts):
+            pictures.addWidget(heading, 0, place)
+            pictures.addWidget(picture, 1, place, Qt.AlignmentFlag.AlignBottom)
+            pictures.addWidget(words, 2, place, Qt.AlignmentFlag.AlignTop)
+            pictures.setColumnStretch(place, 1)
+        left_out = QHBoxLayout()
+        left_out.addWidget(self.skipped, 1)
+        left_out.addWidget(self.unusable)
+        column.addWidget(self.summary)
+        column.addWidget(self.splits)
+        column.addWidget(self.counting)
+        column.addLayout(pictures)
+        column.addLayout(left_out)
+        for widget in (self.warnings, self.notes, self.table):
+            column.addWidget(widget)
+
+    def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
+        """The first rows and the columns; what all rows hold comes later."""
+        self._preview, self._glance = preview, None
+        kinds = {look.name: look.kind for look in preview.looks}
+        parts = {columns[part]: title for part, title in self._columns.titles().items() if columns.get(part)}
+        shown = [PreviewColumn(name, kinds.get(name, ""), *parts.get(name, ("", ""))) for name in preview.columns]
+        self.table.show_rows(shown, preview.rows)
+        self._show()
+        self.show()
+
+    def show_glance(self, glance: DataGlance | None) -> None:
+        """What all rows hold; None where nothing is known."""
+        if self._preview is not None:
+            self._glance = glance
+            self.counting.hide()
+            self._show()
+
+    def show_counting(self, fraction: float | None) -> None:
+        """All rows are being looked at."""
+        self.counting.set_fraction(fraction)
+        self.counting.setVisible(self._preview is not None)
+
+    def clear(self) -> None:
+        """There is no data."""
+        self._preview = self._glance = None
+        self.counting.hide()
+        self.hide()
+
+    def _show(self) -> None:
+        preview, glance = self._preview, self._glance
+        assert preview is not None
+        self.summary.setText(data_words.at_a_glance(preview, glance))
+        _say(self.splits, data_words.split_line(glance) if glance else "")
+        self._show_labels(preview)
+        self._show_lengths(glance)
+        some = data_words.unusable_count(preview, glance) > 0
+        _say(self.skipped, data_words.skipped_line(preview, glance) if some else "")
+        self.unusable.setVisible(some)
+        splits = glance.splits if glance else []
+        _say(self.warnings, "\n".join(glance.warnings if glance else []))
+        told = [data_words.passed_over_line(preview.passed_over), data_words.repeated_line(splits)]
+        told += [*data_words.empty_lines(splits), *(glance.notes if glance else [])]
+        _say(self.notes, "\n".join(filter(None, told)))
+
+    def _show_labels(self, preview: DataPreview) -> None:
+        counts = list(preview.label_counts.items())
+        self.shares.show_counts(counts)
+        self.labels.setText(data_words.label_line(preview.label_counts) if counts else "")
+        for widget in (self._labels_heading, self.shares, self.labels):
+            widget.setVisible(bool(counts))
+
+    def _show_lengths(self, glance: DataGlance | None) -> None:
+        lengths = glance.lengths if glance else None
+        if lengths is not None:
+            words = [data_words.bin_words(lengths, place) for place in range(len(lengths.counts))]
+            self.strip.show_counts(lengths.counts, words, lengths.limit / lengths.width if lengths.limit else None)
+            self.lengths.setText(data_words.length_line(lengths))
+        for widget in (self._lengths_heading, self.strip, self.lengths):
+            widget.setVisible(lengths is not None)
+
+
+def _say(words: QWidget, text: str) -> None:
+    """A sentence that takes no room where there is none."""
+    words.setText(text)  # type: ignore[attr-defined]
+    words.setVisible(bool(text))

@@ -1,0 +1,115 @@
+"""Owns the row above the cards: one button for each card, which says how it stands, and the search for a setting."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app import theme
+from app.widgets.card import label
+from app.widgets.icon_label import IconToolButton
+
+DONE, OPEN, WRONG = "done", "open", "wrong"
+_ICONS = {DONE: ("check", "success"), OPEN: ("", ""), WRONG: ("error", "danger")}
+_WORDS = {
+    DONE: "Nothing is missing here.",
+    OPEN: "Something is still to be chosen here.",
+    WRONG: "Something is wrong here.",
+}
+
+
+class JumpBar(QWidget):
+    """Emits `jumped` with the name of a card, and what is looked for."""
+
+    jumped = Signal(str)
+    sought = Signal(str)
+    stepped = Signal(int)
+    """To the next match (1) or the one before (-1)."""
+    left = Signal()
+    """Nothing will be looked for any more."""
+
+    def __init__(self, cards: Mapping[str, str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.buttons = {name: QPushButton(title) for name, title in cards.items()}
+        self._states = dict.fromkeys(cards, OPEN)
+        self.search = QLineEdit(placeholderText="Find a setting")
+        self.search.setClearButtonEnabled(True)
+        self.search.setMaximumWidth(260)
+        self.search.setMinimumWidth(110)
+        self.search.setAccessibleName("Find a setting")
+        self.search.setToolTip("By title, key or description, for example “rate” or “training.warmup” (Ctrl+F)")
+        self.search.textChanged.connect(self.sought)
+        self.search.installEventFilter(self)
+        self.count = label("", "faint")
+        self.before = IconToolButton("chevron-up", "The match before (Shift+Enter)")
+        self.after = IconToolButton("chevron-down", "The next match (Enter)")
+        self.before.clicked.connect(lambda: self.stepped.emit(-1))
+        self.after.clicked.connect(lambda: self.stepped.emit(1))
+        self.nothing = label("", "muted", wrap=True)
+        self.nothing.hide()
+        self._place()
+        self.apply_theme()
+        self.show_count(0, 0)
+
+    def _place(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(6)
+        for name, button in self.buttons.items():
+            theme.role(button, "chip")
+            button.clicked.connect(lambda _=False, name=name: self.jumped.emit(name))
+            row.addWidget(button)
+        row.addStretch(1)
+        for widget in (self.count, self.before, self.after):
+            row.addWidget(widget)
+        row.addWidget(self.search, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(row)
+        column.addWidget(self.nothing)
+
+    def show_states(self, states: Mapping[str, str]) -> None:
+        """How each card stands: done, open or wrong."""
+        if any(self._states[name] != state for name, state in states.items()):
+            self._states.update(states)
+            self.apply_theme()
+
+    def show_count(self, at: int, number: int) -> None:
+        """The match that is looked at, from 1, and how many there are; none are silent while nothing is typed."""
+        text = self.search.text().strip()
+        self.count.setText(f"{at} of {number}" if number else "None" if text else "")
+        for button in (self.before, self.after):
+            button.setVisible(number > 1)
+        lacking = bool(text) and not number
+        self.nothing.setText(
+            f"No setting is called “{text}”. Try a word such as rate, batch or memory, or a key such as training.warmup."
+        )
+        self.nothing.setVisible(lacking)
+
+    def ask(self) -> None:
+        """Let somebody type what to look for."""
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Enter goes on, Shift+Enter back, Escape ends the search."""
+        if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
+            return False
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.stepped.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+            return True
+        if event.key() == Qt.Key.Key_Escape and self.search.text():
+            self.left.emit()
+            self.search.clear()
+            return True
+        return False
+
+    def apply_theme(self) -> None:
+        """The states' icons in the present colours."""
+        for name, button in self.buttons.items():
+            state = self._states[name]
+            icon, token = _ICONS[state]
+            button.setIcon(theme.icon(icon, token, 14) if icon else theme.icon("info", "card", 14))
+            button.setToolTip(_WORDS[state])
+            button.setAccessibleDescription(_WORDS[state])

@@ -1,0 +1,52 @@
+"""Owns reading plain Arrow arrays as numpy arrays: pyarrow's own way loads pandas, which stops the window for half a second."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+_TYPES = {"int64": "int64", "uint64": "uint64", "int32": "int32", "double": "float64", "float": "float32"}
+
+
+def numbers(column: "pa.Array | pa.ChunkedArray") -> "np.ndarray":
+    """Whole numbers, fractions or flags without a copy where there is one chunk; an empty fraction is NaN.
+
+    Raises ValueError for other types.
+    """
+    import numpy as np
+
+    parts = [_numbers(chunk) for chunk in getattr(column, "chunks", [column])]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _numbers(array: Any) -> "np.ndarray":
+    import numpy as np
+
+    name = str(array.type)
+    valid, data = array.buffers()
+    if name == "bool":
+        return _bits(data, array.offset, len(array)) & _bits(valid, array.offset, len(array))
+    if name not in _TYPES:
+        raise ValueError(f"{name} is no plain number")
+    values = np.frombuffer(data, _TYPES[name])[array.offset : array.offset + len(array)] if data else np.zeros(0)
+    if array.null_count and name in ("double", "float"):
+        values = np.where(_bits(valid, array.offset, len(array)), values, np.nan)
+    return values
+
+
+def _bits(buffer: Any, offset: int, count: int) -> "np.ndarray":
+    import numpy as np
+
+    if buffer is None:
+        return np.ones(count, dtype=bool)
+    return np.unpackbits(np.frombuffer(buffer, np.uint8), bitorder="little")[offset : offset + count].astype(bool)
+
+
+def whole_numbers(values: "np.ndarray") -> "pa.Array":
+    """An Arrow array of 64-bit whole numbers, without a copy."""
+    import numpy as np
+    import pyarrow as pa
+
+    plain = np.ascontiguousarray(values, dtype=np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(plain), [None, pa.py_buffer(plain)])

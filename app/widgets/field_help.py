@@ -1,0 +1,80 @@
+"""Owns the help on one field: what it does, its default, its bounds and its key in a spec."""
+
+from typing import Any
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+
+from app import theme
+from app.widgets.card import label
+from app.widgets.field_values import mixed_text
+from app.widgets.schema_field import FieldSchema, wanted
+
+WIDTH = 320
+
+
+def help_lines(field: FieldSchema, key: str) -> list[str]:
+    """Description, what may be entered, unit, default, and the key, a line each."""
+    lines = [" ".join(field.help.split())] if field.help else []
+    lines.append(f"Takes {_taken(field)}.")
+    if field.unit:
+        lines.append(f"Unit: {field.unit}")
+    if "default" in field.schema:
+        lines.append(f"Default: {value_words(field.default)}")
+    lines.append(f"In a spec: {key}")
+    return lines
+
+
+def value_words(value: Any) -> str:
+    """A default in words: `not set`, `on`, `32`."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return mixed_text(value) if value not in (None, "", [], {}) else "not set"
+
+
+def _taken(field: FieldSchema) -> str:
+    if field.kinds == ("boolean",):
+        return "on or off"
+    bounds = [words.format(limit=limit) for name, words in _BOUNDS if (limit := field.bound(name)) is not None]
+    return f"{wanted(field)} {' and '.join(bounds)}" if bounds else wanted(field)
+
+
+_BOUNDS = (
+    ("minimum", "from {limit:,}"),
+    ("exclusiveMinimum", "above {limit:,}"),
+    ("maximum", "up to {limit:,}"),
+    ("exclusiveMaximum", "below {limit:,}"),
+)
+
+
+class FieldHelp(QFrame):
+    """A small sheet over the page that goes at the next key or click."""
+
+    def __init__(self, title: str, lines: list[str], parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        theme.role(self, "sheet")
+        self.setAccessibleName(f"{title}: {' '.join(lines)}")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 11, 14, 12)
+        column.setSpacing(4)
+        column.addWidget(label(title, "strong"))
+        for number, line in enumerate(lines):
+            shown = label(line, "" if number == 0 else "faint", wrap=True, selectable=number == len(lines) - 1)
+            column.addWidget(shown)
+        self.setFixedWidth(WIDTH)
+
+    def popup_at(self, widget: QWidget) -> None:
+        """Below a widget, within its screen."""
+        self.adjustSize()
+        corner = widget.mapToGlobal(QPoint(widget.width() - WIDTH, widget.height() + 4))
+        area = widget.screen().availableGeometry()
+        left = min(max(corner.x(), area.left() + 8), area.right() - WIDTH - 8)
+        above = corner.y() - widget.height() - self.height() - 8
+        self.move(left, corner.y() if corner.y() + self.height() < area.bottom() else max(area.top() + 8, above))
+        self.show()
+        self.setFocus()
+
+    def keyPressEvent(self, event) -> None:
+        """Any key closes it."""
+        self.close()

@@ -1,0 +1,86 @@
+"""Owns `file_parts` and `predict_file`: a run's predictions of a file that a person drops on it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.predictions import FileFit, FilePart, PredictedFile
+from backend.contract.queries import Progress
+from backend.contract.run_folder import RunFolder, find_run
+from backend.queries.query import Arguments, Query, Tell, needed, reporting
+
+LISTED = 100
+FIRST_CHARACTERS = 120
+
+
+def _parts(arguments: Arguments, tell: Tell) -> FileFit:
+    from backend import predict  # these load the data room and a framework
+    from backend.data.cells import cell_text
+    from backend.run.material import guess_column, make_source, make_task, reading
+    from backend.tasks.task import used_columns
+
+    folder, data = _run(arguments), _data(arguments)
+    spec = predict.spec_of(str(folder.path), None, [])
+    rows = make_source(spec).read_file(data, spec.data, reading(reporting(tell)))
+    there, parts = rows.table.column_names, []
+    for column in used_columns(make_task(spec)):
+        given = spec.data.columns.get(column.name)
+        if given is None and not column.required:
+            continue
+        taken = {part.column for part in parts}
+        found = given if given in there else guess_column(column.usual_names, there, taken)
+        is_needed = column.required and column.needed_to_predict
+        parts.append(FilePart(name=column.name, title=column.title, column=found or "", needed=is_needed))
+    first = {name: cell_text(rows.table[name][0].as_py(), FIRST_CHARACTERS) for name in there} if len(rows) else {}
+    return FileFit(columns=list(there), rows=len(rows), parts=parts, first=first)
+
+
+def _predict(arguments: Arguments, tell: Tell) -> PredictedFile:
+    tell(Progress(text="Starting"))
+    from backend import predict  # loads the framework
+    from backend.run.further_file import free_name
+
+    folder, data = _run(arguments), _data(arguments)
+    name = free_name(folder, data)
+    csv, parquet = folder.predictions(name), folder.predictions(name, "parquet")
+    changes = column_changes(arguments.get("columns") or {})
+    result = predict.predict(
+        str(folder.path), data, csv, None, changes, reporting(tell), parquet=parquet,
+        say=lambda stage: tell(Progress(text=stage)),
+    )  # fmt: skip
+    return PredictedFile(
+        name=name,
+        csv=str(csv),
+        parquet=str(parquet),
+        rows=result.rows,
+        skipped=[f"{one.place} {one.reason}" for one in result.skipped[:LISTED]],
+        skipped_count=len(result.skipped),
+        metrics=result.metrics,
+        seconds=result.timing.seconds,
+    )
+
+
+def column_changes(columns: Mapping[str, Any]) -> list[str]:
+    """Part → column (none: no column plays it) as `--set` has them."""
+    return [f"data.columns.{part}={json.dumps(column or None)}" for part, column in columns.items()]
+
+
+def _run(arguments: Arguments) -> RunFolder:
+    name = needed(arguments, "run")
+    run = find_run(name, runs_folder())
+    if run is None:
+        raise InputError(f"{name}: there is no such run any more", "run")
+    return run.whole()
+
+
+def _data(arguments: Arguments) -> Path:
+    return Path(needed(arguments, "data")).expanduser().absolute()
+
+
+QUERIES = (
+    Query("file_parts", _parts),
+    Query("predict_file", _predict, takes_device=True),
+)

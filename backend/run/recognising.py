@@ -1,0 +1,245 @@
+"""Owns what files, folders and addresses that a person drops are taken for: the source, its settings, the splits."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from backend import registry
+from backend.contract.data_choice import LeftOut, RecognisedData
+from backend.contract.errors import InputError
+from backend.data.formats.detect import content_format, format_of
+from backend.data.formats.packed import packer_of
+from backend.data.paths import saved_splits
+from backend.data.sources.source import Known
+from backend.data.split_names import split_of, why_no_data
+
+MOST_FILES = 2000
+"""Of a folder; more are a mistake of the person who drops it."""
+FORMATS = {
+    "csv": "a table (CSV)", "tsv": "a table (TSV)", "jsonl": "JSON lines", "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
+    "text": "plain text",
+}  # fmt: skip
+_SPLITS = {"train": "training", "validation": "validation", "test": "test"}
+_HUB = re.compile(r"(?:https?://(?:www\.)?huggingface\.co/datasets/|hf://datasets/)([\w.-]+(?:/[\w.-]+)?)")
+
+
+@dataclass
+class _Found:
+    """What is known so far."""
+
+    source: str
+    what: str
+    data: dict[str, Any] = field(default_factory=dict)
+    task: str = ""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
+    """What they are by content; `split` puts all of them into that one. Raises InputError where nothing can be used."""
+    given = [one.strip() for one in paths if one.strip()]
+    if not given:
+        raise InputError("nothing was named; give a file, several files or a folder")
+    if name := _hub_name(given):
+        return _told(_Found("hub", "a data set of the hub", {"name": name, "train": "train", "validation": 0.1}))
+    places = [_place(one) for one in given]
+    found = _known(places) if split is None else None
+    return _told(found or _files(places, split))
+
+
+def _hub_name(given: list[str]) -> str:
+    matched = _HUB.match(given[0]) if len(given) == 1 else None
+    return matched.group(1) if matched else ""
+
+
+def _place(one: str) -> Path:
+    address = urlparse(one)
+    if address.scheme in ("http", "https", "ftp", "s3"):
+        raise InputError(f"{one} is an address of the network; fetch the file first, or name a data set of the hub")
+    path = Path(unquote(address.path) if address.scheme == "file" else one).expanduser()
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder; check the path")
+    return path.absolute()
+
+
+def _known(paths: Sequence[Path]) -> _Found | None:
+    """What one of the sources says of all of it together."""
+    for name, kind in registry.all_of("source").items():
+        recognise_all = getattr(kind, "recognise", None)
+        known: Known | None = recognise_all(paths) if recognise_all else None
+        if known is not None and known.settings:
+            return _Found(name, known.what, dict(known.settings), known.task)
+    return None
+
+
+def _files(paths: list[Path], split: str | None) -> _Found:
+    """Files that each hold rows, put into the splits after which they are named."""
+    if len(paths) == 1 and paths[0].is_dir() and saved_splits(paths[0]) is not None:
+        return _saved(paths[0], split)
+    files, left_out = _listed(paths)
+    kinds, refused = _kinds(files)
+    left_out += refused
+    if not kinds:
+        raise InputError(_nothing(paths, left_out))
+    source = _chosen_source(kinds)
+    left_out += [
+        LeftOut(path.name, f"is {what} and the other files are not")
+        for path, (name, what, _) in kinds.items()
+        if name != source
+    ]
+    kept = {path: found for path, found in kinds.items() if found[0] == source}
+    within = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
+    splits, unnamed = _splits(list(kept), within, split)
+    left_out += [LeftOut(path.name, "its name says neither training nor validation nor test") for path in unnamed]
+    _, what, task = next(iter(kept.values()))
+    found = _Found(source, what, {name: _value(one) for name, one in splits.items()}, task, left_out)
+    if source == "files":
+        _set_format(found, [path for one in splits.values() for path in one])
+    return found
+
+
+def _saved(folder: Path, split: str | None) -> _Found:
+    splits = saved_splits(folder)
+    if not splits or split:
+        return _Found("files", "a saved data set", {split or "train": str(folder)})
+    data = {name: str(folder / one) for one in splits if (name := split_of(Path(one)))}
+    left = [
+        LeftOut(one, "its name says neither training nor validation nor test")
+        for one in splits
+        if not split_of(Path(one))
+    ]
+    if "train" not in data and len(splits) == 1:
+        data, left = {"train": str(folder / splits[0])}, []
+    return _Found("files", "a saved data set", data, left_out=left)
+
+
+def _listed(paths: list[Path]) -> tuple[list[Path], list[LeftOut]]:
+    """All files, of folders their own and those one or two folders below, and those that hold no rows by their name."""
+    files: list[Path] = []
+    left_out: list[LeftOut] = []
+    for path in paths:
+        inside = sorted(islice(path.rglob("*"), MOST_FILES + 1)) if path.is_dir() else [path]
+        if len(inside) > MOST_FILES:
+            raise InputError(f"{path} holds more than {MOST_FILES:,} files; drop the folder or the files with the rows")
+        for one in inside:
+            if one.is_file():
+                reason = why_no_data(one) if path.is_dir() else ""
+                if reason == "hidden":
+                    continue
+                if reason:
+                    left_out.append(LeftOut(one.name, reason))
+                else:
+                    files.append(one)
+    return files, left_out
+
+
+_Kind = tuple[str, str, str]
+"""Source, what it is, task."""
+
+
+def _kinds(files: list[Path]) -> tuple[dict[Path, _Kind], list[LeftOut]]:
+    kinds: dict[Path, _Kind] = {}
+    refused: list[LeftOut] = []
+    for path in files:
+        try:
+            kinds[path] = _kind(path)
+        except InputError as error:
+            refused.append(LeftOut(path.name, str(error).removeprefix(f"{path.name} ").removeprefix(f"{path} ")))
+    return kinds, refused
+
+
+def _kind(path: Path) -> _Kind:
+    format_of(path, "text")  # refuses what is empty, unreadable or no data at all
+    for name, kind in registry.all_of("source").items():
+        recognise_one = getattr(kind, "recognise", None)
+        known: Known | None = recognise_one([path]) if recognise_one else None
+        if known is not None and not known.settings:
+            return name, known.what, known.task
+    return "files", FORMATS[_format(path)], ""
+
+
+def _format(path: Path) -> str:
+    """What the file is read as; its content speaks where its ending says plain text."""
+    by_name = format_of(path)
+    return content_format(path) if by_name == "text" else by_name
+
+
+def _chosen_source(kinds: dict[Path, _Kind]) -> str:
+    """That of the training file where one is named so, else of most."""
+    for path, (name, _, _) in kinds.items():
+        if split_of(path) == "train":
+            return name
+    names = [name for name, _, _ in kinds.values()]
+    return max(dict.fromkeys(names), key=names.count)
+
+
+def _splits(files: list[Path], within: Path | None, split: str | None) -> tuple[dict[str, list[Path]], list[Path]]:
+    """Split → files, and those that are in none because the others are named for theirs."""
+    if split is not None or len(files) == 1:
+        return {split or "train": files}, []
+    named = {path: split_of(path, within if within in path.parents else None) for path in files}
+    splits = {name: [path for path in files if named[path] == name] for name in _SPLITS}
+    splits = {name: one for name, one in splits.items() if one}
+    unnamed = [path for path in files if named[path] is None]
+    if "train" not in splits and unnamed:
+        return {"train": unnamed, **splits}, []
+    return splits, unnamed
+
+
+def _value(files: list[Path]) -> str | list[str]:
+    return str(files[0]) if len(files) == 1 else [str(path) for path in files]
+
+
+def _set_format(found: _Found, files: list[Path]) -> None:
+    """Say the format where the ending says another one; files of several formats are read each as its own."""
+    kinds = {_format(path) for path in files}
+    if len(kinds) == 1 and any(format_of(path) != kind for path in files for kind in kinds):
+        found.data["format"] = next(iter(kinds))
+
+
+def _nothing(paths: list[Path], left_out: list[LeftOut]) -> str:
+    if not left_out:
+        return f"{paths[0]} holds no files; give a folder with files that hold rows"
+    if len(left_out) == 1 and paths[0].is_file():
+        return f"{left_out[0].name} {left_out[0].reason}"
+    first = left_out[0]
+    return (
+        f"none of these {len(left_out)} files holds rows, for example {first.name} ({first.reason}); "
+        "give CSV, TSV, JSON, Parquet, Arrow or plain text"
+    )
+
+
+def _told(found: _Found) -> RecognisedData:
+    kind = registry.find("source", found.source, "data.source")
+    return RecognisedData(
+        data={"source": found.source, **found.data},
+        source_title=kind.title,
+        words=f"This is {found.what}{_place_words(found.data)}{_packed_words(found.data)}.",
+        task=found.task,
+        left_out=found.left_out,
+    )
+
+
+def _place_words(data: dict[str, Any]) -> str:
+    parts = [
+        f"{_short(data[split])} for {words}"
+        for split, words in _SPLITS.items()
+        if isinstance(data.get(split), str | list)
+    ]
+    return f": {', '.join(parts)}" if parts else ""
+
+
+def _short(value: str | list[str]) -> str:
+    if isinstance(value, list):
+        return f"{Path(value[0]).name} and {len(value) - 1} more"
+    return Path(value).name
+
+
+def _packed_words(data: dict[str, Any]) -> str:
+    first = data.get("train")
+    path = Path(first if isinstance(first, str) else first[0]) if first else None
+    packer = packer_of(path) if path is not None and path.is_file() else ""
+    return f", unpacked from {packer}" if packer else ""

@@ -1,0 +1,95 @@
+"""Owns what the steps are told of: a text, a chat, words or a pair, or one part of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.errors import InputError
+from backend.contract.token_options import TokenOptions
+from backend.contract.tokenizer_steps import MOST_CHARACTERS, StepsQuestion
+from backend.tokenizers import chat
+from backend.tokenizers.encoding import encode
+from backend.tokenizers.sources import cleaned, words_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from backend.tokenizers.chat import Chat
+
+OTHERWISE = (
+    "Within the chat some tokens of this message are others, since what stands before and after it is cut with it."
+)
+NOT_TOLD_APART = "The chat template does not let the messages be told apart: these are the steps of the whole chat."
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A text and what belongs to it, as far as it is shown."""
+
+    text: str
+    pair: str | None = None
+    """The other text; it stands before `text` where that one is the second."""
+    is_second: bool = False
+    pre_split: bool = False
+    special_tokens: bool = True
+    shortened: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def both(self) -> tuple[str, str | None]:
+        """First and second text, as the tokenizer gets them."""
+        return (self.pair or "", self.text) if self.is_second else (self.text, self.pair)
+
+    def options(self, special_tokens: bool) -> TokenOptions:
+        """How its tokens are made."""
+        return TokenOptions(special_tokens=special_tokens, pre_split=self.pre_split)
+
+
+def subject_of(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Subject:
+    """What is asked about. Raises InputError where there is no such part."""
+    if question.messages is not None:
+        return _of_chat(tokenizer, question)
+    text, pair, part = cleaned(question.text or "")[0], question.pair, question.part
+    pair = None if pair is None else cleaned(pair)[0]
+    if question.pre_split and part is not None:
+        text = _part_of(words_of(text)[0], part, "word")
+    is_second = pair is not None and part == 1
+    shown, other = (pair, text) if is_second else (text, pair)
+    assert shown is not None
+    return Subject(
+        shown[:MOST_CHARACTERS],
+        None if other is None else other[:MOST_CHARACTERS],
+        is_second,
+        question.pre_split,
+        question.special_tokens,
+        max(len(shown), len(other or "")) > MOST_CHARACTERS,
+    )
+
+
+def _of_chat(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Subject:
+    written = chat.written(tokenizer, question.messages or [], question.chat_template, question.generation_prompt)
+    text, notes = cleaned(written.text)[0], []
+    if question.part is not None and not written.turns:
+        notes = [NOT_TOLD_APART]
+    elif question.part is not None:
+        text, notes = _message(tokenizer, written, question.part)
+    return Subject(
+        text[:MOST_CHARACTERS], special_tokens=False, shortened=len(text) > MOST_CHARACTERS, notes=notes
+    )  # fmt: skip
+
+
+def _message(tokenizer: "PreTrainedTokenizerBase", written: "Chat", part: int) -> tuple[str, list[str]]:
+    turn = _part_of(written.turns, part, "message")
+    whole = cleaned(written.text)[0]
+    text, plain = whole[turn.start : turn.end], TokenOptions(special_tokens=False)
+    within = encode(tokenizer, whole, None, plain)
+    own = within.ids[(within.start < turn.end) & (within.end > turn.start)]
+    alone = encode(tokenizer, text, None, plain)
+    alone = alone.ids[alone.end > alone.start]
+    return text, [] if own.tolist() == alone.tolist() else [OTHERWISE]
+
+
+def _part_of(parts: Sequence[Any], part: int, name: str) -> Any:
+    if not 0 <= part < len(parts):
+        raise InputError(f"part: there is no {name} {part + 1}; there are {len(parts)}")
+    return parts[part]

@@ -1,0 +1,83 @@
+"""What the list of models and a download say, as values."""
+
+import pytest
+
+from app.core import model_rows
+from app.core.download_pace import DownloadPace
+from app.core.draft import Draft
+from app.core.model_rows import Heading, Sought
+from app.panels.new_run_cards.model_parts.obstacle import obstacle
+from app.panels.new_run_cards.model_parts.wish import free_mb, wish
+from backend.contract.catalog import Device
+from backend.contract.model_choices import ModelChoice
+from backend.contract.queries import ModelDescription, Progress
+
+BERT = ModelChoice(name="/demo/bert", group="demo", title="bert", model_type="bert", tasks=["masked_lm"])
+GONE = ModelChoice(name="/gone", group="recent", title="gone", problem="the folder is not there; choose another")
+CACHED = ModelChoice(name="team/x", group="cache", model_type="t5", licence="mit", started_mb=12)
+HUB = ModelChoice(name="team/x", group="hub", downloads=61_234_567)
+
+
+def test_groups_have_headings_and_what_is_here_is_not_listed_from_the_hub_again():
+    assert model_rows.lines([HUB, CACHED, BERT], Sought()) == [
+        Heading(model_rows.HEADINGS["demo"], 1), BERT, Heading(model_rows.HEADINGS["cache"], 1), CACHED,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sought", "found"),
+    [
+        (Sought("BERT"), [BERT]),
+        (Sought("t5 mit"), [CACHED]),
+        (Sought("t5 apache"), []),
+        (Sought(fitting=True), [BERT, CACHED]),
+        (Sought(task="masked_lm"), [BERT]),
+        (Sought(groups=("recent",)), [GONE]),
+    ],
+)
+def test_words_task_and_fit_limit_the_list(sought: Sought, found: list[ModelChoice]):
+    lines = model_rows.lines([BERT, GONE, CACHED], sought)
+    assert [line for line in lines if isinstance(line, ModelChoice)] == found
+
+
+def test_a_line_says_everything_to_those_who_cannot_see_it():
+    assert model_rows.spoken(GONE) == "gone, /gone, Does not fit, The folder is not there; choose another."
+    assert model_rows.spoken(CACHED).startswith("team/x, t5, mit, Download begun, 12 MB of it are here already")
+    assert "61.2 M downloads" in model_rows.spoken(HUB)
+
+
+def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
+    pace = DownloadPace()
+    assert pace.words() == "Asking the hub…"
+    for second in range(20):
+        pace.add(Progress(2e6 * second, 100e6, "bytes", "", "model.safetensors", 1e6, 90e6), float(second))
+    assert pace.bytes_per_second == pytest.approx(2e6)
+    assert pace.words() == "38 MB of 100 MB · 2.0 MB/s · 31 s left"
+    assert pace.file_words() == "model.safetensors, 1 MB of 90 MB"
+    pace.add(Progress(0, 100e6, "bytes"), 20.0)  # the server began anew
+    assert pace.words() == "0 MB of 100 MB"
+
+
+def test_the_wish_follows_the_draft_and_its_device():
+    devices = [Device("cpu", 0, "Processor", 16000, 8000), Device("cuda", 0, "Card", 80000, 79000)]
+    draft = Draft({"task": {"type": "causal_lm"}, "adapter": {"type": "lora"}, "hardware": {"engine": "torch"}})
+    found = wish(draft, None, devices)
+    assert (found["task"], found["partly"], found["free_mb"]) == ("causal_lm", True, 79000)
+    draft.set("hardware.device", "cpu")
+    assert free_mb(draft, devices) == 8000
+    draft.set("hardware.memory_limit", 4)
+    assert free_mb(draft, devices) == 4000
+    assert free_mb(draft, []) == 0
+
+
+def test_the_worst_obstacle_is_said_first_with_the_way_out():
+    def met(**facts: object) -> str:
+        found = obstacle(ModelDescription(name="x", **facts), False, Draft({"task": {"max_length": 512}}))  # type: ignore[arg-type]
+        return found.way_out if found else "none"
+
+    assert met(problem="no", needs_conversion=True) == "another"
+    assert met(needs_conversion=True, weights_format="bin", found="hub") == "convert"
+    assert met(needs_remote_code=True) == "trust"
+    assert met(max_length=128, found="hub") == "shorten"
+    assert met(max_length=512, found="hub") == "download"
+    assert met(max_length=512, found="folder") == "none"

@@ -1,0 +1,169 @@
+"""The New run page's data: drops anywhere, what they are taken for, the guess beside its reason, all rows at a glance."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app.panels.new_run import Panel
+from backend.contract.resources import resource
+
+TRAIN = str(resource("demo", "sentiment", "train.csv"))
+SQUAD = str(Path(__file__).parents[2] / "data" / "squad" / "train.json")
+LEFT, PLAIN, COPY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, Qt.DropAction.CopyAction
+SLOW_MS = 30_000
+"""The helper's first look loads the data room."""
+
+
+def dragged(panel: Panel, *paths: str, at: QPoint | None = None) -> tuple[QMimeData, QPointF]:
+    """Files over the page, or over a place in it; the window is told, as the system would."""
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(path) for path in paths])
+    place = at if at is not None else QPoint(300, 20)
+    QApplication.sendEvent(panel.windowHandle(), QDragEnterEvent(place, COPY, mime, LEFT, PLAIN))
+    return mime, QPointF(place)
+
+
+def drop(panel: Panel, *paths: str, at: QPoint | None = None) -> None:
+    mime, place = dragged(panel, *paths, at=at)
+    QApplication.sendEvent(panel.windowHandle(), QDropEvent(place, COPY, mime, LEFT, PLAIN))
+
+
+def looked_at(qtbot, panel: Panel) -> None:
+    qtbot.waitUntil(lambda: panel.desk.glancing.glance is not None, timeout=SLOW_MS)
+
+
+def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run, tmp_path: Path):
+    card = new_run.cards.data
+    assert card.zone.isVisible()
+    packed = tmp_path / "packed.txt.gz"
+    packed.write_bytes(gzip.compress(Path(TRAIN).read_bytes()))
+    dragged(new_run, str(packed))
+    assert new_run.desk.drops.hint.words() == "Drop to use it as data"
+    drop(new_run, str(packed))
+    qtbot.waitUntil(lambda: card.recognised.isVisible(), timeout=SLOW_MS)
+    assert new_run.desk.drops.hint.words() == ""
+    assert new_run.draft.get("data.format") == "csv"
+    assert "packed.txt.gz for training, unpacked from gzip" in card.recognised.text()
+    assert new_run.draft.get("name") == "packed"
+    assert not card.zone.isVisible()
+    card.undo.click()
+    assert new_run.draft.values()["data"] == {"source": "files", "validation": 0.1, "columns": {}}
+    assert card.zone.isVisible()
+    assert not card.recognised.isVisible()
+
+
+def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):
+    field = new_run.cards.data.test
+    place = field.mapTo(new_run, field.rect().center())
+    new_run.cards._area.ensureWidgetVisible(field)
+    place = field.mapTo(new_run, field.rect().center())
+    dragged(new_run, TRAIN, at=place)
+    assert new_run.desk.drops.hint.words() == "Drop to test on it"
+    drop(new_run, TRAIN, at=place)
+    qtbot.waitUntil(lambda: new_run.draft.get("data.test") == TRAIN, timeout=SLOW_MS)
+    assert not new_run.draft.get("data.train")
+
+
+def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, new_run):
+    new_run.cards.data.train.choose(SQUAD)
+    qtbot.waitUntil(lambda: new_run.draft.get("data.source") == "squad", timeout=SLOW_MS)
+    assert new_run.cards.data.task.text() == "Switch to question answering"
+    new_run.cards.data.task.click()
+    assert new_run.draft.get("task.type") == "question_answering"
+    assert new_run.draft.get("data.train") == SQUAD
+
+
+def test_a_drop_that_is_no_data_is_answered_by_one_sentence(qtbot, new_run, tmp_path: Path):
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"\x89PNG\r\n")
+    drop(new_run, str(picture))
+    qtbot.waitUntil(lambda: "is a picture" in new_run.cards.data.banner.text(), timeout=SLOW_MS)
+    assert not new_run.draft.get("data.train")
+
+
+def test_a_path_can_be_pasted(qtbot, new_run):
+    QGuiApplication.clipboard().setText(f"{TRAIN}\n")
+    new_run.desk.drops.paste()
+    qtbot.waitUntil(lambda: new_run.draft.get("data.train") == TRAIN, timeout=SLOW_MS)
+
+
+def test_a_spec_and_a_model_are_left_to_those_who_take_them(new_run, tmp_path: Path):
+    dragged(new_run, str(tmp_path / "run.yaml"))
+    assert new_run.desk.drops.hint.words() == ""
+    model = new_run.cards.model
+    dragged(new_run, TRAIN, at=model.mapTo(new_run, QPoint(20, 20)))
+    assert new_run.desk.drops.hint.words() == ""
+
+
+@pytest.fixture
+def chosen(qtbot, new_run):
+    new_run.cards.data.train.choose(TRAIN)
+    looked_at(qtbot, new_run)
+    return new_run
+
+
+def test_rows_are_shown_under_the_part_that_their_column_plays(chosen):
+    [text, label, other] = chosen.cards.data.table.shown_columns()
+    assert [text.part, label.part, other.part] == ["Text", "Label", ""]
+    assert text.color != label.color
+
+
+def test_all_rows_are_told_at_a_glance(chosen):
+    view = chosen.cards.data.view
+    assert view.splits.text().replace("\u202f", " ") == "2 158 for training, 240 for validation, 2 left out."
+    assert "median 15 tokens" in view.summary.text()
+    assert "in the training data too" in view.warnings.text()
+    assert "11 training rows repeat an earlier one." in view.notes.text()
+
+
+def test_a_column_that_cannot_be_used_is_there_disabled_with_the_reason(chosen):
+    box = chosen.cards.data.columns.boxes["label"]
+    at = box.findData("text")
+    assert not box.model().item(at).isEnabled()
+    assert box.itemText(at).startswith("text · holds 2,400 different values")
+
+
+def test_a_changed_guess_can_be_undone(qtbot, chosen):
+    columns = chosen.cards.data.columns
+    box = columns.boxes["label"]
+    box.setCurrentIndex(box.findData("source"))
+    box.activated.emit(box.currentIndex())
+    qtbot.waitUntil(lambda: columns.back_button("label").isVisible(), timeout=SLOW_MS)
+    assert columns.reason("label") == "Guessed was “label”"
+    columns.back_button("label").click()
+    assert chosen.draft.get("data.columns.label") == "label"
+
+
+def test_the_unusable_rows_are_listed_and_written(qtbot, chosen, tmp_path: Path):
+    chosen.cards.data.view.unusable.click()
+    dialog = chosen.desk.unusable
+    assert [dialog.table.model().index(1, column).data() for column in range(4)] == [
+        "Training",
+        "train.csv",
+        "902",
+        "no text",
+    ]
+    dialog.write(str(tmp_path / "out.csv"))
+    qtbot.waitUntil(lambda: "2 rows written" in dialog.said.text())
+    dialog.close()
+
+
+def test_a_row_is_shown_whole(qtbot, chosen):
+    chosen.cards.data.table.row_asked.emit(3)
+    dialog = chosen.desk.row
+    qtbot.waitUntil(lambda: dialog.said.text() == "train.csv:5")
+    assert len(dialog.cells["text"].toPlainText()) == 2500
+    dialog.close()
+
+
+def test_reading_can_be_stopped_and_begun_again(qtbot, new_run):
+    new_run.change("data.train", TRAIN)
+    new_run.cards.data.stop.click()
+    assert "was stopped" in new_run.cards.data.banner.text()
+    assert new_run.cards.data.again.isVisible()
+    new_run.cards.data.again.click()
+    qtbot.waitUntil(lambda: new_run.findings.preview is not None, timeout=SLOW_MS)

@@ -1,0 +1,160 @@
+"""Tests that files, folders and addresses are recognised by what is in them, whatever they are called."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from backend.contract.data_choice import RecognisedData
+from backend.contract.errors import InputError
+from backend.run.recognising import recognise
+
+DATA = Path(__file__).parents[2] / "data"
+TABLE = "text,label\n" + "".join(f"a film of {number},{number % 2}\n" for number in range(6))
+CONLL = "Ann B-PER\nlives O\n.\tO\n\nBonn B-LOC\n. O\n".replace("\t", " ")
+
+
+def written(folder: Path, **files: str | bytes) -> Path:
+    for name, content in files.items():
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def found_in(path: Path | str, split: str | None = None) -> RecognisedData:
+    return recognise([str(path)], split)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "data"),
+    [
+        ("reviews.txt", TABLE, {"format": "csv"}),
+        ("reviews.txt", TABLE.replace(",", "\t"), {"format": "tsv"}),
+        ("reviews.csv", TABLE.replace(",", "\t"), {}),
+        ("reviews.json", '{"text": "a"}\n{"text": "b"}\n', {}),
+        ("reviews.jsonl", '[\n{"text": "a"},\n{"text": "b"}]', {}),
+        ("reviews.csv", '{"text": "a"}\n{"text": "b"}\n', {}),
+        ("reviews.csv.gz", gzip.compress(TABLE.encode()), {}),
+        ("reviews.txt.gz", gzip.compress(TABLE.encode()), {"format": "csv"}),
+        ("novel.txt", "Call me, if you like, Ishmael.\nSome, say, years ago.\nNever mind, how, long.\n" * 3, {}),
+    ],
+)
+def test_a_table_is_known_whatever_its_ending(tmp_path: Path, name: str, content: str | bytes, data: dict[str, str]):
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    assert found_in(path).data == {"source": "files", "train": str(path), **data}
+
+
+def test_a_parquet_file_needs_no_ending(tmp_path: Path):
+    pyarrow.parquet.write_table(pa.table({"text": ["a"]}), tmp_path / "part-0")
+    found = found_in(tmp_path / "part-0")
+    assert (found.data["train"], found.words) == (str(tmp_path / "part-0"), "This is Parquet: part-0 for training.")
+
+
+@pytest.mark.parametrize(
+    ("place", "source", "task"),
+    [
+        ("squad/train.json", "squad", "question_answering"),
+        ("ner/train.conll", "conll", "token_classification"),
+        ("glue/RTE", "glue", "text_classification"),
+        ("glue/STS-B", "glue", "text_regression"),
+        ("parallel", "tatoeba", "seq2seq_lm"),
+        ("xnli", "xnli", "text_classification"),
+    ],
+)
+def test_each_source_knows_its_own_files(place: str, source: str, task: str):
+    found = found_in(DATA / place)
+    assert (found.data["source"], found.task) == (source, task)
+
+
+def test_words_with_their_tags_are_known_without_an_ending_that_says_so(tmp_path: Path):
+    written(tmp_path, tags_dot_txt=CONLL)
+    assert found_in(tmp_path / "tags.txt").data["source"] == "conll"
+
+
+def test_pairs_of_languages_are_found_beside_each_other(tmp_path: Path):
+    written(tmp_path, train_dot_en="a\nb\n", train_dot_de="x\ny\n", dev_dot_en="c\n", dev_dot_de="z\n")
+    found = found_in(tmp_path)
+    assert found.data == {
+        "source": "parallel", "train": str(tmp_path / "train"), "validation": str(tmp_path / "dev"),
+        "source_ending": "de", "target_ending": "en",
+    }  # fmt: skip
+
+
+def test_files_of_a_folder_find_their_splits_by_name_and_the_rest_is_told(tmp_path: Path):
+    written(
+        tmp_path, train_dot_csv=TABLE, dev_dot_csv=TABLE, my_test_dot_csv=TABLE, README_dot_md="#", old_dot_csv=TABLE
+    )
+    found = found_in(tmp_path)
+    assert {split: Path(found.data[split]).name for split in ("train", "validation", "test")} == {
+        "train": "train.csv", "validation": "dev.csv", "test": "my_test.csv"
+    }  # fmt: skip
+    assert [one.name for one in found.left_out] == ["README.md", "old.csv"]
+
+
+def test_folders_named_for_splits_count_too(tmp_path: Path):
+    written(tmp_path, train__a_dot_csv=TABLE, train__b_dot_csv=TABLE, validation__a_dot_csv=TABLE)
+    found = found_in(tmp_path)
+    assert [Path(one).name for one in found.data["train"]] == ["a.csv", "b.csv"]
+    assert Path(found.data["validation"]).parent.name == "validation"
+
+
+def test_a_file_alone_is_training_data_whatever_its_name(tmp_path: Path):
+    written(tmp_path, test_dot_csv=TABLE)
+    assert found_in(tmp_path / "test.csv").data["train"] == str(tmp_path / "test.csv")
+
+
+def test_a_drop_on_a_split_is_that_split(tmp_path: Path):
+    written(tmp_path, train_dot_csv=TABLE)
+    assert found_in(tmp_path / "train.csv", "validation").data == {
+        "source": "files", "validation": str(tmp_path / "train.csv")
+    }  # fmt: skip
+
+
+def test_a_saved_data_set_gives_its_splits(tmp_path: Path):
+    written(tmp_path, dataset_dict_dot_json=json.dumps({"splits": ["train", "dev"]}))
+    assert found_in(tmp_path).data == {
+        "source": "files", "train": str(tmp_path / "train"), "validation": str(tmp_path / "dev")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "address", ["https://huggingface.co/datasets/stanfordnlp/imdb", "hf://datasets/stanfordnlp/imdb"]
+)
+def test_an_address_of_the_hub_is_its_data_set(address: str):
+    assert found_in(address).data == {"source": "hub", "name": "stanfordnlp/imdb", "train": "train", "validation": 0.1}
+
+
+def test_a_file_address_is_its_path(tmp_path: Path):
+    path = written(tmp_path, a__with_space_dot_csv=TABLE) / "a" / "with_space.csv"
+    assert found_in(path.as_uri()).data["train"] == str(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "is a picture"),
+        (b"", "is empty"),
+        (b"PK\x03\x04rest", "Excel"),
+        (b"\x1f\x8bjunk", "damaged"),
+    ],
+)
+def test_what_holds_no_rows_is_refused_in_one_sentence(tmp_path: Path, content: bytes, words: str):
+    (tmp_path / "thing").write_bytes(content)
+    with pytest.raises(InputError, match=f"^thing .*{words}"):
+        found_in(tmp_path / "thing")
+
+
+def test_a_folder_without_rows_says_what_would_do(tmp_path: Path):
+    written(tmp_path, README_dot_md="#", picture_dot_png=b"\x89PNG")
+    with pytest.raises(InputError, match=r"none of these 2 files holds rows.* give CSV"):
+        found_in(tmp_path)
+
+
+def test_another_address_is_refused_with_the_way_out():
+    with pytest.raises(InputError, match="fetch the file first"):
+        found_in("https://example.org/data.csv")
