@@ -91,8 +91,8 @@ def test_prediction_is_marked_by_a_sign_and_its_text_by_its_side(qtbot):
     table = RowTable()
     qtbot.addWidget(table)
     table.set_source(Cells())
-    colors = {"": "", "prediction": ""}
-    table.set_color(lambda row, column: colors[column] if column in colors else "")
+    colors = {"prediction": ""}
+    table.set_color(lambda row, column: colors.get(column, ""))
     table.resize(700, 140)
     table.show()
     plain = table.viewport().grab().toImage()
