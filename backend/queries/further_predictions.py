@@ -19,7 +19,8 @@ FIRST_CHARACTERS = 120
 def _parts(arguments: Arguments, tell: Tell) -> FileFit:
     from backend import predict  # these load the data room and a framework
     from backend.data.cells import cell_text
-    from backend.run.material import guess_column, make_source, make_task, reading
+    from backend.run.column_guess import guess_by_name
+    from backend.run.material import make_source, make_task, reading
     from backend.tasks.task import used_columns
 
     folder, data = _run(arguments), _data(arguments)
@@ -31,7 +32,7 @@ def _parts(arguments: Arguments, tell: Tell) -> FileFit:
         if given is None and not column.required:
             continue
         taken = {part.column for part in parts}
-        found = given if given in there else guess_column(column.usual_names, there, taken)
+        found = given if given in there else guess_by_name(column.usual_names, there, taken)
         is_needed = column.required and column.needed_to_predict
         parts.append(FilePart(name=column.name, title=column.title, column=found or "", needed=is_needed))
     first = {name: cell_text(rows.table[name][0].as_py(), FIRST_CHARACTERS) for name in there} if len(rows) else {}
