@@ -1,9 +1,9 @@
 """Owns cells and lines of lists whose text runs as it is written: what begins in Hebrew or Arabic stands at the right."""
 
+import unicodedata
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QPlainTextEdit, QStyledItemDelegate, QStyleOptionViewItem
-
-from app.core.bidirectional import base_is_right
 
 JUDGED = 120
 """Characters among which the first with a direction is looked for."""
@@ -12,7 +12,9 @@ JUDGED = 120
 def direction_of(text: str) -> Qt.LayoutDirection:
     """Where a text begins; without any letter at the left."""
     # Qt draws a cell in the direction of its table: a sentence of the other would have its full stop at the wrong end.
-    is_right = not text.isascii() and base_is_right(text[:JUDGED])
+    # Not by `app.core.bidirectional`, which loads numpy: this stands in the first paint.
+    strong = () if text.isascii() else map(unicodedata.bidirectional, text[:JUDGED])
+    is_right = next((kind != "L" for kind in strong if kind in ("L", "R", "AL")), False)
     return Qt.LayoutDirection.RightToLeft if is_right else Qt.LayoutDirection.LeftToRight
 
 

@@ -54,6 +54,7 @@ def typed(text: str) -> QWidget:
 def test_text_begins_where_its_reader_does(qtbot, make, text: str, is_right: bool):
     widget = make(text)
     qtbot.addWidget(widget)
+    widget.setStyleSheet("background: white; color: black")
     widget.resize(400, 60)
     widget.show()
     assert (middle_of_ink(widget) > 0.5) == is_right
