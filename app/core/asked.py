@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from app.core.bidirectional import base_is_right
 from app.core.run_task import RunTask
 from app.core.wording import megabytes, name_of_path
 from backend.contract.queries import Answer
@@ -53,7 +54,8 @@ class Asked:
         parts = [_first(self.question.row), self.row.get("prediction") or "no answer"]
         parts += [self.beside.row.get("prediction") or "no answer"] if self.beside else []
         texts = [" ".join(str(part).split()) for part in parts]
-        return "   →   ".join(text if len(text) <= most else f"{text[:most]}…" for text in texts)
+        arrow = "←" if base_is_right(texts[0][:most]) else "→"  # the line runs as its first text does
+        return f"   {arrow}   ".join(text if len(text) <= most else f"{text[:most]}…" for text in texts)
 
     def facts(self) -> str:
         """Time, device and memory of the answer."""

@@ -29,7 +29,7 @@ class LabelPair:
         """The label with the difference."""
         if self.points is None:
             return f"{self.label} · only one model knows this label"
-        return f"{self.label} · {self.points:+.1f} points"
+        return f"{self.label} · {f'{self.points:+.1f}'.replace('-', '−')} points"
 
 
 def label_pairs(first: PredictedRow, second: PredictedRow) -> list[LabelPair]:

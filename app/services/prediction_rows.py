@@ -18,6 +18,8 @@ CONFIDENCE = "confidence"
 NARROWEST, WIDEST = 84, 136
 LONG = 24
 """Letters of an answer that is no label but a text."""
+MARKED = 20
+"""Pixels of the sign that says right or wrong before a prediction."""
 ANSWERS = ("actual", "prediction")
 _COMPARED_ROWS = 20
 
@@ -125,6 +127,8 @@ class PredictionRows:
         longest = max(inputs, key=lambda name: letters[name], default="")
         written = [name for name in ANSWERS if letters.get(name, 0) > LONG]
         widths = {name: min(WIDEST, max(NARROWEST, 26 + 8 * max(most, len(name)))) for name, most in letters.items()}
+        if self.has_actual and "prediction" in widths:
+            widths["prediction"] += MARKED
         return {**widths, CONFIDENCE: 104}, [longest, *written]
 
     @property

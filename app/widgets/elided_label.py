@@ -5,6 +5,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app import theme
+from app.widgets.directed_text import direction_of
 
 
 class ElidedLabel(QLabel):
@@ -56,4 +57,5 @@ class ElidedLabel(QLabel):
         shown = self.fontMetrics().elidedText(self.text(), self._mode, area.width())
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
+            painter.setLayoutDirection(direction_of(self.text()))
             painter.drawText(area, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), shown)

@@ -7,11 +7,16 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QStaticText
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app import theme
+from app.widgets.directed_text import direction_of
 
 MARGIN = 13
 """As the header's texts have it."""
 NARROW = 3
 """Pixels of the narrowest letters."""
+MARK, MARK_GAP = 14, 6
+MARKS = (("success", "check"), ("danger", "close"))
+"""Colours that say right and wrong → the sign beside the text that says it to every eye."""
+_TOKENS = {name: token for token, name in MARKS}
 KEPT = 4000
 """Texts that are laid out."""
 
@@ -21,7 +26,7 @@ class RowDelegate(QStyledItemDelegate):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._texts: OrderedDict[tuple[str, int], QStaticText] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, int], tuple[QStaticText, float]] = OrderedDict()
         self._font = QFont()
         self._metrics = QFontMetrics(self._font)
 
@@ -40,24 +45,36 @@ class RowDelegate(QStyledItemDelegate):
             if font != self._font:
                 self._font, self._metrics = font, QFontMetrics(font)
                 self._texts.clear()
-            painter.setPen(index.data(Qt.ItemDataRole.ForegroundRole) or theme.color("text"))
+            color = index.data(Qt.ItemDataRole.ForegroundRole) or theme.color("text")
+            mark = next((name for token, name in MARKS if color == theme.color(token)), "")
+            left = box.x() + MARGIN
+            if mark:
+                picture = theme.pixmap(mark, _TOKENS[mark], MARK)
+                painter.drawPixmap(left, box.y() + (box.height() - MARK) // 2, picture)
+                left += MARK + MARK_GAP
+            painter.setPen(color)
             painter.setFont(font)
             top = box.y() + (box.height() - self._metrics.height()) / 2
-            painter.drawStaticText(QPointF(box.x() + MARGIN, top), self._laid_out(text, box.width() - 2 * MARGIN))
+            laid_out, indent = self._laid_out(text, box.right() - MARGIN - left)
+            painter.drawStaticText(QPointF(left + indent, top), laid_out)
         if state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(theme.color("accent"))
             painter.drawRect(box.adjusted(0, 0, -1, -1))
 
-    def _laid_out(self, text: str, width: int) -> QStaticText:
+    def _laid_out(self, text: str, width: int) -> tuple[QStaticText, float]:
+        """The text on one line, and how far in it begins: one that is read from the right ends at the right."""
         key = (text, width)
         made = self._texts.get(key)
         if made is None:
             most = max(1, width // NARROW)
             cut = text if len(text) <= most else f"{text[:most]}…"  # the rest of a long text need not be measured
             shown = self._metrics.elidedText(cut, Qt.TextElideMode.ElideRight, width)
-            made = self._texts[key] = QStaticText(shown)
-            made.setTextFormat(Qt.TextFormat.PlainText)
-            made.setPerformanceHint(QStaticText.PerformanceHint.ModerateCaching)
+            static = QStaticText(shown)
+            static.setTextFormat(Qt.TextFormat.PlainText)
+            static.setPerformanceHint(QStaticText.PerformanceHint.ModerateCaching)
+            is_right = direction_of(text) == Qt.LayoutDirection.RightToLeft
+            indent = max(0, width - self._metrics.horizontalAdvance(shown)) if is_right else 0
+            made = self._texts[key] = static, indent
             if len(self._texts) > KEPT:
                 self._texts.popitem(last=False)
         else:

@@ -1,7 +1,9 @@
 """Owns the editor that takes no text whose layout would stop the window: Qt's time grows with the square of a line."""
 
 from PySide6.QtCore import QMimeData, Signal
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from app.widgets.directed_text import follow_direction
 
 MOST = 200_000
 """Characters in all."""
@@ -18,6 +20,11 @@ class TextEditor(QPlainTextEdit):
 
     too_long = Signal(str)
     """The text that was to be pasted."""
+
+    def __init__(self, text: str = "", hint: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent, placeholderText=hint)
+        follow_direction(self)
+        self.setPlainText(text)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Paste, unless it would be too long with what is there."""

@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app import theme
+from app.widgets.directed_text import DirectedText
 
 ROW_HEIGHT = 30
 LEAST_WIDTH, MOST_WIDTH = 90, 260
@@ -54,6 +55,7 @@ class TextTable(QTableView):
         super().__init__(parent)
         self._texts = _Texts(self)
         self.setModel(self._texts)
+        self.setItemDelegate(DirectedText(self))
         self.setAccessibleName(name)
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)

@@ -4,6 +4,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
+from app.widgets.directed_text import follow_direction
+
 MOST_LINES = 9
 
 
@@ -18,6 +20,7 @@ class TypedText(QPlainTextEdit):
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
         self.textChanged.connect(self._fit)
+        follow_direction(self)
         self._fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

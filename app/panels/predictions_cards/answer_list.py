@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 from app import theme
 from app.core.asked import Asked
 from app.widgets.card import Card, label
+from app.widgets.directed_text import DirectedText
 from app.widgets.icon_label import IconToolButton
 
 LONGEST_HINT = 1000
@@ -39,6 +40,7 @@ class AnswerList(Card):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         theme.role(self.list, "lines")
+        self.list.setItemDelegate(DirectedText(self.list))
         self.list.currentRowChanged.connect(self._on_row)
         self.list.itemDoubleClicked.connect(lambda _: self._emit(self.again_requested))
         delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list)

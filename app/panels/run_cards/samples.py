@@ -20,6 +20,7 @@ from app.core.run_state import RunState
 from app.panels.predictions_cards.row_views.registry import view_of
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.widgets.card import label
+from app.widgets.directed_text import DirectedText
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.remembered import RememberedSplitter
 from backend.contract.events import RowsSampled, SampledRow
@@ -42,6 +43,7 @@ class Samples(QStackedWidget):
         self.steps.currentIndexChanged.connect(lambda _: self._show_chosen())
         self.measure = label("", "faint")
         self.list = QTableWidget(0, len(COLUMNS))
+        self.list.setItemDelegate(DirectedText(self.list))
         self.list.setAccessibleName("Sample rows")
         self.list.setHorizontalHeaderLabels(COLUMNS)
         self.list.setShowGrid(False)

@@ -18,6 +18,7 @@ from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.chips import chips
+from app.widgets.directed_text import follow_direction
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
@@ -91,6 +92,7 @@ class Side(QWidget):
 
     def _text_input(self) -> QWidget:
         self.text = QPlainTextEdit(EXAMPLE, placeholderText="Type or paste text")
+        follow_direction(self.text)
         self.text.setAccessibleName("Text")
         self.text.setTabChangesFocus(True)
         self.text.setFixedHeight(88)

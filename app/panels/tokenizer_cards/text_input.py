@@ -214,7 +214,7 @@ class TextInput(Card):
 
 
 def _editor(name: str, text: str) -> TextEditor:
-    editor = TextEditor(text, placeholderText=name)
+    editor = TextEditor(text, name)
     editor.setAccessibleName(name)
     editor.setTabChangesFocus(True)
     editor.setAcceptDrops(False)

@@ -47,7 +47,7 @@ def test_two_models_answer_the_same_and_the_difference_is_said(qtbot, box: TryBo
     ask(qtbot, box, text="surer")
     view = box.card.compared
     assert view.sentence.text() == "Both say “pos”; austen-gpt2 is surer by 10.0 points."
-    assert [group.title for group in view.bars._groups] == ["pos · +10.0 points", "neg · -10.0 points"]
+    assert [group.title for group in view.bars._groups] == ["pos · +10.0 points", "neg · −10.0 points"]
     assert box.answers.list.item(0).text() == "surer   →   pos   →   pos"
     ask(qtbot, box, text="otherwise")
     assert view.sentence.text() == "They differ: bert-tiny says “pos”, austen-gpt2 says “neg”."
