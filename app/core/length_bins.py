@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from app.core import wording
+
 MOST_BINS = 48
 _ROUND = (1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 50, 64, 80, 100, 128)
 TAIL = 1.6
@@ -30,7 +32,7 @@ class LengthBins:
         low, high = place * self.width + 1, (place + 1) * self.width
         if self.tail and place == len(self.counts) - 1:
             high = self.longest
-        return f"{low}\u2013{high} tokens" if high > low else f"{high} token{'' if high == 1 else 's'}"
+        return f"{low}\u2013{high} tokens" if high > low else wording.count(high, "token")
 
 
 def length_bins(lengths: Sequence[int], counts: Sequence[int], limit: int) -> LengthBins:

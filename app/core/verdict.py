@@ -125,8 +125,9 @@ def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
     if found is None or found.worse_in_a_row < 2:
         return None
     count = found.worse_in_a_row
-    moved = "risen" if found.sign > 0 else "fallen"
-    words = f"{found.title} has {moved} for {_counted(count)} evaluations"
+    rises = f"{found.title} has risen for {_counted(count)} evaluations"
+    falls = f"{found.title} has fallen for {_counted(count)} evaluations"
+    words = rises if found.sign > 0 else falls
     best = f"best was step {wording.grouped(int(found.steps[found.best]))}"
     if _metric_is_best(state):
         title = wording.metric_title(state.main_metric)
@@ -143,8 +144,10 @@ def _past_its_best(state: RunState, alive: bool) -> Verdict | None:
     ago, best, now = len(found.values) - 1 - found.best, found.values[found.best], found.values[-1]
     if ago < FAR_EVALUATIONS or best == 0 or found.sign * (now - best) <= FAR_ABOVE * abs(best):
         return None
-    side = "above" if found.sign > 0 else "below"
-    words = f"{found.title} is {abs(now - best) / abs(best):.0%} {side} its best, {found.words(found.best)}"
+    far = abs(now - best) / abs(best)
+    above = f"{found.title} is {far:.0%} above its best, {found.words(found.best)}"
+    below = f"{found.title} is {far:.0%} below its best, {found.words(found.best)}"
+    words = above if found.sign > 0 else below
     if _metric_is_best(state):
         return Verdict(f"{words}, but {wording.metric_title(state.main_metric)} is the best yet", "info")
     return Verdict(f"{words}, {_counted(ago)} evaluations ago", "warning")
@@ -179,8 +182,9 @@ def _evaluated(state: RunState, alive: bool) -> Verdict | None:
     if last == 0:
         return Verdict(f"{found.title} was {found.words(0)}, the first evaluation")
     if found.best == last:
-        moved = "falls" if found.sign > 0 else "rises"
-        return Verdict(f"{found.title} {moved}: {found.words(last)} is the best yet", "success")
+        falls = f"{found.title} falls: {found.words(last)} is the best yet"
+        rises = f"{found.title} rises: {found.words(last)} is the best yet"
+        return Verdict(falls if found.sign > 0 else rises, "success")
     return Verdict(f"{found.title} is {found.words(last)}; best was {found.words(found.best)}")
 
 
@@ -189,14 +193,16 @@ def _training(state: RunState, alive: bool) -> Verdict | None:
     if len(parts) < 2:
         return Verdict(f"{wording.count(state.step, 'step')} made, too few for a trend")
     first, now = parts[0][1], parts[-1][1]
-    spread = f"from {wording.number(first)} to {wording.number(now)}"
+    before, after = wording.number(first), wording.number(now)
     if abs(now - first) < STILL * abs(first):
-        return Verdict(f"Training loss has hardly changed: {spread}", "warning")
+        return Verdict(f"Training loss has hardly changed: from {before} to {after}", "warning")
     later = [value for step, value in parts if step > parts[-1][0] / 2]
     if len(parts) >= BLOCKS // 2 and max(later) - min(later) < STILL * abs(fmean(later)):
         half = wording.grouped(int(parts[-1][0] / 2))
-        return Verdict(f"Training loss has hardly changed since step {half}: {wording.number(now)}")
-    return Verdict(f"Training loss has {'fallen' if now < first else 'risen'} {spread}")
+        return Verdict(f"Training loss has hardly changed since step {half}: {after}")
+    if now < first:
+        return Verdict(f"Training loss has fallen from {before} to {after}")
+    return Verdict(f"Training loss has risen from {before} to {after}")
 
 
 _LOOKS: tuple[Callable[[RunState, bool], Verdict | None], ...] = (

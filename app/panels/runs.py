@@ -319,5 +319,5 @@ def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
     if alive:
         parts.append(f"{alive} running")
     if lost:
-        parts.append(f"{lost} lost, Resume continues " + ("it" if lost == 1 else "them"))
+        parts.append("1 lost, Resume continues it" if lost == 1 else f"{lost} lost, Resume continues them")
     return " · ".join(parts)

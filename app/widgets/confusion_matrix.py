@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, Q
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
+from app.core import wording
 
 LARGEST, SMALLEST = 56, 16
 WRITTEN = 30
@@ -222,7 +223,7 @@ class ConfusionMatrix(QWidget):
     def words_of(self, row: int, column: int) -> str:
         """`61 rows: actual positive, predicted negative (12.2% of this actual label)`."""
         count, total = self._counts[row][column], max(1, sum(self._counts[row]))
-        rows = f"{count:,} row{'' if count == 1 else 's'}"
+        rows = wording.count(count, "row")
         pair = f"actual {self._labels[row]}, predicted {self._labels[column]}"
         return f"{rows}: {pair} ({count / total:.1%} of this actual label)"
 

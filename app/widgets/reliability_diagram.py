@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
+from app.core import wording
 from app.widgets.square_frame import SquareFrame
 from backend.contract.predictions import ReliabilityBin
 
@@ -149,5 +150,5 @@ class ReliabilityDiagram(QWidget):
 
 def words_of(one: ReliabilityBin) -> str:
     """`1,204 rows with confidence 0.8 to 0.9: 84.1% right, 86.0% expected`."""
-    rows = f"{one.count:,} row{'' if one.count == 1 else 's'}"
+    rows = wording.count(one.count, "row")
     return f"{rows} with confidence {one.low:.1f} to {one.high:.1f}: {one.accuracy:.1%} right, {one.confidence:.1%} expected"

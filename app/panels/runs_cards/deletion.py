@@ -52,7 +52,7 @@ class Deletion(QObject):
         gone = [run for run, each in zip(runs, moved, strict=True) if not each.problem]
         if not gone:
             return
-        said = f"{_named(gone)} {'was' if len(gone) == 1 else 'were'} moved to the trash."
+        said = f"Moved to the trash: {_named(gone)}."
         self._deleted = [each for each in moved if each.place is not None]
         if self._deleted:
             self.banner.show_message("info", said)

@@ -153,5 +153,7 @@ def _seconds(seconds: float) -> str:
 def _measured(made: MadeTokenizer) -> str:
     if not made.compression:
         return "nothing was measured."
-    texts = wording.count(made.compression[0].rows, "held-out text" if made.held_out else "text")
-    return f"measured on {texts}{'' if made.held_out else ' that it has learnt from'}. Fewer tokens are better."
+    rows = made.compression[0].rows
+    if made.held_out:
+        return f"measured on {wording.count(rows, 'held-out text')}. Fewer tokens are better."
+    return f"measured on {wording.count(rows, 'text')} that it has learnt from. Fewer tokens are better."

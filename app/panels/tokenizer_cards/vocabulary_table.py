@@ -72,8 +72,11 @@ class VocabularyTable(Card):
         """How many rows there are, of which kinds; `counted` says how many pieces occur in data."""
         assert self._rows is not None
         shown, total, is_pieces = self.table.shown_count(), self._rows.row_count, self._name == "pieces"
-        noun = ("row" if vocabulary.missing else "piece") if is_pieces else "merge"
-        words = [f"{grouped(shown)} of {count(total, noun)}" if shown != total else count(total, noun)]
+        if not is_pieces:
+            whole = count(total, "merge")
+        else:
+            whole = count(total, "row") if vocabulary.missing else count(total, "piece")
+        words = [f"{grouped(shown)} of {whole}" if shown != total else whole]
         words.append(vocabulary.kind)
         if is_pieces:
             words += [f"{grouped(n)} {name}" for name, n in vocabulary.types.items() if n and name != "normal"]
