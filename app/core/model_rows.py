@@ -1,6 +1,6 @@
 """Owns the lines of the list of models: which are shown under which heading, and the words of each cell."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import wording
@@ -15,7 +15,6 @@ HEADINGS = {
 }
 ON_HUB = {"Used": "Downloads"}
 """Headings that are others for models of the hub."""
-COLUMNS = ("Model", "Family", "Parameters", "Size", "Licence", "Used", "For this run")
 
 
 @dataclass(frozen=True)
@@ -76,22 +75,8 @@ def under_title(model: ModelChoice) -> str:
 
 
 def cell(model: ModelChoice, column: str) -> str:
-    """The text of one cell."""
-    match column:
-        case "Model":
-            return title(model)
-        case "Family":
-            return model.model_type or "–"
-        case "Parameters":
-            return wording.short_count(model.parameters) if model.parameters else "–"
-        case "Size":
-            return wording.megabytes(model.size_mb) if model.size_mb else "–"
-        case "Licence":
-            return model.licence or "–"
-        case "Used":
-            return used(model)
-        case _:
-            return verdict(model)
+    """The text of one cell; `column` is one of COLUMNS."""
+    return _CELLS[column](model)
 
 
 def used(model: ModelChoice) -> str:
@@ -139,3 +124,15 @@ def spoken(model: ModelChoice) -> str:
 def counts(models: Sequence[ModelChoice]) -> dict[str, int]:
     """How many models each group has."""
     return {group: sum(one.group == group for one in models) for group in GROUPS}
+
+
+_CELLS: dict[str, Callable[[ModelChoice], str]] = {
+    "Model": title,
+    "Family": lambda model: model.model_type or "–",
+    "Parameters": lambda model: wording.short_count(model.parameters) if model.parameters else "–",
+    "Size": lambda model: wording.megabytes(model.size_mb) if model.size_mb else "–",
+    "Licence": lambda model: model.licence or "–",
+    "Used": used,
+    "For this run": verdict,
+}
+COLUMNS = tuple(_CELLS)
