@@ -43,7 +43,9 @@ def agreement(first: PredictedRow, second: PredictedRow, names: tuple[str, str])
     """One sentence on whether both say the same."""
     ones, others = _number(first), _number(second)
     if ones is not None and others is not None and not first.probabilities():
-        return f"{names[1]} says {number(abs(others - ones))} {'more' if others >= ones else 'less'} than {names[0]}."
+        far = number(abs(others - ones))
+        more, less = f"{names[1]} says {far} more than {names[0]}.", f"{names[1]} says {far} less than {names[0]}."
+        return more if others >= ones else less
     said = [_quoted(row.prediction) for row in (first, second)]
     if first.prediction == second.prediction:
         surer = _surer(first.probabilities(), second.probabilities(), first.prediction, names)

@@ -66,7 +66,7 @@ def saved_words(counts: TokenCounts) -> str:
     """What adding the tokens would change in the counted texts."""
     less = 1 - counts.tokens_after / counts.tokens_before if counts.tokens_before else 0.0
     if abs(less) >= 0.0005:
-        change = f"{abs(less):.1%} {'fewer' if less > 0 else 'more'}"
+        change = f"{less:.1%} fewer" if less > 0 else f"{-less:.1%} more"
     else:
         change = "hardly fewer" if less > 0 else "hardly more" if less < 0 else "no fewer"
     before, after = wording.grouped(counts.tokens_before), wording.grouped(counts.tokens_after)

@@ -116,7 +116,8 @@ class MadeCard(Card):
     def _show_difference(self, measured: list[Compression]) -> None:
         new, old = measured[:2]
         share = new.tokens / old.tokens - 1 if old.tokens else 0.0
-        words = label("as many" if abs(share) < LESS else f"{abs(share):.1%} {'fewer' if share < 0 else 'more'}")
+        differs = f"{-share:.1%} fewer" if share < 0 else f"{share:.1%} more"
+        words = label("as many" if abs(share) < LESS else differs)
         theme.role(words, "muted" if abs(share) < LESS else "success" if share < 0 else "warning")
         self.grid.addWidget(words, 2, len(measured) + 1)
 
