@@ -102,6 +102,10 @@ def metric_title(name: str) -> str:
 
 _METRIC_TITLES = {
     "loss": "Loss",
+    "accuracy": "Accuracy",
+    "precision": "Precision",
+    "recall": "Recall",
+    "combined": "Combined",
     "f1": "F1",
     "f1_macro": "Macro F1",
     "f1_weighted": "Weighted F1",

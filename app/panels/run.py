@@ -74,7 +74,7 @@ class Panel(QWidget):
         self.course = Course(self._context.preferences)
         self.course.axis_chosen.connect(self._on_axis_chosen)
         self.course.smoothing_chosen.connect(self.plots.set_smoothing)
-        self.plots.set_axis(self.course.axis.currentText().lower())
+        self.plots.set_axis(self.course.axis.currentData())
         self.plots.set_smoothing(self.course.share)
         self.plots.message.connect(self.message)
         self.plots.grown.connect(self._mark_dirty)

@@ -20,6 +20,8 @@ from app.widgets.row_delegate import RowDelegate
 
 ROW_HEIGHT = 34
 NUMBER_WIDTH = 60
+TITLES = {"prediction": "Prediction", "actual": "Actual", "confidence": "Confidence"}
+"""Columns that are not a person's own."""
 LEAST_STRETCHED = 90
 """Pixels of a column below which a table is rather scrolled sideways."""
 LONGEST_CELL = 300
@@ -110,7 +112,7 @@ class _Rows(QAbstractTableModel):
 
     def title(self, name: str) -> str:
         """A column's name for people."""
-        return self.titles.get(name) or name.replace("_", " ").capitalize()
+        return self.titles.get(name) or TITLES.get(name) or name.replace("_", " ").capitalize()
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.DisplayRole:

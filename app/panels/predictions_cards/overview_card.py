@@ -87,7 +87,7 @@ class OverviewCard(Card):
         row = QHBoxLayout(self._tiles)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(24)
-        for value, words, role in ((self.right, "right", "success"), (self.wrong, "wrong", "danger")):
+        for value, words, role in ((self.right, "Right", "success"), (self.wrong, "Wrong", "danger")):
             column = QVBoxLayout()
             column.setSpacing(0)
             column.addWidget(value)

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.core.preferences import Preferences
 from app.core.run_state import RunState
-from app.core.step_clock import AXES
 from app.core.verdict import verdict
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
@@ -17,6 +16,9 @@ from app.widgets.quiet_combo_box import QuietComboBox
 
 SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
 """Name → the share of what is visible over which a smoothed point is averaged."""
+SMOOTHING_TITLES = {"none": "None", "light": "Slight", "medium": "Medium", "strong": "Strong"}
+AXIS_TITLES = {"step": "Step", "epoch": "Epoch", "tokens": "Tokens", "time": "Time"}
+SPOKEN = {"info": "Note", "success": "Good", "warning": "Warning", "error": "Error"}
 LOOKS = {
     "info": ("info", "info"),
     "success": ("check", "success"),
@@ -41,11 +43,11 @@ class Course(QWidget):
         self._alive: bool | None = None
         self.icon, self.words = IconLabel(*LOOKS["info"], 16), ElidedLabel()
         self.words.setMinimumHeight(26)
-        self.axis = self._choice("X axis", AXES, preferences.plot_axis)
-        self.smoothing = self._choice("Smoothing", tuple(SMOOTHINGS), preferences.plot_smoothing)
+        self.axis = self._choice("X axis", AXIS_TITLES, preferences.plot_axis)
+        self.smoothing = self._choice("Smoothing", SMOOTHING_TITLES, preferences.plot_smoothing)
         self.smoothing.setToolTip("Of loss, gradient norm and speed: how many neighbours a strong line is the mean of")
-        self.axis.currentTextChanged.connect(self._on_axis)
-        self.smoothing.currentTextChanged.connect(self._on_smoothing)
+        self.axis.currentIndexChanged.connect(self._on_axis)
+        self.smoothing.currentIndexChanged.connect(self._on_smoothing)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
@@ -57,11 +59,12 @@ class Course(QWidget):
             row.addWidget(box)
         self.clear()
 
-    def _choice(self, title: str, names: tuple[str, ...], chosen: str) -> QuietComboBox:
+    def _choice(self, title: str, titles: dict[str, str], chosen: str) -> QuietComboBox:
         box = QuietComboBox()
-        box.addItems([name.capitalize() for name in names])
+        for name, words in titles.items():
+            box.addItem(words, name)
         # A settings file of another version may name what is not here.
-        box.setCurrentIndex(names.index(chosen) if chosen in names else 0)
+        box.setCurrentIndex(max(0, box.findData(chosen)))
         box.setAccessibleName(title)
         box.setFixedWidth(CHOICE_WIDTH)
         return box
@@ -69,14 +72,14 @@ class Course(QWidget):
     @property
     def share(self) -> float:
         """The chosen smoothing."""
-        return SMOOTHINGS[self.smoothing.currentText().lower()]
+        return SMOOTHINGS[self.smoothing.currentData()]
 
-    def _on_axis(self, title: str) -> None:
-        self._preferences.set("plot_axis", title.lower())
-        self.axis_chosen.emit(title.lower())
+    def _on_axis(self) -> None:
+        self._preferences.set("plot_axis", self.axis.currentData())
+        self.axis_chosen.emit(self.axis.currentData())
 
-    def _on_smoothing(self, title: str) -> None:
-        self._preferences.set("plot_smoothing", title.lower())
+    def _on_smoothing(self) -> None:
+        self._preferences.set("plot_smoothing", self.smoothing.currentData())
         self.smoothing_chosen.emit(self.share)
 
     def clear(self) -> None:
@@ -94,5 +97,5 @@ class Course(QWidget):
         if found.text != self.words.text():
             self.words.setText(found.text)
             self.icon.set_icon(*LOOKS[found.kind])
-            self.icon.setAccessibleName(found.kind)
+            self.icon.setAccessibleName(SPOKEN[found.kind])
         self.icon.show()

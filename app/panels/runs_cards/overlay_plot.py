@@ -21,7 +21,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.remembered import RememberedSplitter
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
-SMOOTHINGS = {"None": 0.0, "Light": 0.01, "Medium": 0.03, "Strong": 0.1}
+SMOOTHINGS = {"None": 0.0, "Slight": 0.01, "Medium": 0.03, "Strong": 0.1}
 """Words → the share of the curve that one point is the mean of."""
 FEED_MS = 25
 FEED_SECONDS = 0.003
