@@ -28,6 +28,7 @@ from app.widgets.toast import ToastOverlay
 if TYPE_CHECKING:
     from app.core.endings import Endings
     from app.services.context import AppContext
+    from app.services.warming import Warming
     from app.widgets.tour import Tour
 
 PANELS = (
@@ -80,6 +81,7 @@ class MainWindow(QMainWindow):
         self.preferences = preferences
         self.context: AppContext | None = None
         self._endings: Endings | None = None
+        self._warming: Warming | None = None
         self.tour: Tour | None = None
         self._panels: dict[str, QWidget] = {}
         self._painted = False
@@ -358,7 +360,8 @@ class MainWindow(QMainWindow):
         if self.context is not None:
             # Out of sight first: a busy helper, or a run that is just being started, may take seconds.
             self.hide()
-            self._warming.stop()
+            if self._warming is not None:
+                self._warming.stop()
             self.context.close()
         super().closeEvent(event)
 

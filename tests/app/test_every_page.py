@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QProcess, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QProcess, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -74,10 +74,18 @@ def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iter
         made.show()
         made.open_services()
         fill(made)
-        made.activateWindow()
-        assert QTest.qWaitForWindowActive(made)
         yield made
         made.close()
+    # Gone for good: every later change of theme in this process would dress it again.
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture(autouse=True)
+def in_front(window: MainWindow) -> None:
+    """The focus is only where the active window is, and tests of other files leave windows of their own."""
+    window.activateWindow()
+    assert QTest.qWaitForWindowActive(window)
 
 
 def fill(window: MainWindow) -> None:

@@ -161,7 +161,7 @@ def test_worst_rows_come_first(qtbot, panel: Panel, runs: Path, task: str, order
     choice = panel.browser.filters.order_choice
     choice.setCurrentIndex(choice.findText(order))
     choice.activated.emit(choice.currentIndex())
-    qtbot.waitUntil(lambda: panel.browser._indices is not None)
+    qtbot.waitUntil(lambda: panel.browser.view.indices is not None)
     assert sources(panel) == rows
 
 
@@ -176,7 +176,7 @@ def test_keys_walk_from_mistake_to_mistake(qtbot, panel: Panel, runs: Path):
         found.append(panel.browser.table.currentIndex().row())
     assert found == [1, 3]
     with qtbot.waitSignal(panel.message) as signal:
-        panel.browser.step_to_mistake(1)
+        panel.browser.view.step_to_mistake(1)
     assert signal.args == ["info", "No mistake below this row."]
 
 

@@ -35,14 +35,14 @@ def test_cells_are_those_that_were_written(rows: VocabularyRows):
 
 def test_spaces_are_visible_and_large_numbers_grouped(rows: VocabularyRows):
     assert rows.cell(0, 2) == "·a"
-    assert [rows.cell(row, 3) for row in range(3)] == ["12,345", None, "1"]
+    assert [rows.cell(row, 3) for row in range(3)] == ["12\u202f345", None, "1"]
 
 
 def test_counts_are_one_more_column(rows: VocabularyRows, tmp_path: Path):
     np.save(tmp_path / "counts.npy", np.array([7, 0, 1234]))
     rows.set_counts(str(tmp_path / "counts.npy"))
     assert rows.columns[-1] == "frequency"
-    assert [rows.cell(row, 4) for row in range(3)] == ["7", "0", "1,234"]
+    assert [rows.cell(row, 4) for row in range(3)] == ["7", "0", "1\u202f234"]
 
 
 def test_a_row_is_found_by_its_id(rows: VocabularyRows):

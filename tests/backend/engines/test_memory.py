@@ -23,8 +23,9 @@ print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
 def test_memory_that_a_tensor_gave_back_is_taken_again_without_the_kernel():
-    # Of several processes, for in some the kernel lays a library where the heap would have to grow.
-    assert 100 * min(page_faults("kept") for _ in range(3)) < page_faults("given back")
+    given_back = page_faults("given back")
+    # In some processes the kernel lays a library where the heap would have to grow.
+    assert any(100 * page_faults("kept") < given_back for _ in range(8))
 
 
 def page_faults(how: str) -> int:

@@ -8,10 +8,10 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from backend import answering
+from backend.contract import spec_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
-from backend.contract.spec import file as spec_file
 
 MODEL = resource("demo", "bert-tiny")
 
