@@ -44,7 +44,7 @@ def test_stop_keeps_a_checkpoint_and_a_model_and_ends_well(burnish: Burnish):
     assert folder.requested() is None
 
 
-def test_pause_ends_as_paused_and_resume_goes_on_from_there(burnish: Burnish):
+def test_pause_ends_as_paused_and_resume_goes_on_from_there_until_it_is_finished(burnish: Burnish):
     process, folder = started(burnish, max_steps=250)
     assert burnish("pause", folder.name).returncode == 0
     process.communicate(timeout=60)
@@ -56,6 +56,9 @@ def test_pause_ends_as_paused_and_resume_goes_on_from_there(burnish: Burnish):
     assert steps == list(range(1, 251))
     assert 0 < paused_at < 250
     assert last_event(folder).state == "finished"
+    refused = burnish("resume", folder.name)
+    assert refused.returncode == 2
+    assert "finished" in refused.stderr
 
 
 def test_a_checkpoint_on_request_is_saved_and_answered(burnish: Burnish):
@@ -82,13 +85,6 @@ def test_of_two_resumes_at_once_exactly_one_wins(burnish: Burnish):
     winner = next(one for one in both if one is not loser)
     winner.communicate(timeout=60)
     assert winner.returncode == 0
-
-
-def test_a_finished_run_is_not_resumed(burnish: Burnish):
-    assert burnish("train", str(burnish.spec())).returncode == 0
-    done = burnish("resume", burnish.run_folder().name)
-    assert done.returncode == 2
-    assert "finished" in done.stderr
 
 
 def test_a_folder_that_vanishes_ends_the_run_and_stays_away(burnish: Burnish):

@@ -136,6 +136,7 @@ def test_dropout_differs_by_step_and_not_by_chance(tiny):
     assert losses() == first
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_to_the_bit(tiny, tmp_path: Path):
     batch = head_batch(ELECTRA.head, 6)
     whole, first, second = (opened(JaxEngine, tiny("electra"), model={"dropout": 0.1}) for _ in range(3))
@@ -165,6 +166,7 @@ def test_what_it_trained_transformers_opens(tiny, tmp_path: Path):
     np.testing.assert_allclose(engine.evaluate(batch)["logits"], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_layers_are_computed_once_more_where_memory_is_short(tiny):
     batch, traced, found = head_batch(ELECTRA.head, 6), [], []
     for wanted in (False, True):

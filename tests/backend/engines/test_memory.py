@@ -21,6 +21,7 @@ print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc has this switch")
 def test_memory_that_a_tensor_gave_back_is_taken_again_without_the_kernel():
     given_back = page_faults("given back")

@@ -195,6 +195,7 @@ def beams(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_xlnet_from_nothing_learns_marked_answers_through_its_beams(beams: Path) -> None:
     found = json.loads(succeeded("evaluate", beams / "run", "--data", beams / "train.jsonl", "--json"))
     assert found["rows"] == 200
@@ -204,6 +205,7 @@ def test_xlnet_from_nothing_learns_marked_answers_through_its_beams(beams: Path)
     assert sum(row["prediction"] == row["actual"] for row in held_out) / len(held_out) > 0.8
 
 
+@pytest.mark.slow
 def test_beams_are_those_of_the_transformers_head_on_equal_weights(beams: Path) -> None:
     import torch
     from transformers import AutoTokenizer, XLNetForQuestionAnswering
