@@ -89,6 +89,8 @@ def _remedied(remedy: "Remedy") -> str:
 def _duration(seconds: float | None) -> str:
     if seconds is None:
         return "unknown until something comparable has run here"
+    if seconds < 1:
+        return "less than a second"
     minutes, rest = divmod(round(seconds), 60)
     return f"about {minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"about {minutes} min {rest} s"
 

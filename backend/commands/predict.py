@@ -152,7 +152,8 @@ def _answer(arguments: Namespace) -> int:
         _print_json(row)
         if arguments.append is not None:
             added = answerer.collect(arguments.append, row, told or None)
-            count = "" if added.rows is None else f", which has {added.rows} now"
+            rows = "1 row" if added.rows == 1 else f"{added.rows} rows"
+            count = "" if added.rows is None else f", which has {rows} now"
             print(f"added to {added.path}{count}", file=sys.stderr)
     return 0
 
