@@ -5,46 +5,36 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QDoubleSpinBox, QSlider, QSpinBox
 
 
-class QuietSpinBox(QSpinBox):
+class _TurnedInFocus:
+    """Comes before the widget's own class, whose wheel it guards."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Only where a person meant it."""
+        if self.hasFocus():  # type: ignore[attr-defined]
+            super().wheelEvent(event)  # type: ignore[misc]
+        else:
+            event.ignore()
+
+
+class QuietSpinBox(_TurnedInFocus, QSpinBox):
     """A whole number."""
 
     def __init__(self, minimum: int = 0, maximum: int = 99, value: int = 0) -> None:
         super().__init__(minimum=minimum, maximum=maximum, value=value)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Only where a person meant it."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
-
-class QuietDoubleSpinBox(QDoubleSpinBox):
+class QuietDoubleSpinBox(_TurnedInFocus, QDoubleSpinBox):
     """A number of so many decimals."""
 
     def __init__(self, minimum: float, maximum: float, step: float, decimals: int) -> None:
         super().__init__(minimum=minimum, maximum=maximum, singleStep=step, decimals=decimals)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Only where a person meant it."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
-
-class QuietSlider(QSlider):
+class QuietSlider(_TurnedInFocus, QSlider):
     """A number by its place."""
 
     def __init__(self, orientation: Qt.Orientation) -> None:
         super().__init__(orientation)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Only where a person meant it."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
