@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.services.arrow_numbers import numbers, whole_numbers
 from app.services.table_pages import FILTER_ROWS, TablePages
+from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.predictions import AT_THRESHOLD
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.services.arrow_numbers import numbers
+from backend.contract.arrow_numbers import numbers
 
 if TYPE_CHECKING:
     import numpy as np

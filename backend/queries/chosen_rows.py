@@ -7,10 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.predictions import RIGHT
 from backend.contract.queries import PredictionRows
-from backend.data.arrow_numbers import numbers, whole_numbers
 from backend.queries import prediction_pages
 from backend.queries.derived_columns import with_column
 from backend.queries.query import Arguments, Query, Tell, needed

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from backend.contract.arrow_numbers import numbers
 from backend.contract.predictions import AT_THRESHOLD, RIGHT
-from backend.data.arrow_numbers import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,10 +4,10 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from backend.contract.arrow_numbers import numbers
 from backend.contract.errors import InputError
 from backend.contract.predictions import EntityScores, NumberPoint, NumberStatistics
 from backend.contract.queries import Progress
-from backend.data.arrow_numbers import numbers
 from backend.queries.prediction_pages import read_columns
 from backend.queries.prediction_statistics import PAIR, score
 from backend.queries.query import Arguments, Query, Tell, needed

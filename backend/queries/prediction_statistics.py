@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from backend.contract.arrow_numbers import numbers
 from backend.contract.errors import InputError
 from backend.contract.predictions import (
     THRESHOLD_STEPS,
@@ -12,7 +13,6 @@ from backend.contract.predictions import (
     ThresholdCounts,
 )
 from backend.contract.queries import Confusion
-from backend.data.arrow_numbers import numbers
 from backend.queries.derived_columns import PROBABILITY
 from backend.queries.prediction_pages import read, read_columns
 from backend.queries.query import Arguments, Query, Tell, needed

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.predictions import AT_THRESHOLD
 from backend.contract.queries import Exported, Progress
-from backend.data.arrow_numbers import numbers, whole_numbers
 from backend.queries import prediction_pages
 from backend.queries.derived_columns import at_threshold, with_column
 from backend.queries.query import Arguments, Query, Tell, needed
