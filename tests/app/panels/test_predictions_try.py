@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from app.panels.predictions import TRY, Panel
 from app.panels.predictions_cards.try_box import TryBox
 from backend.contract.resources import resource
+from tests.app.panels.try_steps import ask, choose_task
 
 MODEL = str(resource("demo", "bert-tiny"))
 
@@ -30,18 +31,6 @@ def box(qtbot, panel: Panel) -> TryBox:
     panel.attempt.form.show_model(MODEL)
     choose_task(panel.attempt, "text_classification")
     return panel.attempt
-
-
-def choose_task(box: TryBox, name: str) -> None:
-    box.form.task.setCurrentIndex(box.form.task.findData(name))
-    box.form.task.activated.emit(box.form.task.currentIndex())
-
-
-def ask(qtbot, box: TryBox, **row: str) -> None:
-    box.form.fill(row)
-    count = len(box.kept)
-    box.ask()
-    qtbot.waitUntil(lambda: len(box.kept) > count)
 
 
 def test_fields_are_those_of_the_task(box: TryBox):

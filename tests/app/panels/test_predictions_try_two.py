@@ -11,6 +11,7 @@ from app.panels.predictions import TRY, Panel
 from app.panels.predictions_cards.try_box import TryBox
 from app.widgets.typed_chat import TypedChat
 from backend.contract.resources import resource
+from tests.app.panels.try_steps import ask, choose_task
 
 MODEL, OTHER = str(resource("demo", "bert-tiny")), str(resource("demo", "austen-gpt2"))
 
@@ -27,18 +28,6 @@ def box(qtbot, helped) -> TryBox:
     panel.attempt.form.show_model(MODEL)
     choose_task(panel.attempt, "text_classification")
     return panel.attempt
-
-
-def choose_task(box: TryBox, name: str) -> None:
-    box.form.task.setCurrentIndex(box.form.task.findData(name))
-    box.form.task.activated.emit(box.form.task.currentIndex())
-
-
-def ask(qtbot, box: TryBox, **row: str) -> None:
-    box.form.fill(row)
-    count = len(box.kept)
-    box.ask()
-    qtbot.waitUntil(lambda: len(box.kept) > count)
 
 
 def test_two_models_answer_the_same_and_the_difference_is_said(qtbot, box: TryBox):
