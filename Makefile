@@ -6,9 +6,11 @@ STAMP := .venv/.installed
 # Quick tests: everything that starts neither a training run nor a window.
 QUICK := tests/architecture tests/contract tests/backend/data tests/backend/tokenizers tests/app/core
 RUFF := .venv/bin/ruff
+# Tests and the demo start hundreds of processes: compiling our modules anew in each would take a third of their time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs screenshots results lock clean moved
+.PHONY: help demo test check format docs texts screenshots results lock clean moved
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -32,6 +34,9 @@ format: $(STAMP) ## lay out the code as `make check` wants it
 
 docs: $(STAMP) ## docs/settings.md from the declarations of all settings
 	@$(PYTHON) -m docs.settings_page
+
+texts: $(STAMP) ## the window's texts, gathered for translation and compiled (resources/languages)
+	@$(PYTHON) packaging/texts.py
 
 screenshots: $(STAMP) ## every page in both themes, from a recorded run, into docs/screenshots
 	@QT_QPA_PLATFORM=offscreen $(PYTHON) -m docs.screenshots

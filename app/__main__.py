@@ -9,14 +9,20 @@ import time
 import traceback
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QLibraryInfo, QLocale, QTimer, QTranslator
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app import theme
+from app.core import language
 from app.core import preferences as preferences_file
-from app.main_window import PANELS, MainWindow
+from app.widgets import system_language
+from backend.contract.processes import OPEN_AGAIN
+
+if TYPE_CHECKING:
+    from app.main_window import MainWindow
 
 TOUR_MS = 400
 """Until the first page has its place and a newcomer has seen it."""
@@ -24,11 +30,15 @@ TOUR_MS = 400
 
 def main(arguments: list[str] | None = None) -> int:
     """Show the window until it is closed; returns the exit code."""
-    options = _parser().parse_args(arguments)
     preferences = preferences_file.load()
+    language.choose(system_language.meant_by(preferences.language))
+    from app.main_window import PANELS, MainWindow  # its texts are in the language that was chosen by now
+
+    options = _parser([name for _, _, name in PANELS]).parse_args(arguments)
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Burnish")
     application.setDesktopFileName("burnish")
+    _translate_dialogs(application)
     theme.apply(application, preferences.theme, preferences.text_size)
     window = MainWindow(preferences)
     QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: _follow_system(application, preferences))
@@ -36,18 +46,27 @@ def main(arguments: list[str] | None = None) -> int:
     _quit_on_interrupt(application)
     sys.excepthook = lambda *error: _tell_of_mistake(window, *error)
     window.show()
-    return application.exec()
+    code = application.exec()
+    return OPEN_AGAIN if window.opens_again else code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _translate_dialogs(application: QApplication) -> None:
+    translator = QTranslator(application)
+    if translator.load(
+        QLocale(language.chosen()), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    ):
+        application.installTranslator(translator)
+
+
+def _parser(pages: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="burnish", description="Fine-tune transformer models by point and click")
     parser.add_argument("--run", metavar="RUN", help="a run folder to show at once")
-    parser.add_argument("--page", choices=[name for _, _, name in PANELS], help="the page to begin with")
+    parser.add_argument("--page", choices=pages, help="the page to begin with")
     parser.add_argument("--report-first-paint", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
-def _after_first_paint(window: MainWindow, options: argparse.Namespace) -> None:
+def _after_first_paint(window: "MainWindow", options: argparse.Namespace) -> None:
     if options.report_first_paint:
         report = {"first_paint_seconds": round(seconds_since_process_start(), 3), "rss_mb": resident_mb()}
         sys.stdout.write(json.dumps(report) + "\n")
@@ -77,11 +96,13 @@ def _quit_on_interrupt(application: QApplication) -> None:
 
 
 def _tell_of_mistake(
-    window: MainWindow, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    window: "MainWindow", kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """What no panel expected, for example a full disk: the window goes on, and a person learns of it."""
     traceback.print_exception(kind, error, trace)
-    window.show_message("error", f"Something went wrong: {error or kind.__name__}. The terminal says where.")
+    window.show_message(
+        "error", language.tr("Something went wrong: {error}. The terminal says where.", error=error or kind.__name__)
+    )
 
 
 def seconds_since_process_start() -> float:

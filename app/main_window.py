@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import time
 from pathlib import Path
@@ -16,8 +15,9 @@ from app import theme
 from app.core import actions
 from app.core.actions import Action, OffersActions
 from app.core.first_steps import TOUR
+from app.core.language import tr
 from app.core.preferences import Preferences
-from app.widgets.closing import may_close
+from app.widgets.closing import may_close, may_restart
 from app.widgets.commands import Commands
 from app.widgets.desktop_messages import DesktopMessages
 from app.widgets.focus_ring import FocusRing
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from app.widgets.tour import Tour
 
 PANELS = (
-    ("New run", "bolt", "new_run"),
-    ("Run", "chart", "run"),
-    ("Runs", "runs", "runs"),
-    ("Predictions", "target", "predictions"),
-    ("Tokenizer", "text", "tokenizer"),
-    ("Settings", "settings", "settings"),
+    (tr("New run"), "bolt", "new_run"),
+    (tr("Run"), "chart", "run"),
+    (tr("Runs"), "runs", "runs"),
+    (tr("Predictions"), "target", "predictions"),
+    (tr("Tokenizer"), "text", "tokenizer"),
+    (tr("Settings"), "settings", "settings"),
 )
 """Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
 
-LIBRARIES = ("numpy", "pyqtgraph")
+LIBRARIES = ("numpy", "numpy.ma", "pyqtgraph")
 SIDES = ("app.panels.tokenizer_cards.text_side",)
 """What the pages need is loaded before they are asked for, so that each appears at once."""
 
@@ -67,6 +67,7 @@ CONNECTIONS = (
     ("run", "rows_requested", "_on_rows_requested"),
     ("settings", "theme_changed", "_on_look_changed"),
     ("settings", "text_size_changed", "_on_look_changed"),
+    ("settings", "restart_wanted", "_on_restart_wanted"),
 )
 """Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
 
@@ -85,8 +86,10 @@ class MainWindow(QMainWindow):
         self.tour: Tour | None = None
         self._panels: dict[str, QWidget] = {}
         self._painted = False
+        self.opens_again = False
+        """Whether it was closed to be opened again at once."""
         self._waiting_page = "new_run"
-        self.setWindowTitle("Burnish")
+        self.setWindowTitle(tr("Burnish"))
         self.setMinimumSize(QSize(1000, 640))
         self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PANELS, start=1)])
         self.pages = QStackedWidget()
@@ -114,23 +117,31 @@ class MainWindow(QMainWindow):
     # What can be done
 
     def _offer_actions(self) -> None:
-        self.commands.add("Window", self, self._window_actions)
-        self.commands.add("Pages", self, lambda: actions.page_actions(PANELS, self.show_page))
-        self.commands.add("Runs by name", self, self._run_actions)
+        self.commands.add(tr("Window"), self, self._window_actions)
+        self.commands.add(tr("Pages"), self, lambda: actions.page_actions(PANELS, self.show_page))
+        self.commands.add(tr("Runs by name"), self, self._run_actions)
 
     def _window_actions(self) -> list[Action]:
         return [
-            Action("Find actions, pages, runs", self.commands.show_palette, "Ctrl+K; Ctrl+Shift+P", "search"),
-            Action("Show the keyboard shortcuts", self.commands.show_sheet, "F1; ?", "info"),
-            Action("Use the light theme", lambda: self.choose_theme("light"), icon="sun"),
-            Action("Use the dark theme", lambda: self.choose_theme("dark"), icon="moon"),
-            Action("Use the theme of the system", lambda: self.choose_theme("system"), icon="settings"),
-            Action("Make the text larger", lambda: self.choose_text_size(1), "Ctrl++; Ctrl+=", "text", words="zoom in"),
-            Action("Make the text smaller", lambda: self.choose_text_size(-1), "Ctrl+-", "text", words="zoom out"),
-            Action("Use the usual text size", lambda: self.choose_text_size(0), "Ctrl+0", "text"),
-            Action("Take a look around", self.show_tour, icon="external", words="tour help first steps"),
-            Action("Fill the screen, or leave it", self._switch_full_screen, "F11", "external"),
-            Action("Close the window; runs go on", self.close, "Ctrl+Q", "close", words="quit exit"),
+            Action(tr("Find actions, pages, runs"), self.commands.show_palette, "Ctrl+K; Ctrl+Shift+P", "search"),
+            Action(tr("Show the keyboard shortcuts"), self.commands.show_sheet, "F1; ?", "info"),
+            Action(tr("Use the light theme"), lambda: self.choose_theme("light"), icon="sun"),
+            Action(tr("Use the dark theme"), lambda: self.choose_theme("dark"), icon="moon"),
+            Action(tr("Use the theme of the system"), lambda: self.choose_theme("system"), icon="settings"),
+            Action(
+                tr("Make the text larger"),
+                lambda: self.choose_text_size(1),
+                "Ctrl++; Ctrl+=",
+                "text",
+                words=tr("zoom in"),
+            ),
+            Action(
+                tr("Make the text smaller"), lambda: self.choose_text_size(-1), "Ctrl+-", "text", words=tr("zoom out")
+            ),
+            Action(tr("Use the usual text size"), lambda: self.choose_text_size(0), "Ctrl+0", "text"),
+            Action(tr("Take a look around"), self.show_tour, icon="external", words=tr("tour help first steps")),
+            Action(tr("Fill the screen, or leave it"), self._switch_full_screen, "F11", "external"),
+            Action(tr("Close the window; runs go on"), self.close, "Ctrl+Q", "close", words=tr("quit exit")),
         ]
 
     def _run_actions(self) -> list[Action]:
@@ -144,6 +155,11 @@ class MainWindow(QMainWindow):
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     # Pages
+
+    @property
+    def is_warming(self) -> bool:
+        """Whether it still loads what other pages need."""
+        return self._warming is not None and self._warming.is_active
 
     def open_services(self) -> None:
         """Start the services and show the page that was asked for; called once, after the first paint."""
@@ -165,7 +181,10 @@ class MainWindow(QMainWindow):
         if self.preferences.damaged:
             self.show_message(
                 "warning",
-                f"The settings file was damaged; it is kept as {self.preferences.damaged.name}, defaults hold.",
+                tr(
+                    "The settings file was damaged; it is kept as {name}, defaults hold.",
+                    name=self.preferences.damaged.name,
+                ),
             )
 
     def show_page(self, name: str) -> QWidget | None:
@@ -187,6 +206,8 @@ class MainWindow(QMainWindow):
         return self._panels.get(name)
 
     def _build(self, name: str) -> QWidget:
+        from app.services.warming import spare_collections
+
         panel = importlib.import_module(f"app.panels.{name}").Panel(self.context)
         self._panels[name] = panel
         self.pages.addWidget(panel)
@@ -195,10 +216,12 @@ class MainWindow(QMainWindow):
                 getattr(panel, signal).connect(getattr(self, slot))
         if hasattr(panel, "message"):
             panel.message.connect(self.show_message)
+        if hasattr(panel, "wrote"):
+            panel.wrote.connect(self.toasts.show_written)
         if isinstance(panel, OffersActions):
             title = next(title for title, _, module in PANELS if module == name)
             self.commands.add(title, self._panels[name], panel.offered_actions, lambda: self.show_page(name))
-        _spare_collections()
+        spare_collections()
         return self._panels[name]
 
     def show_message(self, kind: str, text: str) -> None:
@@ -226,8 +249,8 @@ class MainWindow(QMainWindow):
     def _tell_desktop(self, text: str, is_error: bool) -> None:
         from app.services.desktop_notification import notify  # nothing of the services before the first paint
 
-        if not self.desktop.show_message("Burnish", text, is_error):
-            notify("Burnish", text, is_error)
+        if not self.desktop.show_message(tr("Burnish"), text, is_error):
+            notify(tr("Burnish"), text, is_error)
 
     def _see_endings(self) -> None:
         """What is in view of an active window is seen; the rest stands in the title and beside Runs."""
@@ -241,7 +264,7 @@ class MainWindow(QMainWindow):
             elif shown is not None and self.pages.currentWidget() is shown:
                 self._endings.see(Path(shown.path or ""))  # type: ignore[attr-defined]
         self.setWindowTitle(self._endings.title())
-        self.sidebar.set_badge(RUNS, len(self._endings.unseen), "ended")
+        self.sidebar.set_badge(RUNS, len(self._endings.unseen), tr("ended"))
 
     def _on_desktop_answered(self) -> None:
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
@@ -342,6 +365,9 @@ class MainWindow(QMainWindow):
         if settings is not None:
             settings.show_preferences()  # type: ignore[attr-defined]
 
+    def _on_restart_wanted(self) -> None:
+        self.opens_again = may_restart(self, self._panels.values()) and self.close()
+
     # The window itself
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -369,9 +395,3 @@ class MainWindow(QMainWindow):
         stored = layout_file().value("geometry")
         if stored is None or not self.restoreGeometry(stored):  # type: ignore[arg-type]
             self.resize(1280, 800)
-
-
-def _spare_collections() -> None:
-    # What is loaded stays: walking all of it again would stop the window for 40 ms at a time.
-    gc.freeze()
-    gc.set_threshold(20_000, 10, 100)

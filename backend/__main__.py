@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from backend.commands import (
     catalog,
+    consents,
     data,
     demo,
     diagnosis,
@@ -15,6 +16,7 @@ from backend.commands import (
     export,
     helper,
     importing,
+    measuring,
     models,
     plan,
     predict,
@@ -46,9 +48,11 @@ COMMANDS: tuple[Command, ...] = (
     *plan.COMMANDS,
     *importing.COMMANDS,
     *models.COMMANDS,
+    *consents.COMMANDS,
     *catalog.COMMANDS,
     *diagnosis.COMMANDS,
     *engine_process.COMMANDS,
+    *measuring.COMMANDS,
     *helper.COMMANDS,
 )
 INTERRUPTED = 130

@@ -15,14 +15,17 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.places import is_offline, runs_folder
 from backend.contract.run_folder import find_run
-from backend.contract.spec import RunSpec
+from backend.contract.spec import RunSpec, Section
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
 from backend.engines.engine import Loaded, Loading
+from backend.engines.new_rows import NewTokens
 from backend.hardware import devices, planner
 from backend.models import inspection
-from backend.run import glue_file, predictions_file
-from backend.run.asked_checkpoint import check_askable, checkpoint_of
+from backend.models.base_weights import check_base
+from backend.run import glue_file, options, predictions_file
+from backend.run.added_tokens import new_tokens
+from backend.run.asked_checkpoint import begun_from, checkpoint_of, has_model, note_of
 from backend.run.engine_choice import check_engine, to_ask
 from backend.run.material import (
     choose_columns,
@@ -83,6 +86,8 @@ class OpenedModel:
     device: str
     compiled: Compiled
     """What its engine has compiled since."""
+    folder: Path
+    """Where its configuration is."""
 
 
 def evaluate(
@@ -209,8 +214,10 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
     checkpoint = checkpoint_of(target)
     run = checkpoint.run if checkpoint else find_run(target, runs_folder())
     if run is not None:
-        if not (run.model / "config.json").is_file():
-            raise InputError(f"{target}: this run has no model yet; let it finish, or stop it, first")
+        if checkpoint is None and not has_model(run):
+            raise InputError(
+                f"{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first"
+            )
         values = spec_file.read(run.spec)
         values["model"] = {
             **values["model"],
@@ -233,7 +240,7 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
     own = note["task"] if note and note["task"]["type"] == kind else {"type": kind}
     values = {
         "task": own,
-        "model": {"name_or_path": target},
+        "model": {"name_or_path": target, "trust_remote_code": True},  # a consent is asked for all the same
         "data": {"columns": note["columns"] if note else {}},
     }
     return resolve(spec_file.with_changes(values, changes), Path.cwd())
@@ -263,12 +270,21 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
     """
     task, checkpoint = make_task(spec), checkpoint_of(spec.model.name_or_path)
-    if checkpoint is not None:
-        check_askable(spec, checkpoint)
-    folder = checkpoint.run.model if checkpoint else locate_model(spec, report).folder
+    begun = begun_from(checkpoint) if checkpoint is not None else None
+    if begun is not None:
+        spec = spec.model_copy(update={"model": begun.model})
+    folder = checkpoint.run.model if checkpoint and begun is None else locate_model(spec, report).folder
     check_engine(spec, folder, task.head, trains=False)
-    inspection.check(folder, task.head, max_length=None, needs_tokenizer=spec.model.tokenizer is None)
-    note = read_note(folder)
+    inspection.check(
+        folder,
+        task.head,
+        max_length=None,
+        needs_tokenizer=spec.model.tokenizer is None,
+        runs_code=spec.model.trust_remote_code,
+    )
+    note = note_of(checkpoint) if checkpoint is not None and begun is not None else read_note(folder)
+    if begun is not None and begun.adapter is not None:
+        check_base(checkpoint.folder if checkpoint else folder, note, folder)
     is_own = note is not None and note["task"]["type"] == spec.task["type"]
     facts = note["facts"] if note and is_own else _facts_of(spec, folder, accepts_untrained)
     tokenizer = open_tokenizer(
@@ -283,17 +299,22 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             folder=folder,
             head=task.head_facts(facts),
             model=spec.model,
-            training=None,
+            training=begun.training if begun is not None and begun.adapter is not None else None,
             devices=choice.names,
             precision=choice.precision,
             vocabulary=rows_needed(tokenizer),
+            new_tokens=new_tokens(begun, tokenizer, folder) if begun is not None else NewTokens(),
             pad_token_id=pad_token_id,
+            bos_token_id=tokenizer.bos_token_id,  # type: ignore[arg-type]
+            eos_token_id=tokenizer.eos_token_id,  # type: ignore[arg-type]
+            adapter=_in_place(begun) if begun is not None else None,
             compiling=compiled,
             hardware=planner.engine_settings(spec),
         )
     )
     if checkpoint is not None:
         engine.restore(checkpoint.folder)
+        loaded = replace(loaded, new_weights=[])  # they are in the checkpoint
     if loaded.new_weights and not accepts_untrained:
         raise InputError(
             f"{spec.model.name_or_path}: this model was not trained for {spec.task['type']} (it lacks {loaded.new_weights[0]}); "
@@ -302,7 +323,14 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
         )
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
     session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
-    return OpenedModel(session, loaded, choice.words, compiled)
+    return OpenedModel(session, loaded, choice.words, compiled, folder)
+
+
+def _in_place(begun: RunSpec) -> Section | None:
+    """The adapter of a checkpoint: whatever it leaves as, here it stands in its model."""
+    settings = options.adapter_settings(begun)
+    known = settings is not None and "saved" in type(settings).model_fields
+    return settings.model_copy(update={"saved": "merged"}) if settings is not None and known else settings
 
 
 def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import IO, Any
 import msgspec
 
 from backend import process_tree
+from backend.contract import scratch
 from backend.contract.open_models import OpenModels
 from backend.contract.processes import child_environment, python_command
 from backend.contract.queries import Reply, Request
@@ -226,9 +227,12 @@ class Helper:
         self._workers.remove(worker)
         process = worker.process
         if process.poll() is None:
-            for pid in process_tree.descendants(process.pid):
+            below = process_tree.descendants(process.pid)
+            for pid in below:
                 process_tree.kill(pid)
             process.kill()
+            for pid in below:
+                scratch.remove(pid)
         process.wait()
         assert process.stdin
         with suppress(BrokenPipeError):  # a question that it never took is still in the buffer

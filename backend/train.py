@@ -17,13 +17,14 @@ from backend.contract.events import (
 )
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.run import outcome, samples, throughput
+from backend.run import measured_run, outcome, samples, throughput
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.failure import failed, unrecognised
 from backend.run.hosts import Hosts
 from backend.run.hosts import position as hosts_of
 from backend.run.interruption import Interrupted
+from backend.run.not_a_number import NotANumber
 from backend.run.opening import Opened, open_run
 from backend.run.requests import Requests
 from backend.run.resolving import read_spec
@@ -102,9 +103,10 @@ class Attempt:
 
     def write_failure(self, error: Exception) -> None:
         """Write the final event for an exception, in any case: without memory, looking for its cause may raise as well."""
-        self.ended = unrecognised(error, self.step, self.situation)
+        step = error.step if isinstance(error, NotANumber) else self.step
+        self.ended = unrecognised(error, step, self.situation)
         try:
-            self.ended = failed(error, self.step, self.situation)
+            self.ended = failed(error, step, self.situation)
         finally:
             self.log.write(self.ended)
 
@@ -153,6 +155,7 @@ class Attempt:
             if split in opened.rows:
                 self.stages.start("predicting", len(opened.features[split]), "rows")
                 metrics[split] = outcome.predict(self.folder, opened, self.log, split, self.stages.report)
+        training.remember_parts()
         return RunFinished(
             time=time.time(),
             state="finished",
@@ -184,6 +187,7 @@ class Training:
             opened.session.engine,
             Checkpoints(attempt.folder, attempt.hosts, self._spec.hardware.engine),
             self._spec.training.keep_checkpoints,
+            outcome.note_of(opened) if attempt.hosts.is_first else None,
         )
         self._told = False  # that evaluations lack the metric that decides
         self._waiting = WaitingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
@@ -308,6 +312,13 @@ class Training:
     def best_step(self) -> int | None:
         """The step of the best checkpoint, where one is kept."""
         return self._best.step if self._best.keeps_checkpoint else None
+
+    def remember_parts(self) -> None:
+        """Keep how long the parts of this attempt took, for the plans of runs like it."""
+        steps = self._attempt.step - self._opened.from_step
+        if steps and self._attempt.hosts.count == 1 and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
+            trained = measured_run.Trained(steps, self._waiting.seconds)
+            measured_run.remember(self._attempt.folder, self._opened, trained)
 
     def _remember_speed(self) -> None:
         if self._attempt.hosts.is_first and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from app.core.language import tr
+
 
 def _always() -> bool:
     return True
@@ -46,6 +48,6 @@ class OffersActions(Protocol):
 def page_actions(pages: Iterable[tuple[str, str, str]], show: Callable[[str], object]) -> list[Action]:
     """One action a page; `pages` are (title, icon, name), in the order of their shortcuts."""
     return [
-        Action(f"Show {title}", lambda name=name: show(name), f"Ctrl+{number}", icon, kind="Page")
+        Action(tr("Show {title}", title=title), lambda name=name: show(name), f"Ctrl+{number}", icon, kind=tr("Page"))
         for number, (title, icon, name) in enumerate(pages, start=1)
     ]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.bidirectional import base_is_right
+from app.core.language import tr
 from app.core.run_task import RunTask
 from app.core.wording import megabytes, name_of_path
 from backend.contract.queries import Answer
@@ -51,8 +52,8 @@ class Asked:
 
     def line(self, most: int = SNIPPET) -> str:
         """What was asked and the answers, on one line."""
-        parts = [_first(self.question.row), self.row.get("prediction") or "no answer"]
-        parts += [self.beside.row.get("prediction") or "no answer"] if self.beside else []
+        parts = [_first(self.question.row), self.row.get("prediction") or tr("no answer")]
+        parts += [self.beside.row.get("prediction") or tr("no answer")] if self.beside else []
         texts = [" ".join(str(part).split()) for part in parts]
         arrow = "←" if base_is_right(texts[0][:most]) else "→"  # the line runs as its first text does
         return f"   {arrow}   ".join(text if len(text) <= most else f"{text[:most]}…" for text in texts)
@@ -62,7 +63,9 @@ class Asked:
         words = [took(self.answer.seconds), self.answer.device]
         words += [megabytes(self.answer.memory_mb)] if self.answer.memory_mb else []
         if self.answer.device_memory_mb:
-            words.append(f"{megabytes(self.answer.device_memory_mb)} on the device")
+            words.append(
+                tr("{device_memory_mb} on the device", device_memory_mb=megabytes(self.answer.device_memory_mb))
+            )
         return " · ".join(words)
 
     def holds(self, text: str) -> bool:
@@ -85,7 +88,11 @@ def name_of(target: str) -> str:
     """A run's name, with the step of a checkpoint; of a folder or hub id the last part."""
     path = Path(target)
     step = step_of(target)
-    return f"{path.parent.parent.name} · step {step:,}" if step is not None else name_of_path(target)
+    return (
+        tr("{name} · step {step:,}", name=path.parent.parent.name, step=step)
+        if step is not None
+        else name_of_path(target)
+    )
 
 
 def run_of(target: str) -> str:
@@ -106,6 +113,16 @@ def checkpoints_of(run: Path | str) -> dict[int, str]:
     folder = RunFolder(run)
     steps = {step_of(str(path)): str(path) for path in folder.checkpoints.glob(f"{_STEP}*")}
     return {step: path for step, path in sorted(steps.items(), key=lambda each: -(each[0] or 0)) if step is not None}
+
+
+def is_run(target: str) -> bool:
+    """Whether the target is a run's folder, wherever it lies."""
+    return Path(target).is_absolute() and RunFolder(target).exists()
+
+
+def has_model(run: Path | str) -> bool:
+    """Whether a run has left its final model; one that goes on has checkpoints alone."""
+    return (RunFolder(run).model / "config.json").is_file()
 
 
 def _first(row: Mapping[str, Any]) -> Any:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.core.wording import number
 
-NO_ANSWER = "no answer"
+NO_ANSWER = tr("no answer")
 SHORT = 40
 """Letters of an answer that is quoted in the sentence."""
 
@@ -28,8 +29,8 @@ class LabelPair:
     def title(self) -> str:
         """The label with the difference."""
         if self.points is None:
-            return f"{self.label} · only one model knows this label"
-        return f"{self.label} · {f'{self.points:+.1f}'.replace('-', '−')} points"
+            return tr("{label} · only one model knows this label", label=self.label)
+        return tr("{label} · {replace} points", label=self.label, replace=f"{self.points:+.1f}".replace("-", "−"))
 
 
 def label_pairs(first: PredictedRow, second: PredictedRow) -> list[LabelPair]:
@@ -44,13 +45,22 @@ def agreement(first: PredictedRow, second: PredictedRow, names: tuple[str, str])
     ones, others = _number(first), _number(second)
     if ones is not None and others is not None and not first.probabilities():
         far = number(abs(others - ones))
-        more, less = f"{names[1]} says {far} more than {names[0]}.", f"{names[1]} says {far} less than {names[0]}."
+        more, less = (
+            tr("{names} says {far} more than {names_2}.", names=names[1], far=far, names_2=names[0]),
+            tr("{names} says {far} less than {names_2}.", names=names[1], far=far, names_2=names[0]),
+        )
         return more if others >= ones else less
     said = [_quoted(row.prediction) for row in (first, second)]
     if first.prediction == second.prediction:
         surer = _surer(first.probabilities(), second.probabilities(), first.prediction, names)
-        return f"Both say {said[0]}{surer}."
-    return f"They differ: {names[0]} says {said[0]}, {names[1]} says {said[1]}."
+        return tr("Both say {said}{surer}.", said=said[0], surer=surer)
+    return tr(
+        "They differ: {names} says {said}, {names_2} says {said_2}.",
+        names=names[0],
+        said=said[0],
+        names_2=names[1],
+        said_2=said[1],
+    )
 
 
 def _surer(ones: Mapping[str, float], others: Mapping[str, float], label: str, names: tuple[str, str]) -> str:
@@ -58,8 +68,8 @@ def _surer(ones: Mapping[str, float], others: Mapping[str, float], label: str, n
         return ""
     points = 100 * (others[label] - ones[label])
     if abs(points) < 0.05:
-        return ", as surely"
-    return f"; {names[1] if points > 0 else names[0]} is surer by {abs(points):.1f} points"
+        return tr(", as surely")
+    return tr("; {names} is surer by {abs:.1f} points", names=names[1] if points > 0 else names[0], abs=abs(points))
 
 
 def _number(row: PredictedRow) -> float | None:

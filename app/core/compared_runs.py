@@ -5,18 +5,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import wording
+from app.core.language import tr
 from app.core.run_library import RunSummary
 from app.core.run_state import RunState
 from app.core.series import Series
 
 _OF_STEPS = {
-    "loss": "Training loss",
-    "learning_rate": "Learning rate",
-    "gradient_norm": "Gradient norm",
-    "rows_per_second": "Rows per second",
-    "tokens_per_second": "Tokens per second",
-    "memory_mb": "Memory (MB)",
-    "device_memory_mb": "Accelerator memory (MB)",
+    "loss": tr("Training loss"),
+    "learning_rate": tr("Learning rate"),
+    "gradient_norm": tr("Gradient norm"),
+    "rows_per_second": tr("Rows per second"),
+    "tokens_per_second": tr("Tokens per second"),
+    "memory_mb": tr("Memory (MB)"),
+    "device_memory_mb": tr("Accelerator memory (MB)"),
 }
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}-\d{4}-")
 
@@ -33,7 +34,7 @@ class Curve:
         """For people."""
         if not self.measured:
             return _OF_STEPS[self.key]
-        return "Evaluation loss" if self.key == "loss" else wording.metric_title(self.key)
+        return tr("Evaluation loss") if self.key == "loss" else wording.metric_title(self.key)
 
     def of(self, state: RunState) -> Series | None:
         """The run's points."""

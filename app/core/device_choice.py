@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from app.core import wording
+from app.core.backend_words import said
 from app.core.draft import Draft
+from app.core.language import tr, trn
 from backend.contract.catalog import Device
 
 
@@ -26,15 +28,20 @@ def chosen(draft: Draft, here: Sequence[Device]) -> list[Device]:
 def device_words(device: Device) -> str:
     """`Processor, 8 cores`, `NVIDIA H100 · number 1`."""
     if device.kind == "cpu":
-        return f"{device.name}, {wording.count(device.cores, 'core')}" if device.cores else device.name
-    return f"{device.name} · number {device.index}"
+        name = said(device.name)
+        return f"{name}, {trn('{count} core', '{count} cores', device.cores)}" if device.cores else name
+    return tr("{name} · number {index}", name=device.name, index=device.index)
 
 
 def memory_words(device: Device) -> str:
     """`24.3 GB of 32.0 GB free`; empty where the device does not say."""
     if not device.memory_mb:
         return ""
-    return f"{wording.megabytes(device.free_mb)} of {wording.megabytes(device.memory_mb)} free"
+    return tr(
+        "{free_mb} of {memory_mb} free",
+        free_mb=wording.megabytes(device.free_mb),
+        memory_mb=wording.megabytes(device.memory_mb),
+    )
 
 
 def against_precision(precision: str, devices: Sequence[Device]) -> str:
@@ -42,4 +49,9 @@ def against_precision(precision: str, devices: Sequence[Device]) -> str:
     unable = next((one for one in devices if one.precisions and precision not in one.precisions), None)
     if precision == "auto" or unable is None:
         return ""
-    return f"{unable.name} cannot compute in {precision}; it can in {', '.join(unable.precisions)}."
+    return tr(
+        "{name} cannot compute in {precision}; it can in {precisions}.",
+        name=unable.name,
+        precision=precision,
+        precisions=", ".join(unable.precisions),
+    )

@@ -3,6 +3,7 @@
 from collections import deque
 
 from app.core import wording
+from app.core.language import tr
 from backend.contract.queries import Progress
 
 WINDOW_SECONDS = 8.0
@@ -59,22 +60,32 @@ class DownloadPace:
         """`120 MB of 268 MB · 4.2 MB/s · 35 s left`."""
         progress = self.progress
         if not progress.total:
-            return "Asking the hub…"
-        amount = f"{wording.megabytes(progress.done / 1e6)} of {wording.megabytes(progress.total / 1e6)}"
+            return tr("Asking the hub…")
+        amount = tr(
+            "{done} of {total}",
+            done=wording.megabytes(progress.done / 1000000.0),
+            total=wording.megabytes(progress.total / 1000000.0),
+        )
         if self._quiet_seconds >= QUIET_SECONDS:
-            return f"{amount} · nothing has come for {wording.duration(self._quiet_seconds)}"
+            return tr(
+                "{amount} · nothing has come for {quiet_seconds}",
+                amount=amount,
+                quiet_seconds=wording.duration(self._quiet_seconds),
+            )
         speed, left = self.bytes_per_second, self.seconds_left
         if not speed:
             return amount
         pace = f"{amount} · {speed / 1e6:.1f} MB/s"
-        return f"{pace} · {wording.duration(left)} left" if left is not None else pace
+        return tr("{pace} · {left} left", pace=pace, left=wording.duration(left)) if left is not None else pace
 
     def file_words(self) -> str:
         """`model.safetensors, 60 MB of 250 MB`; empty between files."""
         progress = self.progress
         if not progress.part or not progress.part_total:
             return ""
-        return (
-            f"{progress.part}, {wording.megabytes(progress.part_done / 1e6)} of "
-            f"{wording.megabytes(progress.part_total / 1e6)}"
+        return tr(
+            "{part}, {part_done} of {part_total}",
+            part=progress.part,
+            part_done=wording.megabytes(progress.part_done / 1000000.0),
+            part_total=wording.megabytes(progress.part_total / 1000000.0),
         )

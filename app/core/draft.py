@@ -46,6 +46,10 @@ class Draft:
             found = _at(self.defaults, key)
         return default if found is _ABSENT else found
 
+    def says(self, key: str) -> bool:
+        """Whether a value was set at a dotted key, be it the default."""
+        return _at(self._values, key) is not _ABSENT
+
     def set(self, key: str, value: Any) -> bool:
         """Change one value; says whether anything changed."""
         names = key.split(".")

@@ -9,13 +9,14 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from app.core.draft import PATHS, SECTIONS, Draft, make_absolute
+from app.core.language import tr
 from app.core.setting_index import NO_SETTINGS, Setting, settings_of, value_words
 from backend.contract import spec_file
 from backend.contract.catalog import Catalog, SourceEntry
 from backend.contract.errors import InputError
 
 ENDINGS = (".yaml", ".yml")
-PATTERNS = "Specs (*.yaml *.yml *.json);;All files (*)"
+PATTERNS = tr("Specs (*.yaml *.yml *.json);;All files (*)")
 """What a dialog offers that looks for a spec."""
 SPLITS = ("data.train", "data.validation", "data.test")
 
@@ -46,7 +47,12 @@ def open_draft(path: Path, catalog: Catalog) -> Opened:
     left_out = len(notes)
     settings = settings_of(catalog, draft)
     notes += [
-        f"{place.of(key)}: {setting.title} cannot be {value_words(value)}."
+        tr(
+            "{of}: {title} cannot be {value_words}.",
+            of=place.of(key),
+            title=setting.title,
+            value_words=value_words(value),
+        )
         for key, setting in settings.items()
         if (value := draft.get(key)) is not None and not Draft202012Validator(setting.extras).is_valid(value)
     ]
@@ -57,7 +63,7 @@ def open_draft(path: Path, catalog: Catalog) -> Opened:
 def save_draft(draft: Draft, path: Path) -> None:
     """Write the draft as a spec that `burnish train` takes; it begins with this file from now on. Raises OSError."""
     path = path.absolute()
-    heading = "# A training of Burnish: start it with `burnish train` and this file's name.\n"
+    heading = tr("# A training of Burnish: start it with `burnish train` and this file's name.\n")
     beside = path.with_name(f".{path.name}.part")
     beside.write_text(heading + spec_file.dump(draft.values()), encoding="utf-8")
     beside.replace(path)
@@ -81,7 +87,7 @@ class _Places:
 
     def of(self, key: str) -> str:
         line = self._lines.get(key)
-        return f"{self._name}, line {line}" if line else self._name
+        return tr("{name}, line {line}", name=self._name, line=line) if line else self._name
 
 
 def _check_task(draft: Draft, catalog: Catalog, place: _Places) -> None:
@@ -91,8 +97,16 @@ def _check_task(draft: Draft, catalog: Catalog, place: _Places) -> None:
         return
     choices = ", ".join(known)
     if kind is None:
-        raise InputError(f"{place.of('task')}: a spec names its task as task.type, which is one of {choices}")
-    raise InputError(f"{place.of('task.type')}: there is no task {kind!r}; there are {choices}")
+        raise InputError(
+            tr(
+                "{of}: a spec names its task as task.type, which is one of {choices}",
+                of=place.of("task"),
+                choices=choices,
+            )
+        )
+    raise InputError(
+        tr("{of}: there is no task {kind!r}; there are {choices}", of=place.of("task.type"), kind=kind, choices=choices)
+    )
 
 
 def _leave_out(draft: Draft, catalog: Catalog, place: _Places) -> Iterator[str]:
@@ -100,15 +114,30 @@ def _leave_out(draft: Draft, catalog: Catalog, place: _Places) -> Iterator[str]:
     for name, section in draft.values().items():
         if name not in SECTIONS:
             draft.unset(name)
-            yield f"{place.of(name)}: left out {name}, as a spec has no such section{_closest(name, SECTIONS)}"
+            yield tr(
+                "{of}: left out {name}, as a spec has no such section{closest}",
+                of=place.of(name),
+                name=name,
+                closest=_closest(name, SECTIONS),
+            )
         elif name not in ("version", "name") and section is not None and not isinstance(section, Mapping):
             draft.unset(name)
-            yield f"{place.of(name)}: left out {name}, which is a mapping of settings and no single value."
+            yield tr(
+                "{of}: left out {name}, which is a mapping of settings and no single value.",
+                of=place.of(name),
+                name=name,
+            )
     for prefix, entries in (("data.source", catalog.sources), ("hardware.engine", catalog.engines)):
         names = [entry.name for entry in entries]
         if (value := draft.get(prefix)) is not None and value not in names:
             draft.unset(prefix)
-            yield f"{place.of(prefix)}: left out {prefix}, as there is no {value!r}; there are {', '.join(names)}."
+            yield tr(
+                "{of}: left out {prefix}, as there is no {value!r}; there are {names}.",
+                of=place.of(prefix),
+                prefix=prefix,
+                value=value,
+                names=", ".join(names),
+            )
     yield from _leave_out_settings(draft, settings_of(catalog, draft), place)
 
 
@@ -121,7 +150,12 @@ def _leave_out_settings(draft: Draft, settings: Mapping[str, Setting], place: _P
             if key not in settings and key not in NO_SETTINGS:
                 draft.unset(key)
                 own = [one.partition(".")[2] for one in settings if one.startswith(f"{name}.")]
-                yield f"{place.of(key)}: left out {key}, as there is no such setting{_closest(field, own)}"
+                yield tr(
+                    "{of}: left out {key}, as there is no such setting{closest}",
+                    of=place.of(key),
+                    key=key,
+                    closest=_closest(field, own),
+                )
 
 
 def _has(settings: Mapping[str, Setting], prefix: str) -> bool:
@@ -130,7 +164,7 @@ def _has(settings: Mapping[str, Setting], prefix: str) -> bool:
 
 def _closest(name: Any, known: Any) -> str:
     close = difflib.get_close_matches(str(name), list(known), 1)
-    return f"; did you mean {close[0]}?" if close else "."
+    return tr("; did you mean {close}?", close=close[0]) if close else "."
 
 
 def _source(draft: Draft, catalog: Catalog) -> SourceEntry | None:

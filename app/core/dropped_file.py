@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from app.core.language import tr
+
 NAMES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt")
 ENDINGS = (".model", ".spm", ".tiktoken")
-PATTERNS = "Tokenizers (tokenizer.json *.json *.model *.spm vocab.txt *.tiktoken);;All files (*)"
+PATTERNS = tr("Tokenizers (tokenizer.json *.json *.model *.spm vocab.txt *.tiktoken);;All files (*)")
 """What a dialog offers that looks for a tokenizer's file."""
 _TEXTS = (".txt", ".csv", ".tsv", ".jsonl", ".md", ".log", ".html", ".xml", ".py", ".conll")
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core import wording
+from app.core.language import inside, tr
+from app.core.outcome import TITLES
 from app.core.run_library import RunSummary
 
 ANNOUNCED = {"finished": "success", "failed": "error", "lost": "error"}
@@ -62,10 +64,12 @@ class Endings:
     def title(self) -> str:
         """Of the window, which stands in the task bar too."""
         if not self.unseen:
-            return "Burnish"
+            return tr("Burnish")
         if len(self.unseen) == 1:
-            return f"{self.unseen[0].title} {self.unseen[0].state} – Burnish"
-        return f"{len(self.unseen)} runs ended – Burnish"
+            return tr(
+                "{title} {state} – Burnish", title=self.unseen[0].title, state=inside(TITLES[self.unseen[0].state])
+            )
+        return tr("{number} runs ended – Burnish", number=len(self.unseen))
 
 
 def _ending(run: RunSummary) -> Ending:
@@ -76,9 +80,14 @@ def _words(run: RunSummary) -> str:
     if run.state == "finished":
         metric = wording.metric_title(run.metric)
         score = f": {metric} {wording.number(run.best)}" if run.metric and run.best is not None else ""
-        return f"{run.title} has finished after {wording.duration(run.seconds)}{score}."
-    at = f" at step {wording.grouped(run.step)}" if run.step else ""
+        return tr(
+            "{title} has finished after {seconds}{score}.",
+            title=run.title,
+            seconds=wording.duration(run.seconds),
+            score=score,
+        )
+    at = tr(" at step {step}", step=wording.grouped(run.step)) if run.step else ""
     if run.state == "lost":
-        return f"{run.title} was lost{at}: its process is gone."
+        return tr("{title} was lost{at}: its process is gone.", title=run.title, at=at)
     why = f": {run.message.rstrip('.')}" if run.message else ""
-    return f"{run.title} has failed{at}{why}."
+    return tr("{title} has failed{at}{why}.", title=run.title, at=at, why=why)

@@ -2,6 +2,8 @@
 
 import unicodedata
 
+from app.core.language import tr
+
 NONE = "∅"
 """Stands for a token without any text."""
 _LABELS = {
@@ -117,7 +119,7 @@ def names_of(text: str, most: int = 12) -> list[str]:
     """The names of a text's invisible characters, each once, in order."""
     found = dict.fromkeys(letter for letter in text if is_invisible(letter))
     names = [name(letter) for letter in list(found)[:most]]
-    return [*names, f"and {len(found) - most} more"] if len(found) > most else names
+    return [*names, tr("and {number} more", number=len(found) - most)] if len(found) > most else names
 
 
 _CONTROL_NAMES = {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from app.core import wording
+from app.core.language import tr, trn
 
 MOST_BINS = 48
 _ROUND = (1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 50, 64, 80, 100, 128)
@@ -32,7 +32,11 @@ class LengthBins:
         low, high = place * self.width + 1, (place + 1) * self.width
         if self.tail and place == len(self.counts) - 1:
             high = self.longest
-        return f"{low}\u2013{high} tokens" if high > low else wording.count(high, "token")
+        return (
+            tr("{low}–{high} tokens", low=low, high=high)
+            if high > low
+            else trn("{count} token", "{count} tokens", high)
+        )
 
 
 def length_bins(lengths: Sequence[int], counts: Sequence[int], limit: int) -> LengthBins:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.core import wording
+from app.core.language import tr
 from app.core.preferences import Preferences
 from backend.contract.tokenizer_making import MadeTokenizer
 
@@ -32,7 +33,7 @@ class MadeBefore:
     @property
     def title(self) -> str:
         """In a choice: its name and when it was made."""
-        return f"{wording.name_of_path(self.path)} · made {wording.moment(self.when)}"
+        return tr("{path} · made {when}", path=wording.name_of_path(self.path), when=wording.moment(self.when))
 
 
 def remembered(preferences: Preferences) -> list[MadeBefore]:
@@ -94,7 +95,7 @@ class MadeRows:
             "name": wording.name_of_path(one.path),
             "pieces": wording.grouped(one.pieces) if one.pieces else "–",
             "made": wording.moment(one.when or None),
-            "folder": one.path if self._there[row] else f"Gone: {one.path}",
+            "folder": one.path if self._there[row] else tr("Gone: {path}", path=one.path),
         }[COLUMNS[column]]
 
     def color(self, row: int, column: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app.core.language import tr
 from backend.contract.vocabulary import OriginPart
 
 SPACES = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
@@ -13,7 +14,7 @@ def tree_lines(parts: Sequence[OriginPart]) -> list[str]:
     drawn = [f"{_branches(parts, place)}{_shown(part)}" for place, part in enumerate(parts)]
     width = max(map(len, drawn), default=0) + _COLUMN
     return [
-        line if part.rank is None else f"{line:<{width}}merge {part.rank:,}"
+        line if part.rank is None else f"{line:<{width}}{tr('merge {rank:,}', rank=part.rank)}"
         for line, part in zip(drawn, parts, strict=True)
     ]
 

@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import wording
+from app.core.language import tr
 from backend.contract.model_choices import GROUPS, ModelChoice
 
 HEADINGS = {
-    "demo": "Demo models · they come with Burnish and need no network",
-    "recent": "Used before",
-    "run": "Made by your runs · a beginning for the next one",
-    "cache": "On this computer · in the hub's cache",
-    "hub": "On the hub",
+    "demo": tr("Demo models · they come with Burnish and need no network"),
+    "recent": tr("Used before"),
+    "run": tr("Made by your runs · a beginning for the next one"),
+    "cache": tr("On this computer · in the hub's cache"),
+    "hub": tr("On the hub"),
 }
-ON_HUB = {"Used": "Downloads"}
+ON_HUB = {tr("Used"): tr("Downloads")}
 """Headings that are others for models of the hub."""
 
 
@@ -89,12 +90,12 @@ def used(model: ModelChoice) -> str:
 def verdict(model: ModelChoice) -> str:
     """Whether it goes with the run, in two words."""
     if model.problem:
-        return "Does not fit"
+        return tr("Does not fit")
     if model.started_mb:
-        return "Download begun"
+        return tr("Download begun")
     if not model.is_here and not model.model_type:
-        return "Not here"
-    return "Fits, see note" if model.notes else "Fits" if model.model_type else "Not known yet"
+        return tr("Not here")
+    return tr("Fits, see note") if model.notes else tr("Fits") if model.model_type else tr("Not known yet")
 
 
 def kind(model: ModelChoice) -> str:
@@ -110,14 +111,24 @@ def sentences(model: ModelChoice) -> list[str]:
     """All that is to be said of a model before it is chosen; what stands in the way first."""
     said = [wording.sentence(model.problem)] if model.problem else []
     if model.started_mb:
-        said.append(f"{wording.megabytes(model.started_mb)} of it are here already; a download goes on behind them.")
+        said.append(
+            tr(
+                "{started_mb} of it are here already; a download goes on behind them.",
+                started_mb=wording.megabytes(model.started_mb),
+            )
+        )
     return [f"{one}." if one[-1:] not in ".!?" else one for one in [*said, *model.notes]]
 
 
 def spoken(model: ModelChoice) -> str:
     """A whole line for screen readers."""
-    downloads = f"{used(model)} downloads" if model.downloads is not None else ""
-    facts = [title(model), under_title(model), *(cell(model, one) for one in COLUMNS[1:] if one != "Used"), downloads]
+    downloads = tr("{used} downloads", used=used(model)) if model.downloads is not None else ""
+    facts = [
+        title(model),
+        under_title(model),
+        *(cell(model, one) for one in COLUMNS[1:] if one != tr("Used")),
+        downloads,
+    ]
     return ", ".join([one for one in facts if one and one != "–"] + sentences(model))
 
 
@@ -127,12 +138,12 @@ def counts(models: Sequence[ModelChoice]) -> dict[str, int]:
 
 
 _CELLS: dict[str, Callable[[ModelChoice], str]] = {
-    "Model": title,
-    "Family": lambda model: model.model_type or "–",
-    "Parameters": lambda model: wording.short_count(model.parameters) if model.parameters else "–",
-    "Size": lambda model: wording.megabytes(model.size_mb) if model.size_mb else "–",
-    "Licence": lambda model: model.licence or "–",
-    "Used": used,
-    "For this run": verdict,
+    tr("Model"): title,
+    tr("Family"): lambda model: model.model_type or "–",
+    tr("Parameters"): lambda model: wording.short_count(model.parameters) if model.parameters else "–",
+    tr("Size"): lambda model: wording.megabytes(model.size_mb) if model.size_mb else "–",
+    tr("Licence"): lambda model: model.licence or "–",
+    tr("Used"): used,
+    tr("For this run"): verdict,
 }
 COLUMNS = tuple(_CELLS)

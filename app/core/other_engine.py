@@ -8,6 +8,7 @@ from typing import Any
 
 from app.core import schema
 from app.core.draft import Draft, Values, read_draft
+from app.core.language import tr
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, Refusal, refusal
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
@@ -45,7 +46,7 @@ def offer(catalog: Catalog, run: RunFolder) -> Offer | None:
 
 
 def _said(refused: Refusal) -> str:
-    way_out = f"duplicate the run and {refused.way_out}" if refused.way_out else ""
+    way_out = tr("duplicate the run and {way_out}", way_out=refused.way_out) if refused.way_out else ""
     sentences = (one for one in (refused.reason, way_out) if one)
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences)
 

@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass
 
 from app.core import wording
+from app.core.backend_words import begun
+from app.core.language import tr
 from app.core.run_state import RunState
 from backend.contract.mending import Mend, fewer_rows
 from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
@@ -12,13 +14,13 @@ from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFol
 OVER = ("finished", "stopped", "paused", "failed", "lost")
 RESUMABLE = ("stopped", "paused", "failed", "lost")
 TITLES = {
-    "starting": "Starting",
-    "running": "Training",
-    "finished": "Finished",
-    "stopped": "Stopped",
-    "paused": "Paused",
-    "failed": "Failed",
-    "lost": "Lost",
+    "starting": tr("Starting"),
+    "running": tr("Training"),
+    "finished": tr("Finished"),
+    "stopped": tr("Stopped"),
+    "paused": tr("Paused"),
+    "failed": tr("Failed"),
+    "lost": tr("Lost"),
 }
 KINDS = {
     "starting": "info",
@@ -41,6 +43,8 @@ class Outcome:
     hint: str = ""
     mend: Mend | None = None
     """What helps, where a click can do it."""
+    can_resume: bool = True
+    """Whether going on could come to another end."""
 
     @property
     def alive(self) -> bool:
@@ -50,12 +54,12 @@ class Outcome:
     @property
     def resumable(self) -> bool:
         """Whether `resume` may continue it."""
-        return self.state in RESUMABLE
+        return self.state in RESUMABLE and self.can_resume
 
     @property
     def title(self) -> str:
         """The state as a word for people."""
-        return TITLES.get(self.state, self.state.capitalize())
+        return TITLES.get(self.state, begun(self.state))
 
     @property
     def kind(self) -> str:
@@ -85,22 +89,27 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
     if state.finished is not None:
         return _said(state)
     if life == "ended" and record is not None:
-        again = "Resume continues it from its last checkpoint." if state.checkpoints else "Resume begins it anew."
+        again = (
+            tr("Resume continues it from its last checkpoint.") if state.checkpoints else tr("Resume begins it anew.")
+        )
         return Outcome("failed", _exit_words(record), again, _mend_of_kill(record, state))
     if life == "new" and age_seconds < GROWTH_SECONDS:
         return Outcome("starting")
     if life == "new":
-        return Outcome("lost", "Nobody has started this run.", "Resume starts it.")
+        return Outcome("lost", tr("Nobody has started this run."), tr("Resume starts it."))
     return Outcome(
         "lost",
-        "The run ended without saying how: its process was killed, or the computer went down.",
-        "Resume continues it from its last checkpoint.",
+        tr("The run ended without saying how: its process was killed, or the computer went down."),
+        tr("Resume continues it from its last checkpoint."),
     )
 
 
 def _said(state: RunState) -> Outcome:
-    assert state.finished is not None
-    return Outcome(state.finished.state, state.finished.message, state.finished.hint, state.finished.mend)
+    end = state.finished
+    assert end is not None
+    # Without a checkpoint the same steps would be computed again.
+    can_resume = end.code != "nan_loss" or bool(state.checkpoints)
+    return Outcome(end.state, end.message, end.hint, end.mend, can_resume)
 
 
 def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
@@ -115,12 +124,15 @@ def _exit_words(record: ExitRecord) -> str:
     if record.message:
         return f"{wording.sentence(record.message.rstrip('.'))}."
     if record.returncode >= 0:
-        return f"The training process ended with exit code {record.returncode} before the run was over."
+        return tr(
+            "The training process ended with exit code {returncode} before the run was over.",
+            returncode=record.returncode,
+        )
     number = -record.returncode
     name = _signal_name(number)
     if name == "SIGKILL":
-        return "The training process was killed (SIGKILL); most often the system was out of memory."
-    return f"The training process was ended by signal {number} ({name})."
+        return tr("The training process was killed (SIGKILL); most often the system was out of memory.")
+    return tr("The training process was ended by signal {number} ({name}).", number=number, name=name)
 
 
 def _signal_name(number: int) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.draft import Draft
+from app.core.language import tr
 from app.core.setting_index import NO_SETTINGS, Setting, same
 from backend.contract import places, spec_file
 from backend.contract.catalog import Preset
@@ -16,12 +17,12 @@ NEVER = {"task": ("labels",), "hardware": ("environment",)}
 ALWAYS = ("task.max_length", "training.epochs", "training.batch_size", "training.learning_rate")
 """Settings that a preset names even where they are their defaults."""
 CHOICES = {
-    "task": "Task and its settings",
-    "training": "Training",
-    "evaluation": "Evaluation",
-    "adapter": "Adapter",
-    "hardware": "Hardware",
-    "model": "Model",
+    "task": tr("Task and its settings"),
+    "training": tr("Training"),
+    "evaluation": tr("Evaluation"),
+    "adapter": tr("Adapter"),
+    "hardware": tr("Hardware"),
+    "model": tr("Model"),
 }
 """Sections that a preset may hold, with their titles; data belongs to none."""
 
@@ -39,9 +40,9 @@ def listed(within: Path | None = None) -> tuple[list[Preset], list[str]]:
         try:
             values = spec_file.read(path)
             if not isinstance(values.get("spec"), dict):
-                raise InputError(f"{path}: a preset has a title, a description and a spec")
+                raise InputError(tr("{path}: a preset has a title, a description and a spec", path=path))
         except InputError as error:
-            problems.append(f"A preset of yours cannot be read. {error}.")
+            problems.append(tr("A preset of yours cannot be read. {error}.", error=error))
         else:
             title, words = str(values.get("title") or path.stem), str(values.get("description") or "")
             found.append(Preset(path.stem, title, words, values["spec"]))
@@ -75,9 +76,9 @@ def file_name(title: str) -> str:
 def problem(title: str, shipped: Sequence[Preset]) -> str:
     """Why a preset cannot be called so; empty where it can."""
     if not title.strip():
-        return "Give the preset a name."
+        return tr("Give the preset a name.")
     if file_name(title) in {preset.name for preset in shipped}:
-        return f"Burnish comes with a preset called {file_name(title)}; choose another name."
+        return tr("Burnish comes with a preset called {file_name}; choose another name.", file_name=file_name(title))
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from app.core.language import tr
 from app.core.wording import duration, grouped, rate
 
 LEAST_SECONDS = 1.0
@@ -22,10 +23,14 @@ class Pace:
         """`12 000 of 50 000 rows · 1,204 rows/s · 31 s left`, as far as it is known; `now` in seconds."""
         if self._began is None or done < self._began[0]:
             self._began = (done, now)
-        said = [f"{grouped(int(done))} of {grouped(int(total))} {unit}" if total else f"{grouped(int(done))} {unit}"]
+        said = [
+            tr("{done} of {total} {unit}", done=grouped(int(done)), total=grouped(int(total)), unit=unit)
+            if total
+            else f"{grouped(int(done))} {unit}"
+        ]
         seconds, made = now - self._began[1], done - self._began[0]
         if seconds >= LEAST_SECONDS and made > 0:
             said.append(f"{rate(made / seconds)} {unit}/s")
             if total > done:
-                said.append(f"{duration((total - done) * seconds / made)} left")
+                said.append(tr("{total} left", total=duration((total - done) * seconds / made)))
         return " · ".join(said)

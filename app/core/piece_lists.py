@@ -4,13 +4,15 @@ import json
 import re
 from collections.abc import Sequence
 
+from app.core.language import tr
+
 
 def read_ids(text: str) -> list[int]:
     """`101, 7592 102` or `[101, 7592]`. Raises ValueError with what is no id."""
     words = [word for word in re.split(r"[\s,;\[\]()]+", text) if word]
     wrong = next((word for word in words if not re.fullmatch(r"\d{1,15}", word)), None)
     if wrong is not None:
-        raise ValueError(f"{wrong[:40]!r} is no id; write whole numbers, for example 101, 7592, 102.")
+        raise ValueError(tr("{wrong!r} is no id; write whole numbers, for example 101, 7592, 102.", wrong=wrong[:40]))
     return [int(word) for word in words]
 
 
@@ -31,7 +33,10 @@ def read_pieces(text: str) -> list[str]:
 
 def write_pieces(pieces: Sequence[str | None], ids: Sequence[int | None]) -> str:
     """What `read_pieces` reads again, as far as every id has a piece; one that has none is `⟨no piece 99⟩`."""
-    words = [f"⟨no piece {number}⟩" if piece is None else piece for piece, number in zip(pieces, ids, strict=True)]
+    words = [
+        tr("⟨no piece {number}⟩", number=number) if piece is None else piece
+        for piece, number in zip(pieces, ids, strict=True)
+    ]
     if any(piece is None for piece in pieces) or not any(_is_ambiguous(word) for word in words):
         return " ".join(words)
     return json.dumps(words, ensure_ascii=False)

@@ -22,6 +22,8 @@ class Preferences:
     theme: str = "system"
     text_size: int = 13
     """Pixels of plain text; one that the theme does not know is not followed."""
+    language: str = "system"
+    """A code such as `de`, or `system` for that of the desktop."""
     runs_folder: str = ""
     cache_folder: str = ""
     offline: bool = False
@@ -33,8 +35,6 @@ class Preferences:
     rows_file: str = ""
     """The CSV file that rows of the Try box are added to."""
     tour_seen: bool = False
-    trusted_repositories: dict[str, list[str]] = field(default_factory=dict)
-    """Repository → commits whose code this user has agreed to run."""
     recent_models: list[str] = field(default_factory=list)
     made_tokenizers: list[Any] = field(default_factory=list)
     """Tokenizers that were made in the window; `made_tokenizers.py` says what is kept of each."""
@@ -58,21 +58,6 @@ class Preferences:
     def remember_model(self, name_or_path: str) -> None:
         """Put a model at the top of the recent ones."""
         self.set("recent_models", _first(name_or_path, self.recent_models))
-
-    def trust(self, repository: str, commit: str) -> None:
-        """Agree to run the code of one repository at one commit."""
-        commits = [*self.trusted_repositories.get(repository, []), commit]
-        self.set("trusted_repositories", {**self.trusted_repositories, repository: sorted(set(commits))})
-
-    def trusts(self, repository: str, commit: str) -> bool:
-        """Whether this user has agreed to that code."""
-        return commit in self.trusted_repositories.get(repository, [])
-
-    def withdraw(self, repository: str, commit: str) -> None:
-        """Agree no longer to run that code."""
-        left = [one for one in self.trusted_repositories.get(repository, []) if one != commit]
-        others = {name: commits for name, commits in self.trusted_repositories.items() if name != repository}
-        self.set("trusted_repositories", {**others, repository: left} if left else others)
 
     def runs_path(self) -> Path:
         """Where runs lie."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from app.core import wording
+from app.core.backend_words import begun
+from app.core.language import tr, trn
 from backend.contract.tokenizer_making import ProposedToken, TokenCounts
 
 COLUMNS = ("token", "pieces_now", "occurs", "note")
@@ -37,18 +39,21 @@ class ProposedRows:
 def note_of(token: ProposedToken) -> str:
     """What a person should know of a proposed token."""
     if token.problem and token.known is not None:
-        return f"Already: id {token.known}"
+        return tr("Already: id {known}", known=token.known)
     if token.problem:
-        return token.problem[:1].upper() + token.problem[1:]
+        return begun(token.problem)
     if token.known is not None:
-        return f"Is there (id {token.known}); becomes special"
-    unknown = "" if token.ids else "Unknown until now"
-    return ", ".join(filter(None, ("Special" if token.special else "", unknown.lower() if token.special else unknown)))
+        return tr("Is there (id {known}); becomes special", known=token.known)
+    if token.special:
+        return tr("Special") if token.ids else tr("Special, unknown until now")
+    return "" if token.ids else tr("Unknown until now")
 
 
 def line_of(token: ProposedToken) -> str:
     """All that is known of a proposed token."""
-    pieces = f"{token.text} is now {'  '.join(token.pieces)}" if token.pieces else token.text
+    pieces = (
+        tr("{text} is now {pieces}", text=token.text, pieces="  ".join(token.pieces)) if token.pieces else token.text
+    )
     return " · ".join(filter(None, (pieces, note_of(token))))
 
 
@@ -66,8 +71,14 @@ def saved_words(counts: TokenCounts) -> str:
     """What adding the tokens would change in the counted texts."""
     less = 1 - counts.tokens_after / counts.tokens_before if counts.tokens_before else 0.0
     if abs(less) >= 0.0005:
-        change = f"{less:.1%} fewer" if less > 0 else f"{-less:.1%} more"
+        change = tr("{less:.1%} fewer", less=less) if less > 0 else tr("{value:.1%} more", value=-less)
     else:
-        change = "hardly fewer" if less > 0 else "hardly more" if less < 0 else "no fewer"
+        change = tr("hardly fewer") if less > 0 else tr("hardly more") if less < 0 else tr("no fewer")
     before, after = wording.grouped(counts.tokens_before), wording.grouped(counts.tokens_after)
-    return f"{wording.count(counts.rows, 'text')}: {before} tokens become {after} ({change})"
+    return tr(
+        "{count}: {before} tokens become {after} ({change})",
+        count=trn("{count} text", "{count} texts", counts.rows),
+        before=before,
+        after=after,
+        change=change,
+    )

@@ -3,15 +3,17 @@
 import msgspec
 
 from app.core import wording
+from app.core.backend_words import begun
+from app.core.language import tr, trn
 from backend.contract.queries import ColumnReport, DataReport, SplitReport, Spread
 
-HEADINGS = ("Mean", "50 %", "95 %", "99 %", "99.9 %", "Longest")
-SPLITS = {"train": "Training", "validation": "Validation", "test": "Test"}
+HEADINGS = (tr("Mean"), "50 %", "95 %", "99 %", "99.9 %", tr("Longest"))
+SPLITS = {"train": tr("Training"), "validation": tr("Validation"), "test": tr("Test")}
 
 
 def split_title(split: str) -> str:
     """A split's name for people."""
-    return SPLITS.get(split, split.capitalize())
+    return SPLITS.get(split, begun(split))
 
 
 def figure(value: float | None) -> str:
@@ -20,7 +22,7 @@ def figure(value: float | None) -> str:
         return "–"
     if abs(value) >= 1e6:
         return f"{value:.3g}"
-    return f"{value:,.1f}".removesuffix(".0").replace(",", "\u202f")
+    return wording.grouped(value, 1).removesuffix(".0")
 
 
 def columns(split: SplitReport) -> list[tuple[str, ColumnReport]]:
@@ -30,9 +32,9 @@ def columns(split: SplitReport) -> list[tuple[str, ColumnReport]]:
 
 def measures(name: str, column: ColumnReport) -> list[tuple[str, list[str]]]:
     """(what is measured, figures under HEADINGS) of one column."""
-    spreads = [("words", column.words), ("tokens", column.tokens)]
+    spreads = [(tr("words"), column.words), (tr("tokens"), column.tokens)]
     if column.kind == "number":
-        spreads.append(("values", column.numbers))
+        spreads.append((tr("values"), column.numbers))
     return [(f"{name}, {what}", _cells(spread)) for what, spread in spreads if spread is not None]
 
 
@@ -43,18 +45,26 @@ def _cells(spread: Spread) -> list[str]:
 
 def repeated(split: SplitReport) -> str:
     """Where the first rows that repeat others stand."""
-    return f"for example {' = '.join(split.first_duplicates[0])}" if split.first_duplicates else ""
+    return (
+        tr("for example {first_duplicates}", first_duplicates=" = ".join(split.first_duplicates[0]))
+        if split.first_duplicates
+        else ""
+    )
 
 
 def empty_cells(split: SplitReport) -> list[str]:
     """A sentence per column with empty cells."""
-    return [f"{name}: {wording.count(one.empty, 'empty cell')}" for name, one in split.columns.items() if one.empty]
+    return [
+        f"{name}: {trn('{count} empty cell', '{count} empty cells', one.empty)}"
+        for name, one in split.columns.items()
+        if one.empty
+    ]
 
 
 def unusable(split: SplitReport) -> list[str]:
     """Why rows cannot be used, and how many, the most frequent first."""
     ordered = sorted(split.unusable_reasons.items(), key=lambda each: -each[1])
-    return [f"{wording.count(count, 'row')}: {reason}" for reason, count in ordered]
+    return [f"{trn('{count} row', '{count} rows', count)}: {reason}" for reason, count in ordered]
 
 
 def as_json(report: DataReport) -> str:
@@ -64,27 +74,41 @@ def as_json(report: DataReport) -> str:
 
 def as_markdown(report: DataReport) -> str:
     """The report as a page for a README or an issue."""
-    parts = ["# Data report", *(f"*{note}*" for note in report.notes)]
+    parts = [tr("# Data report"), *(f"*{note}*" for note in report.notes)]
     for name, split in report.splits.items():
         parts += _split(name, split, report.inputs)
     return "\n\n".join(parts) + "\n"
 
 
 def _split(name: str, split: SplitReport, inputs: list[str]) -> list[str]:
-    facts = [f"- {wording.count(split.rows, 'row')} in {', '.join(split.files) or 'memory'}"]
-    facts.append(f"- {wording.count(split.duplicates, 'row')} repeating an earlier one ({', '.join(inputs)})")
+    facts = [
+        tr(
+            "- {count} in {files}",
+            count=trn("{count} row", "{count} rows", split.rows),
+            files=", ".join(split.files) or tr("memory"),
+        )
+    ]
+    facts.append(
+        tr(
+            "- {count} repeating an earlier one ({inputs})",
+            count=trn("{count} row", "{count} rows", split.duplicates),
+            inputs=", ".join(inputs),
+        )
+    )
     if split.in_train is not None:
-        facts.append(f"- {wording.count(split.in_train, 'row')} that the training data has too")
+        facts.append(
+            tr("- {count} that the training data has too", count=trn("{count} row", "{count} rows", split.in_train))
+        )
     facts += [f"- {sentence}" for sentence in empty_cells(split)]
     if split.unusable:
-        facts += [f"- cannot be used: {sentence}" for sentence in unusable(split)]
+        facts += [tr("- cannot be used: {sentence}", sentence=sentence) for sentence in unusable(split)]
     parts = [f"## {split_title(name)}", "\n".join(facts)]
     if rows := [row for column, one in columns(split) for row in measures(column, one)]:
-        parts.append(_table(["Length", *HEADINGS], [[what, *cells] for what, cells in rows]))
+        parts.append(_table([tr("Length"), *HEADINGS], [[what, *cells] for what, cells in rows]))
     for column, one in columns(split):
         if one.labels:
             shares = [[label.label, wording.grouped(label.count), f"{label.ratio:.1%}"] for label in one.labels]
-            parts.append(_table([column, "Rows", "Share"], shares))
+            parts.append(_table([column, tr("Rows"), tr("Share")], shares))
     return parts
 
 

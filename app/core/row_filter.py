@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.core.language import tr
+
 LETTERS = 28
 """Of a value that a chip shows."""
 RIGHT, TEXT, PAIR, CONFIDENCE = "right", "text", "pair", "confidence"
 _COMPARED = {
-    "is": "{column} is {value}",
-    "is_not": "{column} is not {value}",
-    "at_least": "{column} at least {value}",
-    "at_most": "{column} at most {value}",
+    "is": tr("{column} is {value}"),
+    "is_not": tr("{column} is not {value}"),
+    "at_least": tr("{column} at least {value}"),
+    "at_most": tr("{column} at most {value}"),
 }
 
 
@@ -28,7 +30,11 @@ class ValueFilter:
         """What a chip says."""
         column = short(self.column.replace("_", " "))
         if self.value is None:
-            return f"{column} is empty" if self.comparison == "is" else f"{column} is not empty"
+            return (
+                tr("{column} is empty", column=column)
+                if self.comparison == "is"
+                else tr("{column} is not empty", column=column)
+            )
         return _COMPARED[self.comparison].format(column=column, value=short(value_text(self.value)))
 
 
@@ -44,7 +50,7 @@ class RowFilter:
     words: bool = False
     regex: bool = False
     pair: tuple[str, str] | None = None
-    """Actual and predicted label."""
+    """Actual and predicted label; an empty one may be any."""
     confidence: tuple[float, float] | None = None
     """Above the first and at most the second, as the bins of a reliability diagram."""
     values: tuple[ValueFilter, ...] = ()
@@ -68,7 +74,7 @@ class RowFilter:
             asked |= {"text": self.text, **options}
             asked |= {"text_column": self.text_column} if self.text_column else {}
         if self.pair is not None:
-            asked |= dict(zip(("actual", "prediction"), self.pair, strict=True))
+            asked |= {name: label for name, label in zip(("actual", "prediction"), self.pair, strict=True) if label}
         if conditions := list(self._conditions()):
             asked["conditions"] = conditions
         return asked
@@ -84,14 +90,14 @@ class RowFilter:
     def chips(self) -> Iterator[tuple[str, str]]:
         """(key, words) of each condition; `without(key)` takes it back."""
         if self.right is not None:
-            yield RIGHT, "Right" if self.right else "Wrong"
+            yield RIGHT, tr("Right") if self.right else tr("Wrong")
         if self.text:
             yield TEXT, self._text_words()
         if self.pair is not None:
-            yield PAIR, f"Actual {short(self.pair[0])}, predicted {short(self.pair[1])}"
+            yield PAIR, _pair_words(*(short(label) for label in self.pair))
         if self.confidence is not None:
             low, high = self.confidence
-            yield CONFIDENCE, f"Confidence {low:.2f} to {high:.2f}"
+            yield CONFIDENCE, tr("Confidence {low:.2f} to {high:.2f}", low=low, high=high)
         for place, one in enumerate(self.values):
             yield str(place), one.words
 
@@ -99,7 +105,7 @@ class RowFilter:
         text = short(self.text)
         said = f"/{text}/" if self.regex else f"“{text}”"
         where = short(self.text_column.replace("_", " "))
-        return f"{said} in {where}" if where else said
+        return tr("{said} in {where}", said=said, where=where) if where else said
 
     def without(self, key: str) -> "RowFilter":
         """The same filter without the condition of a chip."""
@@ -112,6 +118,14 @@ class RowFilter:
     def with_value(self, value: ValueFilter) -> "RowFilter":
         """The same filter with one more condition; the same one twice stands once."""
         return self if value in self.values else replace(self, values=(*self.values, value))
+
+
+def _pair_words(actual: str, predicted: str) -> str:
+    if not predicted:
+        return tr("Actual {label}", label=actual)
+    if not actual:
+        return tr("Predicted {label}", label=predicted)
+    return tr("Actual {short}, predicted {short_2}", short=actual, short_2=predicted)
 
 
 def short(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from app.core import wording
 from app.core.actions import Action
+from app.core.language import tr
 from app.core.run_library import RunSummary
 
 MOST = 2000
@@ -18,7 +19,7 @@ def run_actions(runs: Iterable[RunSummary], show: Callable[[str], object]) -> li
             run.title,
             lambda path=str(run.path): show(path),
             icon="chart",
-            kind=f"Run of {wording.moment(run.started)}",
+            kind=tr("Run of {started}", started=wording.moment(run.started)),
             words=f"{run.path.name} {run.state} {run.model}",
         )
         for run in newest

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import schema
+from app.core.language import tr
 from app.core.text_options import TextOptions
 from backend.contract.catalog import TaskEntry
 
@@ -66,8 +67,8 @@ def taken_over(settings: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> str:
-    words = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-    return words if len(words) <= _LONG and "\n" not in words else "as written"
+    words = (tr("on") if value else tr("off")) if isinstance(value, bool) else str(value)
+    return words if len(words) <= _LONG and "\n" not in words else tr("as written")
 
 
 def _limit(options: TextOptions, task: ChosenTask) -> Handover:
@@ -84,25 +85,29 @@ def _windows(options: TextOptions, task: ChosenTask) -> Handover:
         shared = {f"task.{key}": options.stride}
         return Handover({"task.window": True, **shared} if can_cut else shared, [])
     if options.windows and task.title:
-        return Handover({}, [f"“{task.title}” knows no windows: what is beyond the limit is cut off."])
+        return Handover({}, [tr("“{title}” knows no windows: what is beyond the limit is cut off.", title=task.title)])
     if options.windows:
-        return Handover({}, ["Windows are a setting of some tasks: choose the task of your run first."])
+        return Handover({}, [tr("Windows are a setting of some tasks: choose the task of your run first.")])
     if can_cut:
         return Handover({"task.window": False}, [])
-    return Handover({}, [f"“{task.title}” reads on in windows; nothing is cut off."] if key else [])
+    return Handover({}, [tr("“{title}” reads on in windows; nothing is cut off.", title=task.title)] if key else [])
 
 
 def _sides(options: TextOptions, task: ChosenTask) -> Handover:
     sides = {"truncation_side": options.truncation_side, "padding_side": options.padding_side}
     left = []
     if options.truncation_side and any(map(task.has, CUTS_ITSELF)):
-        left.append(f"“{task.title}” cuts by its own rule; the side is only saved with the tokenizer.")
+        left.append(tr("“{title}” cuts by its own rule; the side is only saved with the tokenizer.", title=task.title))
     if options.padding_side == "left" and task.has("doc_stride"):
-        left.append(f"“{task.title}” puts the context before the question where padding is at the left.")
+        left.append(
+            tr("“{title}” puts the context before the question where padding is at the left.", title=task.title)
+        )
     elif options.padding_side:
-        left.append("A run fills its batches at the side that its model needs; the side is saved with the tokenizer.")
+        left.append(
+            tr("A run fills its batches at the side that its model needs; the side is saved with the tokenizer.")
+        )
     if options.truncation != "longest_first":
-        left.append("Which text of a pair is cut is decided by the task.")
+        left.append(tr("Which text of a pair is cut is decided by the task."))
     return Handover({f"model.tokenizer_options.{name}": side for name, side in sides.items() if side}, left)
 
 
@@ -110,18 +115,20 @@ def _template(options: TextOptions, task: ChosenTask) -> Handover:
     if options.chat_template is None:
         return Handover({}, [])
     if not task.title:
-        return Handover({}, ["A chat template is a setting of some tasks: choose the task of your run first."])
+        return Handover({}, [tr("A chat template is a setting of some tasks: choose the task of your run first.")])
     if not task.has("template"):
-        return Handover({}, [f"“{task.title}” reads no chats, so it takes no chat template."])
+        return Handover({}, [tr("“{title}” reads no chats, so it takes no chat template.", title=task.title)])
     counts = task.settings.get("rows") in ANSWERS
-    later = [] if counts else ["The template counts once a row of your data is a chat or an instruction (“A row is”)."]
+    later = (
+        [] if counts else [tr("The template counts once a row of your data is a chat or an instruction (“A row is”).")]
+    )
     return Handover({"task.template": options.chat_template}, later)
 
 
 def _rest(options: TextOptions, task: ChosenTask) -> Handover:
     left = []
     if not options.special_tokens:
-        left.append("A run always adds the special tokens that its model expects.")
+        left.append(tr("A run always adds the special tokens that its model expects."))
     if options.padding:
-        left.append("A run fills each batch by itself, no further than it must.")
+        left.append(tr("A run fills each batch by itself, no further than it must."))
     return Handover({}, left)

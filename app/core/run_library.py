@@ -44,6 +44,8 @@ class RunSummary:
     tags: tuple[str, ...] = ()
     metrics: dict[str, float | None] = field(default_factory=dict)
     """The final ones, of a run that is not over the latest."""
+    can_resume: bool = True
+    """Whether going on could come to another end."""
 
     @property
     def alive(self) -> bool:
@@ -53,7 +55,7 @@ class RunSummary:
     @property
     def resumable(self) -> bool:
         """Whether `resume` may continue it."""
-        return self.state in RESUMABLE
+        return self.state in RESUMABLE and self.can_resume
 
 
 class RunLibrary:
@@ -166,6 +168,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
         message=outcome.message,
         has_predictions=bool(state.predictions),
         metrics=_metrics(state),
+        can_resume=outcome.can_resume,
     )
 
 

@@ -5,13 +5,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core import wording
+from app.core.backend_words import begun
+from app.core.language import tr
 from app.core.outcome import TITLES
 from app.core.run_library import RunSummary
 from backend.contract import run_search
 
-GROUPS = {"": "No groups", "task": "Task", "model": "Model", "data": "Data", "tag": "Tag", "state": "State"}
+GROUPS = {
+    "": tr("No groups"),
+    "task": tr("Task"),
+    "model": tr("Model"),
+    "data": tr("Data"),
+    "tag": tr("Tag"),
+    "state": tr("State"),
+}
 """What runs can be gathered by, in the words of a list."""
-WITHOUT = {"task": "Unknown task", "model": "Unknown model", "data": "Unknown data", "tag": "Without a tag"}
+WITHOUT = {
+    "task": tr("Unknown task"),
+    "model": tr("Unknown model"),
+    "data": tr("Unknown data"),
+    "tag": tr("Without a tag"),
+}
 _STATES = tuple(TITLES)
 
 
@@ -20,7 +34,7 @@ class Arrangement:
     """What a person asked to see."""
 
     words: str = ""
-    column: str = "Started"
+    column: str = tr("Started")
     descending: bool = True
     group: str = ""
 
@@ -59,9 +73,22 @@ def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) ->
     return run_search.ordered(runs, _VALUES[column], descending=descending)
 
 
+TASKS = {
+    "text_classification": tr("Text classification"),
+    "text_regression": tr("Text regression"),
+    "token_classification": tr("Token classification"),
+    "question_answering": tr("Question answering"),
+    "seq2seq_lm": tr("Text to text"),
+    "causal_lm": tr("Language model"),
+    "masked_lm": tr("Masked language model"),
+    "multiple_choice": tr("Multiple choice"),
+}
+"""The titles that the catalog gives them, which the list of runs does not wait for."""
+
+
 def task_words(run: RunSummary) -> str:
     """`text_classification` for people."""
-    return run.task.replace("_", " ").capitalize()
+    return TASKS.get(run.task) or begun(run.task.replace("_", " "))
 
 
 def state_words(run: RunSummary) -> str:
@@ -75,21 +102,21 @@ def model_words(run: RunSummary) -> str:
 
 
 _VALUES: dict[str, Callable[[RunSummary], Any]] = {
-    "Run": lambda run: run.title.casefold(),
-    "State": lambda run: _STATES.index(run.state) if run.state in _STATES else len(_STATES),
-    "Task": task_words,
-    "Model": lambda run: model_words(run).casefold(),
-    "Data": lambda run: run.data.casefold(),
-    "Best": lambda run: run.best,
-    "Steps": lambda run: run.step,
-    "Duration": lambda run: run.seconds,
-    "Started": lambda run: run.started,
-    "Tags": lambda run: tuple(tag.casefold() for tag in run.tags),
+    tr("Run"): lambda run: run.title.casefold(),
+    tr("State"): lambda run: _STATES.index(run.state) if run.state in _STATES else len(_STATES),
+    tr("Task"): task_words,
+    tr("Model"): lambda run: model_words(run).casefold(),
+    tr("Data"): lambda run: run.data.casefold(),
+    tr("Best"): lambda run: run.best,
+    tr("Steps"): lambda run: run.step,
+    tr("Duration"): lambda run: run.seconds,
+    tr("Started"): lambda run: run.started,
+    tr("Tags"): lambda run: tuple(tag.casefold() for tag in run.tags),
 }
 
 
 def _texts(run: RunSummary) -> tuple[str, ...]:
-    return (run.title, run.name, state_words(run), task_words(run), model_words(run), run.data, run.note)
+    return (run.title, run.name, state_words(run), task_words(run), run.task, model_words(run), run.data, run.note)
 
 
 def _groups_of(run: RunSummary, group: str) -> Sequence[str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import wording
+from app.core.backend_words import SPLITS, begun, said
+from app.core.language import tr, trn
 from app.core.pace import Pace
 from app.core.series import Series
 from app.core.step_clock import Resume, StepClock
@@ -171,7 +173,7 @@ class RunState:
     def last_metric(self, name: str) -> float | None:
         """The newest value of a validation metric."""
         series = self.metric_series.get(name)
-        return series.last if series else None
+        return series.last if series and not math.isnan(series.last or 0.0) else None
 
     # One method per event
 
@@ -180,7 +182,7 @@ class RunState:
         self.engine, self.device, self.precision = event.engine, event.device, event.precision
         self.contract_version, self.versions = event.contract_version, event.versions
         self.attempt, self.started = event.attempt, event.time
-        self._note(event, f"Run {event.name} started")
+        self._note(event, tr("Run {name} started", name=event.name))
 
     def _run_resumed(self, event: events.RunResumed) -> None:
         self.attempt = event.attempt
@@ -193,9 +195,17 @@ class RunState:
         self.finished, self.memory = None, None
         self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
         self.pace = Pace()
-        other = f" with the {event.engine} engine" if event.engine not in ("", self.engine) else ""
+        other = tr(" with the {engine} engine", engine=event.engine) if event.engine not in ("", self.engine) else ""
         self.engine = event.engine or self.engine
-        self._note(event, f"Attempt {event.attempt} continues after step {event.from_step}{other}")
+        self._note(
+            event,
+            tr(
+                "Attempt {attempt} continues after step {from_step}{other}",
+                attempt=event.attempt,
+                from_step=event.from_step,
+                other=other,
+            ),
+        )
 
     def _forget_after(self, step: int) -> None:
         for series in (*self.series.values(), *self.metric_series.values()):
@@ -213,7 +223,7 @@ class RunState:
     def _stage_started(self, event: events.StageStarted) -> None:
         self.stage, self.stage_done = event.stage, 0
         self.stage_total, self.stage_unit = event.total, event.unit
-        self._note(event, event.stage.capitalize())
+        self._note(event, begun(said(event.stage)))
 
     def _stage_progress(self, event: events.StageProgress) -> None:
         self.stage, self.stage_done = event.stage, event.done
@@ -223,23 +233,43 @@ class RunState:
         self.compilations += 1
         self.compiling_seconds += event.seconds
         if event.seconds >= COMPILING_LINE_SECONDS:
-            self._note(event, f"Compiled in {wording.duration(event.seconds)}")
+            self._note(event, tr("Compiled in {seconds}", seconds=wording.duration(event.seconds)))
 
     def _data_loaded(self, event: events.DataLoaded) -> None:
         self.data[event.split] = event
-        self._note(event, f"{event.split}: {wording.count(event.rows, 'row')}")
+        self._note(event, f"{SPLITS.get(event.split, event.split)}: {trn('{count} row', '{count} rows', event.rows)}")
 
     def _rows_skipped(self, event: events.RowsSkipped) -> None:
         self.skipped.append(event)
-        text = f"{event.split}: {wording.count(event.count, 'row')} skipped, {event.reason}"
+        text = tr(
+            "{split}: {count} skipped, {reason}",
+            split=event.split,
+            count=trn("{count} row", "{count} rows", event.count),
+            reason=event.reason,
+        )
         self._note(event, f"{text} ({', '.join(event.places[:3])})" if event.places else text, "warning")
 
     def _model_loaded(self, event: events.ModelLoaded) -> None:
-        self._note(event, f"{event.architecture}: {wording.short_count(event.parameters)} parameters")
+        self._note(
+            event,
+            tr(
+                "{architecture}: {parameters} parameters",
+                architecture=event.architecture,
+                parameters=wording.short_count(event.parameters),
+            ),
+        )
 
     def _plan_made(self, event: events.PlanMade) -> None:
         self.plan, self.planned_attempt = event, self.attempt
-        self._note(event, f"{event.total_steps} steps of {event.batch_size} rows, {event.epochs:g} epochs")
+        self._note(
+            event,
+            tr(
+                "{total_steps} steps of {batch_size} rows, {epochs:g} epochs",
+                total_steps=event.total_steps,
+                batch_size=event.batch_size,
+                epochs=event.epochs,
+            ),
+        )
 
     def _step_finished(self, event: events.StepFinished) -> None:
         step, seconds = event.step, event.seconds
@@ -274,10 +304,11 @@ class RunState:
         self.pace.add_other(event.seconds)
         self.evaluations.append(event)
         for name, value in event.metrics.items():
-            if value is None or not math.isfinite(value):
-                continue
             key = name if event.split == "validation" else f"{event.split}/{name}"
-            self.metric_series.setdefault(key, Series()).append(event.step, value)
+            if value is not None and math.isfinite(value):
+                self.metric_series.setdefault(key, Series()).append(event.step, value)
+            elif key in self.metric_series:
+                self.metric_series[key].append(event.step, math.nan)  # a line across would be made up
         if _is_best(event):
             self.best = event
         self._note(event, wording.evaluation_line(event))
@@ -290,30 +321,32 @@ class RunState:
     def _checkpoint_saved(self, event: events.CheckpointSaved) -> None:
         self.pace.add_other(event.seconds)
         self.checkpoints[event.step] = event
-        self._note(event, f"Checkpoint at step {event.step}{' (best)' if event.is_best else ''}")
+        self._note(
+            event, tr("Checkpoint at step {step}{value}", step=event.step, value=" (best)" if event.is_best else "")
+        )
 
     def _checkpoint_removed(self, event: events.CheckpointRemoved) -> None:
         self.checkpoints.pop(event.step, None)
 
     def _request_answered(self, event: events.RequestAnswered) -> None:
         self.answered.append(event)
-        self._note(event, f"Request to {event.request} seen at step {event.step}")
+        self._note(event, tr("Request to {request} seen at step {step}", request=event.request, step=event.step))
 
     def _warned(self, event: events.Warned) -> None:
         self.warnings.append(event)
         self._note(event, event.message, "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
-        self._note(event, f"Model written to {event.folder}")
+        self._note(event, tr("Model written to {folder}", folder=event.folder))
 
     def _predictions_written(self, event: events.PredictionsWritten) -> None:
         self.predictions[event.split] = event
-        self._note(event, f"{event.csv}: {wording.count(event.rows, 'prediction')}")
+        self._note(event, f"{event.csv}: {trn('{count} prediction', '{count} predictions', event.rows)}")
 
     def _run_finished(self, event: events.RunFinished) -> None:
         self.finished = event
         kind = "error" if event.state == "failed" else "info"
-        self._note(event, event.message or f"Run {event.state}", kind)
+        self._note(event, event.message or tr("Run {state}", state=said(event.state)), kind)
 
     def _note(self, event: events.Event, text: str, kind: str = "info") -> None:
         self.journal.append(JournalLine(event.time, text, kind))

@@ -32,13 +32,18 @@ def read_run_task(run: Path | str) -> RunTask:
     return RunTask(str(task.get("type") or ""), task, columns)
 
 
+UNTYPED = ("id", "answer_start")
+"""What names a row, or says where its answer stands, changes no answer."""
+
+
 def typed_columns(entry: TaskEntry, task: RunTask) -> list[Column]:
     """What a person types to be answered; of a trained model also what it was trained with beside the needed."""
     there = [column for column in entry.columns if _plays(column, entry, task)]
     if task.columns:
         # What training requires and predicting does not is the right answer itself.
         known = [column for column in there if not column.required and column.name in task.columns]
-        return [column for column in there if (column.required and column.needed_to_predict) or column in known]
+        typed = [column for column in there if (column.required and column.needed_to_predict) or column in known]
+        return [column for column in typed if column.name not in UNTYPED]
     # Numbered columns (`choice_0`) are a list written apart; a person types the list.
     return [column for column in there if column.needed_to_predict and not column.name[-1:].isdigit()]
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import schema
+from app.core.backend_words import begun, said
 from app.core.draft import Draft, flat
+from app.core.language import tr
 from backend.contract.catalog import Catalog
 
 SECTIONS = ("task", "model", "data", "training", "evaluation", "adapter", "hardware")
@@ -16,6 +18,9 @@ NO_SETTINGS = (
     "data.train", "data.validation", "data.test", "data.columns", "training.optimizer_options",
 )  # fmt: skip
 """Keys that say what a run is about: they have no default to go back to, or are settings of their own below."""
+
+
+_NONE: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -77,17 +82,28 @@ def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:
     return {setting.key: setting for setting in (*CHOICES, *found)}
 
 
+def every_setting(catalog: Catalog) -> list[Setting]:
+    """What can be set with any task, source, engine, optimizer or adapter; a key may come more than once."""
+    parts = [(name, schema.section(catalog.spec, name)) for name in SECTIONS]
+    for prefix, entries in (
+        ("task", catalog.tasks), ("data", catalog.sources), ("hardware", catalog.engines),
+        ("training.optimizer_options", catalog.optimizers), ("adapter", catalog.adapters),
+    ):  # fmt: skip
+        parts += [(prefix, schema.resolved(entry.settings)) for entry in entries]
+    return [*CHOICES, *(setting for prefix, section in parts for setting in _settings(prefix, section))]
+
+
 CHOICES = (
-    Setting("name", "Name", "What the run is called; part of its folder's name."),
-    Setting("task.type", "Task", "What the model shall learn."),
-    Setting("adapter.type", "Adapter", "Trains a few added weights, such as LoRA, in place of all."),
+    Setting("name", tr("Name"), tr("What the run is called; part of its folder's name.")),
+    Setting("task.type", tr("Task"), tr("What the model shall learn.")),
+    Setting("adapter.type", tr("Adapter"), tr("Trains a few added weights, such as LoRA, in place of all.")),
 )
 """What stands on the page without a section's schema."""
 
 
 def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
     for name, one in section.get("properties", {}).items():
-        title = str(one.get("title") or name.replace("_", " ").capitalize())
+        title = str(one.get("title") or said(begun(name.replace("_", " "))))
         description = " ".join(str(one.get("description") or "").split())
         yield Setting(f"{prefix}.{name}", title, description, one.get("default"), one)
 
@@ -99,14 +115,18 @@ def found(settings: Mapping[str, Setting], text: str) -> list[str]:
     return sorted(keys, key=lambda key: not settings[key].is_named(words))
 
 
-def changed(settings: Mapping[str, Setting], draft: Draft) -> list[Difference]:
-    """The settings whose value in the draft is another than their default, in their order."""
+def changed(settings: Mapping[str, Setting], draft: Draft, usual: Mapping[str, Any] = _NONE) -> list[Difference]:
+    """The settings whose value in the draft is another than their default, in their order.
+
+    `usual` are the defaults of the draft's task, by key: what it fills in by itself nobody has changed.
+    """
     return [
-        Difference(setting, setting.default, draft.get(key, setting.default))
+        Difference(setting, default, draft.get(key))
         for key, setting in settings.items()
         if key not in NO_SETTINGS
         and "default" in setting.extras
-        and not same(draft.get(key, setting.default), setting.default)
+        and draft.says(key)
+        and not same(draft.get(key), default := usual.get(key, setting.default))
     ]
 
 
@@ -126,7 +146,7 @@ def _known(settings: Mapping[str, Setting], key: str) -> Setting:
         part = ".".join(names[:length])
         if part in settings and part != "training.optimizer_options":
             return settings[part]
-    return Setting(key, names[-1].replace("_", " ").capitalize(), "")
+    return Setting(key, said(begun(names[-1].replace("_", " "))), "")
 
 
 def title_of(settings: Mapping[str, Setting], key: str) -> str:
@@ -142,7 +162,7 @@ def change_words(title: str, before: Any, after: Any) -> str:
 def value_words(value: Any, most: int = 40) -> str:
     """A value as a person reads it: `not set`, `on`, `2e-5`, `a, b`."""
     if value is None or value == "" or value == [] or value == {}:
-        return "not set"
+        return tr("not set")
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from app.core.invisible import visible
-from app.core.wording import count
+from app.core.language import tr, trn
 from backend.contract.tokenizer_steps import Step, StepPart, WordTrace
 
 STAGES = {
-    "words": "Before",
-    "added_tokens": "Added tokens",
-    "normalizer": "Normaliser",
-    "pre_tokenizer": "Pre-tokenizer",
-    "model": "Model",
-    "post_processor": "Post-processor",
+    "words": tr("Before"),
+    "added_tokens": tr("Added tokens"),
+    "normalizer": tr("Normaliser"),
+    "pre_tokenizer": tr("Pre-tokenizer"),
+    "model": tr("Model"),
+    "post_processor": tr("Post-processor"),
 }
 MOST_COMPARED = 1_000
 """Characters whose changes are looked for one by one; of a longer text only the ends that are equal are found."""
@@ -64,10 +64,14 @@ def text_after(parts: Sequence[StepPart]) -> str:
 def outcome(step: Step) -> str:
     """`12 parts`, `unchanged`."""
     if not step.known:
-        return "not known"
+        return tr("not known")
     if not step.changed:
         return "unchanged"
-    return "changed" if step.stage in ("normalizer", "added_tokens") else count(len(step.parts), "part")
+    return (
+        "changed"
+        if step.stage in ("normalizer", "added_tokens")
+        else trn("{count} part", "{count} parts", len(step.parts))
+    )
 
 
 def settings_line(step: Step) -> str:
@@ -88,13 +92,13 @@ def trace_rows(trace: WordTrace) -> list[Row]:
     """How the model came to the pieces of one word, a line each."""
     rows: list[Row] = [("", trace.sentence, "")] if trace.sentence else []
     if trace.symbols:
-        rows.append(("begins with", "  ".join(map(visible, trace.symbols)), ""))
+        rows.append((tr("begins with"), "  ".join(map(visible, trace.symbols)), ""))
     rows += _merge_rows(trace)
     rows += [_choice_row(trace, place) for place in range(len(trace.choices))]
     if trace.score is not None:
-        rows.append(("best way", "  ".join(map(visible, trace.pieces)), f"{trace.score:.3f}"))
+        rows.append((tr("best way"), "  ".join(map(visible, trace.pieces)), f"{trace.score:.3f}"))
     if trace.runner_up and trace.runner_up_score is not None:
-        rows.append(("second best", "  ".join(map(visible, trace.runner_up)), f"{trace.runner_up_score:.3f}"))
+        rows.append((tr("second best"), "  ".join(map(visible, trace.runner_up)), f"{trace.runner_up_score:.3f}"))
     return rows
 
 
@@ -105,14 +109,14 @@ def _merge_rows(trace: WordTrace) -> list[Row]:
             symbols[merge.place : merge.place + 2] = [merge.left + merge.right]
         if number <= MOST_MERGES:
             shown = f"{visible(merge.left)} + {visible(merge.right)}   →   {'  '.join(map(visible, symbols))}"
-            rows.append((f"merge {number}", shown, f"rank {merge.rank:,}"))
+            rows.append((tr("merge {number}", number=number), shown, tr("rank {rank:,}", rank=merge.rank)))
     left = len(trace.merges) - MOST_MERGES
-    return [*rows, ("", f"and {left:,} more merges", "")] if left > 0 else rows
+    return [*rows, ("", tr("and {left:,} more merges", left=left), "")] if left > 0 else rows
 
 
 def _choice_row(trace: WordTrace, place: int) -> Row:
     choice = trace.choices[place]
     where = f"{choice.start}–{choice.end}{' ✓' if choice.taken else ''}"
     number = "" if choice.log_probability is None else f"{choice.log_probability:.3f}"
-    best = "" if choice.best is None else f"   best sum up to here {choice.best:.3f}"
+    best = "" if choice.best is None else tr("   best sum up to here {best:.3f}", best=choice.best)
     return where, f"{visible(choice.piece)}{best}", number

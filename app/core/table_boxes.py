@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from app.core.language import tr
 from app.core.token_boxes import NORMAL, SPECIAL, UNKNOWN, TokenBoxes
 from app.core.token_table import TokenTable
 from backend.contract.tokens import TokenPiece
@@ -147,7 +148,7 @@ class _Maker:
                 said[int(own[0])] = turn.role
         beyond = (answer.limit or 0) - self._table.first
         if answer.limit and 0 < beyond < len(self._table):
-            said[beyond] = f"The model reads {answer.limit:,} tokens; what follows is beyond its limit"
+            said[beyond] = tr("The model reads {limit:,} tokens; what follows is beyond its limit", limit=answer.limit)
         return said
 
     def _window_captions(self, windows: int) -> dict[int, str]:
@@ -157,10 +158,17 @@ class _Maker:
         for begin, end in pairwise(edges):
             number = int(self._table.columns["window"][begin])
             both = int(shared[begin:end].sum())
-            words = f" · {both} dashed ones are shared with the window before" if both else ""
+            words = tr(" · {both} dashed ones are shared with the window before", both=both) if both else ""
             filled = int((self._table.columns["mask"][begin:end] == 0).sum())
-            padding = f" · {filled} padding" if filled else ""
-            said[begin] = f"Window {number + 1} of {windows} · {end - begin} tokens{padding}{words}"
+            padding = tr(" · {filled} padding", filled=filled) if filled else ""
+            said[begin] = tr(
+                "Window {number} of {windows} · {end} tokens{padding}{words}",
+                number=number + 1,
+                windows=windows,
+                end=end - begin,
+                padding=padding,
+                words=words,
+            )
         return said
 
 

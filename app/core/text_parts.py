@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from app.core.language import tr
 from app.core.token_table import TokenTable
 
 MOST_WORDS = 500
 """Words that are offered one by one; a longer list would be slow to open."""
 SHOWN = 32
 """Characters of a message."""
-TEXTS = ["The first text", "The second text"]
+TEXTS = [tr("The first text"), tr("The second text")]
 
 
 def of_messages(messages: Sequence[tuple[str, str]]) -> list[str]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from app.core.language import tr
+
 NORMAL, SPECIAL, UNKNOWN = 0, 1, 2
 LONGEST, BEGINNING = 400, 60
 """Characters that are shown of one token, and of a longer one."""
@@ -72,7 +74,11 @@ class TokenBoxes:
 
 def shortened(text: str) -> str:
     """The beginning of a very long text, and how much more there is."""
-    return text if len(text) <= LONGEST else f"{text[:BEGINNING]}… {len(text) - BEGINNING:,} more characters"
+    return (
+        text
+        if len(text) <= LONGEST
+        else tr("{text}… {number} more characters", text=text[:BEGINNING], number=len(text) - BEGINNING)
+    )
 
 
 def of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: Sequence[str] | None) -> TokenBoxes:

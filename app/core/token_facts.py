@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core import invisible
+from app.core.language import tr, trn
 from app.core.token_boxes import LONGEST, shortened
 from app.core.token_table import TokenTable
-from app.core.wording import count, grouped
+from app.core.wording import grouped
 from backend.contract.tokens import TokenPiece, Tokens
 
 
@@ -24,27 +25,33 @@ def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
     at = {name: int(values[index]) for name, values in table.columns.items()}
     piece, text = table.piece(index), table.text(index)
     facts = [
-        Fact("Id", str(piece.id)),
-        Fact("Piece", piece.piece, "As it stands in the vocabulary"),
-        Fact("Text", f"“{invisible.visible(shortened(text))}”" if at["end"] > at["start"] else "none"),
+        Fact(tr("Id"), str(piece.id)),
+        Fact(tr("Piece"), piece.piece, tr("As it stands in the vocabulary")),
+        Fact(tr("Text"), f"“{invisible.visible(shortened(text))}”" if at["end"] > at["start"] else "none"),
         Fact(
-            "Characters",
+            tr("Characters"),
             _span(at["start"], at["end"], table.begin),
-            "Places in the text, counted in code points from 0",
+            tr("Places in the text, counted in code points from 0"),
         ),
-        Fact("Bytes", _bytes(table, index), "Places in the text as UTF-8, and the bytes themselves"),
-        Fact("Word", str(at["word"]) if at["word"] >= 0 else "none", "As the pre-tokenizer counts words, from 0"),
-        Fact("Kind", _kind(at, piece)),
-        Fact("Type id", str(at["type"]), "token_type_ids: which of two texts the model takes it for"),
-        Fact("Attention", str(at["mask"]), "attention_mask: 0 is not looked at"),
+        Fact(tr("Bytes"), _bytes(table, index), tr("Places in the text as UTF-8, and the bytes themselves")),
+        Fact(
+            tr("Word"), str(at["word"]) if at["word"] >= 0 else "none", tr("As the pre-tokenizer counts words, from 0")
+        ),
+        Fact(tr("Kind"), _kind(at, piece)),
+        Fact(tr("Type id"), str(at["type"]), tr("token_type_ids: which of two texts the model takes it for")),
+        Fact(tr("Attention"), str(at["mask"]), tr("attention_mask: 0 is not looked at")),
         *_score(piece),
     ]
     if table.answer.windows > 1:
-        facts.append(Fact("Window", f"{at['window'] + 1} of {table.answer.windows}"))
+        facts.append(Fact(tr("Window"), tr("{at} of {windows}", at=at["window"] + 1, windows=table.answer.windows)))
     if drawing:
-        facts.append(Fact("Drawing", drawing, "What the fonts of this machine lack"))
+        facts.append(Fact(tr("Drawing"), drawing, tr("What the fonts of this machine lack")))
     names = invisible.names_of(text[:LONGEST])
-    return [*facts, Fact("Unseen", "\n".join(names), "Characters that have no look of their own")] if names else facts
+    return (
+        [*facts, Fact(tr("Unseen"), "\n".join(names), tr("Characters that have no look of their own"))]
+        if names
+        else facts
+    )
 
 
 def hint_of(table: TokenTable, index: int) -> str:
@@ -78,7 +85,7 @@ def _kind(at: dict[str, int], piece: TokenPiece) -> str:
     if piece.unknown:
         kinds.append("unknown")
     if at["partial"]:
-        kinds.append("part of a character")
+        kinds.append(tr("part of a character"))
     if at["sequence"] < 0 and not kinds:
         kinds.append("added")
     return ", ".join(kinds) or "usual"
@@ -88,10 +95,12 @@ def _score(piece: TokenPiece) -> list[Fact]:
     found = []
     if piece.rank is not None:
         found.append(
-            Fact("Merge rank", grouped(piece.rank), "Of the first merge that makes this piece; 0 is merged first")
+            Fact(
+                tr("Merge rank"), grouped(piece.rank), tr("Of the first merge that makes this piece; 0 is merged first")
+            )
         )
     if piece.log_probability is not None:
-        found.append(Fact("Log-probability", f"{piece.log_probability:.3f}", "Natural logarithm"))
+        found.append(Fact(tr("Log-probability"), f"{piece.log_probability:.3f}", tr("Natural logarithm")))
     return found
 
 
@@ -99,26 +108,28 @@ def counts_of(answer: Tokens) -> list[Fact]:
     """The numbers below the tokens."""
     tokens = answer.tokens
     found = [
-        Fact("", count(tokens, "token")),
-        Fact("", count(answer.characters, "character")),
-        Fact("", count(answer.words, "word")),
+        Fact("", trn("{count} token", "{count} tokens", tokens)),
+        Fact("", trn("{count} character", "{count} characters", answer.characters)),
+        Fact("", trn("{count} word", "{count} words", answer.words)),
     ]
     text_tokens = answer.text_tokens or tokens
     if text_tokens and answer.characters:
-        found.append(Fact("", f"{answer.characters / text_tokens:.2f} characters per token"))
+        found.append(Fact("", tr("{characters:.2f} characters per token", characters=answer.characters / text_tokens)))
         if answer.words:
-            found.append(Fact("", f"{answer.words / text_tokens:.2f} words per token"))
-    found.append(Fact("", f"{grouped(answer.unknown)} unknown"))
+            found.append(Fact("", tr("{words:.2f} words per token", words=answer.words / text_tokens)))
+    found.append(Fact("", tr("{unknown} unknown", unknown=grouped(answer.unknown))))
     if answer.byte_fallback and text_tokens:
-        found.append(Fact("", f"{answer.byte_fallback / text_tokens:.1%} byte fallback"))
+        found.append(
+            Fact("", tr("{byte_fallback:.1%} byte fallback", byte_fallback=answer.byte_fallback / text_tokens))
+        )
     if answer.partial and answer.partial != answer.byte_fallback:
-        found.append(Fact("", f"{grouped(answer.partial)} hold part of a character"))
+        found.append(Fact("", tr("{partial} hold part of a character", partial=grouped(answer.partial))))
     if answer.padding:
-        found.append(Fact("", f"{grouped(answer.padding)} padding"))
+        found.append(Fact("", tr("{padding} padding", padding=grouped(answer.padding))))
     if answer.windows > 1:
-        found.append(Fact("", f"{grouped(answer.windows)} windows"))
+        found.append(Fact("", tr("{windows} windows", windows=grouped(answer.windows))))
     if answer.left_out:
-        found.append(Fact("", f"{count(answer.left_out, 'token')} cut off"))
+        found.append(Fact("", tr("{count} cut off", count=trn("{count} token", "{count} tokens", answer.left_out))))
     return found
 
 
@@ -132,9 +143,11 @@ def against_limit(tokens: int, limit: int | None) -> tuple[str, str]:
     if not limit:
         return "", "neutral"
     if tokens > limit:
-        return f"{count(tokens - limit, 'token')} over {grouped(limit)}", "danger"
+        return tr(
+            "{count} over {limit}", count=trn("{count} token", "{count} tokens", tokens - limit), limit=grouped(limit)
+        ), "danger"
     share = tokens / limit
-    return f"{share:.0%} of {grouped(limit)}", "warning" if share > 0.9 else "success"
+    return tr("{share:.0%} of {limit}", share=share, limit=grouped(limit)), "warning" if share > 0.9 else "success"
 
 
 def round_trip(answer: Tokens) -> tuple[str, str]:
@@ -143,13 +156,18 @@ def round_trip(answer: Tokens) -> tuple[str, str]:
     if back.skipped:
         return "", "faint"
     if back.same:
-        return "Decodes to exactly the same text.", "faint"
+        return tr("Decodes to exactly the same text."), "faint"
     before, after = invisible.visible(back.text_part), invisible.visible(back.decoded_part)
-    return f"Decodes differently from character {grouped(back.place)} on: “{before}” becomes “{after}”", "warning"
+    return tr(
+        "Decodes differently from character {place} on: “{before}” becomes “{after}”",
+        place=grouped(back.place),
+        before=before,
+        after=after,
+    ), "warning"
 
 
 def ids_line(ids: Sequence[int], most: int) -> str:
     """Ids as people paste them into code, shortened."""
     shown = ", ".join(map(str, ids[:most]))
     left = len(ids) - most
-    return f"{shown}, … and {left:,} more" if left > 0 else shown
+    return tr("{shown}, … and {left:,} more", shown=shown, left=left) if left > 0 else shown

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core.language import tr
 from app.core.wording import grouped
 from backend.contract.comparison import DataComparison, LanguageCounts
 
-MEASURES = (("Per word", "words"), ("Per character", "characters"), ("Per row", "rows"))
+MEASURES = ((tr("Per word"), "words"), (tr("Per character"), "characters"), (tr("Per row"), "rows"))
 """Title and what the tokens are divided by."""
-UNITS = {"words": "tokens per word", "characters": "tokens per character", "rows": "tokens per row"}
-ALL = "All"
+UNITS = {"words": tr("tokens per word"), "characters": tr("tokens per character"), "rows": tr("tokens per row")}
+ALL = tr("All")
 MOST_GROUPS = 12
 """Languages whose bars are drawn; the table has all of them."""
 COLUMNS = (

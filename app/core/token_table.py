@@ -117,7 +117,10 @@ class TokenTable:
         own = self.columns["sequence"][first:last] >= 0
         if not own.any():
             return 0, 0
-        starts, ends = self.columns[f"{name}start"][first:last], self.columns[f"{name}end"][first:last]
+        starts, ends = (
+            self.columns[f"{name}start"][first:last],
+            self.columns[f"{name}end"][first:last],
+        )
         begin = int(starts[own].min()) if first else 0
         return begin, int(ends[own].max())
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.core import wording
+from app.core.language import tr
 from backend.contract import tokenizer_name
 
 
@@ -24,7 +25,9 @@ def titles(tokenizers: Sequence[str]) -> list[str]:
     longer = [wording.short_path(path) for path in paths]
     plain = [one if short.count(one) == 1 else two for one, two in zip(short, longer, strict=True)]
     return [
-        f"{title} with options" if plain.count(title) > 1 and tokenizer_name.read(each).options else title
+        tr("{title} with options", title=title)
+        if plain.count(title) > 1 and tokenizer_name.read(each).options
+        else title
         for title, each in zip(plain, tokenizers, strict=True)
     ]
 
@@ -38,5 +41,5 @@ def of_draft(model: Mapping[str, Any]) -> tuple[str, str]:
     # The revision is the model's; a tokenizer from elsewhere has its own newest one, as in a run.
     revision = "main" if model.get("tokenizer") else str(model.get("revision") or "main")
     title = wording.name_of_path(name)
-    words = f"New run · {title}, with its options" if options else f"New run · {title}"
+    words = tr("New run · {title}, with its options", title=title) if options else tr("New run · {title}", title=title)
     return tokenizer_name.written(name, revision, options), words

@@ -1,16 +1,17 @@
 """Owns how tokens of a training read on screen: what each kind is called, and the sentences about steps and shares."""
 
+from app.core.language import grouped, tr
 from backend.contract.training_data import Kind, TrainingFeature, TrainingStep
 
 KINDS: dict[Kind, str] = {
     "token": "text",
-    "second": "second text",
+    "second": tr("second text"),
     "special": "special",
-    "target": "learnt from",
+    "target": tr("learnt from"),
     "label": "labelled",
-    "hidden": "hidden, to be found",
+    "hidden": tr("hidden, to be found"),
     "answer": "answer",
-    "ignored": "−100: not learnt from",
+    "ignored": tr("−100: not learnt from"),
     "unknown": "unknown",
     "padding": "padding",
 }
@@ -26,13 +27,13 @@ def percent(share: float) -> str:
 
 def step_words(step: TrainingStep) -> str:
     """`Epoch 1 · loss 0.6931 · 290 tokens in 16 × 19 · 4.6 % padding`."""
-    parts = [f"Epoch {step.epoch}"]
+    parts = [tr("Epoch {epoch}", epoch=step.epoch)]
     if step.loss is not None:
-        parts.append(f"loss {step.loss:.4f}")
-    shown = " + ".join(" × ".join(f"{size:,}" for size in shape) for shape in step.shapes[:4])
-    more = f" + {len(step.shapes) - 4} more" if len(step.shapes) > 4 else ""
-    parts.append(f"{step.tokens:,} tokens in {shown}{more}")
-    parts.append(f"{percent(step.padding)} padding")
+        parts.append(tr("loss {loss:.4f}", loss=step.loss))
+    shown = " + ".join(" × ".join(grouped(size) for size in shape) for shape in step.shapes[:4])
+    more = tr(" + {number} more", number=len(step.shapes) - 4) if len(step.shapes) > 4 else ""
+    parts.append(tr("{tokens:,} tokens in {shown}{more}", tokens=step.tokens, shown=shown, more=more))
+    parts.append(tr("{percent} padding", percent=percent(step.padding)))
     return " · ".join(parts)
 
 
@@ -45,7 +46,7 @@ def feature_words(feature: TrainingFeature) -> str:
     """Where a feature comes from: `train.csv:23 · part 2 of 3`."""
     parts = [feature.place]
     if feature.parts > 1:
-        parts.append(f"part {feature.part + 1} of {feature.parts}")
+        parts.append(tr("part {part} of {parts}", part=feature.part + 1, parts=feature.parts))
     return " · ".join(parts)
 
 

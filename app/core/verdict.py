@@ -1,10 +1,12 @@
 """Owns the one line that says in words how a run goes, judged by its numbers alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from app.core import wording
+from app.core import untaught, wording
+from app.core.evaluation_course import Evaluations, evaluations_of
+from app.core.language import tr, trn
 from app.core.run_state import RunState
 from app.core.series import Series
 
@@ -25,7 +27,10 @@ SLOW = 0.6
 SLOW_STEPS = 150
 SAMPLED = 400
 """Points that stand for many, so that a long run costs no more than a short one."""
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = {
+    2: tr("two"), 3: tr("three"), 4: tr("four"), 5: tr("five"), 6: tr("six"), 7: tr("seven"), 8: tr("eight"),
+    9: tr("nine"), 10: tr("ten"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,62 +41,14 @@ class Verdict:
     kind: str = "info"
 
 
-@dataclass(frozen=True)
-class Evaluations:
-    """The evaluations of one measure, oldest first; `sign` is 1 where less is better, −1 where more is."""
-
-    title: str
-    steps: Sequence[float]
-    values: Sequence[float]
-    sign: int
-
-    @property
-    def best(self) -> int:
-        """The place of the best one, the earliest of equals."""
-        return min(range(len(self.values)), key=lambda place: self.sign * self.values[place])
-
-    @property
-    def worse_in_a_row(self) -> int:
-        """How many of the last ones were each worse than the one before."""
-        count = 0
-        for before, after in zip(self.values[-2::-1], self.values[:0:-1], strict=True):
-            if self.sign * (after - before) <= 0:
-                break
-            count += 1
-        return count
-
-    def words(self, place: int) -> str:
-        """`0.3321 at step 400`."""
-        return f"{wording.number(self.values[place])} at step {wording.grouped(int(self.steps[place]))}"
-
-
 def verdict(state: RunState, alive: bool) -> Verdict:
     """What a person should know at a glance; of a living run also how long it still takes."""
     if not state.step:
-        return Verdict("Training has not begun yet." if alive else "Training never began.")
+        return Verdict(tr("Training has not begun yet.") if alive else tr("Training never began."))
     found = next(filter(None, (look(state, alive) for look in _LOOKS)))
     left = state.eta_seconds if alive else None
-    more = f"; about {wording.duration(left)} left" if left is not None else ""
+    more = tr("; about {left} left", left=wording.duration(left)) if left is not None else ""
     return Verdict(f"{found.text}{more}.", found.kind)
-
-
-def evaluations_of(state: RunState) -> Evaluations | None:
-    """Those of the validation loss, or of the main metric where no loss is measured."""
-    name = "loss" if "loss" in state.metric_series else state.main_metric
-    series = state.metric_series.get(name)
-    if not series:
-        return None
-    less = name == "loss" or (state.plan is not None and name == state.plan.best_metric and not _more_is_better(state))
-    return Evaluations(
-        f"Evaluation {wording.metric_title(name).lower()}" if name == "loss" else wording.metric_title(name),
-        series.xs,
-        series.ys,
-        1 if less else -1,
-    )
-
-
-def _more_is_better(state: RunState) -> bool:
-    return state.plan is None or state.plan.greater_is_better
 
 
 # What may be said, most urgent first; each gives a verdict or nothing
@@ -99,15 +56,31 @@ def _more_is_better(state: RunState) -> bool:
 
 def _not_a_number(state: RunState, alive: bool) -> Verdict | None:
     if state.finished is not None and state.finished.code == "nan_loss":
-        at = wording.grouped(state.finished.step or state.step)
-        return Verdict(f"The training loss became NaN after step {at}: a lower learning rate often helps", "error")
+        at = wording.grouped(state.step)
+        rates = state.series.get("learning_rate")
+        if rates is not None and not any(rates.ys[:-1]):  # a step's loss is of the weights before it
+            return Verdict(
+                tr(
+                    "The training loss was NaN at step {at}, before any weight was changed: "
+                    "look at the model's weights and the data",
+                    at=at,
+                ),
+                "error",
+            )
+        return Verdict(
+            tr("The training loss became NaN at step {at}: a lower learning rate often helps", at=at), "error"
+        )
     last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
     if last is not None and "loss" in last.metrics and last.metrics["loss"] is None:
-        return Verdict(f"The evaluation loss is NaN at step {wording.grouped(last.step)}", "error")
+        return Verdict(tr("The evaluation loss is NaN at step {step}", step=wording.grouped(last.step)), "error")
     return None
 
 
 def _diverging(state: RunState, alive: bool) -> Verdict | None:
+    return _above_its_lowest(state) or _above_its_beginning(state)
+
+
+def _above_its_lowest(state: RunState) -> Verdict | None:
     parts = _parts(state.series.get("loss"))
     if len(parts) < 2:
         return None
@@ -115,9 +88,46 @@ def _diverging(state: RunState, alive: bool) -> Verdict | None:
     now, least = values[-1], min(values)
     if now <= DIVERGED * least or now - least <= 0.25 * (values[0] - least):
         return None
-    since = wording.grouped(int(parts[values.index(least)][0]))
-    words = f"Training diverges: its loss has risen from {wording.number(least)} to {wording.number(now)}"
-    return Verdict(f"{words} since step {since}; a lower learning rate often helps", "error")
+    return _risen(state, least, now, int(parts[values.index(least)][0]))
+
+
+def _above_its_beginning(state: RunState) -> Verdict | None:
+    """A run that breaks at once has no low part; its only low loss is the first."""
+    series = state.series.get("loss")
+    found = untaught.risen(series.ys) if series else None
+    return _risen(state, *found, int(series.xs[0])) if series and found else None
+
+
+def _risen(state: RunState, before: float, now: float, since: int) -> Verdict:
+    words = tr(
+        "Training diverges: its loss has risen from {least} to {now}",
+        least=wording.number(before),
+        now=wording.number(now),
+    )
+    lower = tr("try a learning rate below {rate}", rate=f"{_highest_rate(state):g}")
+    return Verdict(
+        tr("{words} since step {since}; {lower}", words=words, since=wording.grouped(since), lower=lower), "error"
+    )
+
+
+def _highest_rate(state: RunState) -> float:
+    rates = state.series.get("learning_rate")
+    return max(rates.ys) if rates else 0.0
+
+
+def _one_label(state: RunState, alive: bool) -> Verdict | None:
+    """What a classifier does that has learnt nothing but which label is the most frequent."""
+    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
+    if last is None or last.step == 0 or not untaught.predicts_one_label(last.metrics):
+        return None
+    rate, losses, now = _highest_rate(state), state.series.get("loss"), last.metrics.get("loss")
+    if losses is not None and now is not None and now > DIVERGED * losses.ys[0]:
+        helps = tr("try a learning rate below {rate}", rate=f"{rate:g}")
+    elif rate < untaught.HIGH_RATE:
+        helps = tr("a higher learning rate or more epochs often help")
+    else:
+        helps = tr("try another learning rate than {rate}", rate=f"{rate:g}")
+    return Verdict(tr("The model predicts one label only; {helps}", helps=helps), "warning")
 
 
 def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
@@ -125,15 +135,17 @@ def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
     if found is None or found.worse_in_a_row < 2:
         return None
     count = found.worse_in_a_row
-    rises = f"{found.title} has risen for {_counted(count)} evaluations"
-    falls = f"{found.title} has fallen for {_counted(count)} evaluations"
+    rises = tr("{title} has risen for {counted} evaluations", title=found.title, counted=_counted(count))
+    falls = tr("{title} has fallen for {counted} evaluations", title=found.title, counted=_counted(count))
     words = rises if found.sign > 0 else falls
-    best = f"best was step {wording.grouped(int(found.steps[found.best]))}"
+    best = tr("best was step {steps}", steps=wording.grouped(int(found.steps[found.best])))
     if _metric_is_best(state):
         title = wording.metric_title(state.main_metric)
-        return Verdict(f"{words} ({best}), but {title} is the best yet", "info")
+        return Verdict(tr("{words} ({best}), but {title} is the best yet", words=words, best=best, title=title), "info")
     if count >= 3 and _training_loss_falls(state, found.steps[-1 - count]):
-        return Verdict(f"{words} while training loss falls, which is overfitting; {best}", "warning")
+        return Verdict(
+            tr("{words}; {best}. Training loss falls, so this is overfitting", words=words, best=best), "warning"
+        )
     return Verdict(f"{words}; {best}", "warning" if count >= 3 else "info")
 
 
@@ -145,12 +157,23 @@ def _past_its_best(state: RunState, alive: bool) -> Verdict | None:
     if ago < FAR_EVALUATIONS or best == 0 or found.sign * (now - best) <= FAR_ABOVE * abs(best):
         return None
     far = abs(now - best) / abs(best)
-    above = f"{found.title} is {far:.0%} above its best, {found.words(found.best)}"
-    below = f"{found.title} is {far:.0%} below its best, {found.words(found.best)}"
+    above = tr(
+        "{title} is {far:.0%} above its best, {words}", title=found.title, far=far, words=found.words(found.best)
+    )
+    below = tr(
+        "{title} is {far:.0%} below its best, {words}", title=found.title, far=far, words=found.words(found.best)
+    )
     words = above if found.sign > 0 else below
     if _metric_is_best(state):
-        return Verdict(f"{words}, but {wording.metric_title(state.main_metric)} is the best yet", "info")
-    return Verdict(f"{words}, {_counted(ago)} evaluations ago", "warning")
+        return Verdict(
+            tr(
+                "{words}, but {main_metric} is the best yet",
+                words=words,
+                main_metric=wording.metric_title(state.main_metric),
+            ),
+            "info",
+        )
+    return Verdict(tr("{words}, {counted} evaluations ago", words=words, counted=_counted(ago)), "warning")
 
 
 def _standing_still(state: RunState, alive: bool) -> Verdict | None:
@@ -158,8 +181,12 @@ def _standing_still(state: RunState, alive: bool) -> Verdict | None:
     if found is not None and len(found.values) >= STILL_EVALUATIONS:
         last = found.values[-STILL_EVALUATIONS:]
         if max(last) - min(last) < STILL * abs(fmean(last)):
-            words = f"{found.title} has hardly changed for {_counted(STILL_EVALUATIONS)} evaluations"
-            return Verdict(f"{words}; best was {found.words(found.best)}", "info")
+            words = tr(
+                "{title} has hardly changed for {counted} evaluations",
+                title=found.title,
+                counted=_counted(STILL_EVALUATIONS),
+            )
+            return Verdict(tr("{words}; best was {words_2}", words=words, words_2=found.words(found.best)), "info")
     return None
 
 
@@ -170,8 +197,10 @@ def _slower(state: RunState, alive: bool) -> Verdict | None:
     usual = median(series.ys[:: max(1, len(series) // SAMPLED)])
     if now >= SLOW * usual:
         return None
-    words = f"Speed has dropped to {now / usual:.0%} of the usual {wording.rate(usual)} tokens / s"
-    return Verdict(f"{words}; does something else use the machine?", "warning")
+    words = tr(
+        "Speed has dropped to {now:.0%} of the usual {usual} tokens / s", now=now / usual, usual=wording.rate(usual)
+    )
+    return Verdict(tr("{words}; does something else use the machine?", words=words), "warning")
 
 
 def _evaluated(state: RunState, alive: bool) -> Verdict | None:
@@ -180,34 +209,62 @@ def _evaluated(state: RunState, alive: bool) -> Verdict | None:
         return None
     last = len(found.values) - 1
     if last == 0:
-        return Verdict(f"{found.title} was {found.words(0)}, the first evaluation")
+        return Verdict(tr("{title} was {words}, the first evaluation", title=found.title, words=found.words(0)))
     if found.best == last:
-        falls = f"{found.title} falls: {found.words(last)} is the best yet"
-        rises = f"{found.title} rises: {found.words(last)} is the best yet"
+        if (first := _first_loss_below(state, found)) is not None:
+            return Verdict(
+                tr(
+                    "{title} is {words}, far above the training loss of the first step, {first}",
+                    title=found.title,
+                    words=found.words(last),
+                    first=wording.number(first),
+                ),
+                "warning",
+            )
+        falls = tr("{title} falls: {words} is the best yet", title=found.title, words=found.words(last))
+        rises = tr("{title} rises: {words} is the best yet", title=found.title, words=found.words(last))
         return Verdict(falls if found.sign > 0 else rises, "success")
-    return Verdict(f"{found.title} is {found.words(last)}; best was {found.words(found.best)}")
+    return Verdict(
+        tr(
+            "{title} is {words}; best was {words_2}",
+            title=found.title,
+            words=found.words(last),
+            words_2=found.words(found.best),
+        )
+    )
+
+
+def _first_loss_below(state: RunState, found: Evaluations) -> float | None:
+    """The first training loss where both it and every later one lie far below the last evaluation; a memorised set is another matter."""
+    series = state.series.get("loss")
+    if series is None or "loss" not in state.metric_series or series.ys[-1] < series.ys[0]:
+        return None
+    return series.ys[0] if found.values[-1] > DIVERGED * series.ys[0] else None
 
 
 def _training(state: RunState, alive: bool) -> Verdict | None:
     parts = _parts(state.series.get("loss"))
     if len(parts) < 2:
-        return Verdict(f"{wording.count(state.step, 'step')} made, too few for a trend")
+        return Verdict(tr("{count} made, too few for a trend", count=trn("{count} step", "{count} steps", state.step)))
     first, now = parts[0][1], parts[-1][1]
     before, after = wording.number(first), wording.number(now)
     if abs(now - first) < STILL * abs(first):
-        return Verdict(f"Training loss has hardly changed: from {before} to {after}", "warning")
+        return Verdict(
+            tr("Training loss has hardly changed: from {before} to {after}", before=before, after=after), "warning"
+        )
     later = [value for step, value in parts if step > parts[-1][0] / 2]
     if len(parts) >= BLOCKS // 2 and max(later) - min(later) < STILL * abs(fmean(later)):
         half = wording.grouped(int(parts[-1][0] / 2))
-        return Verdict(f"Training loss has hardly changed since step {half}: {after}")
+        return Verdict(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
     if now < first:
-        return Verdict(f"Training loss has fallen from {before} to {after}")
-    return Verdict(f"Training loss has risen from {before} to {after}")
+        return Verdict(tr("Training loss has fallen from {before} to {after}", before=before, after=after))
+    return Verdict(tr("Training loss has risen from {before} to {after}", before=before, after=after))
 
 
 _LOOKS: tuple[Callable[[RunState, bool], Verdict | None], ...] = (
     _not_a_number,
     _diverging,
+    _one_label,
     _getting_worse,
     _past_its_best,
     _slower,
@@ -241,4 +298,4 @@ def _parts(series: Series | None) -> list[tuple[float, float]]:
 
 
 def _counted(number: int) -> str:
-    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+    return _NUMBERS.get(number, str(number))

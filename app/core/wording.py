@@ -1,9 +1,11 @@
 """Owns how numbers, times and events read on screen."""
 
 import math
-from collections.abc import Mapping
 from datetime import datetime
 
+from app.core.backend_words import SPLITS, begun
+from app.core.language import grouped, inside, tr
+from app.core.setting_words import in_titles
 from backend.contract import events
 
 
@@ -15,7 +17,7 @@ def number(value: float | None, digits: int = 4) -> str:
         return "0"
     if not 1e-3 <= abs(value) < 1e6:
         return f"{value:.2e}"
-    return f"{value:.{digits}f}" if abs(value) < 100 else f"{value:,.1f}"
+    return f"{value:.{digits}f}" if abs(value) < 100 else grouped(value, 1)
 
 
 def scientific(value: float | None) -> str:
@@ -24,15 +26,10 @@ def scientific(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Something per second: `11,627`, `3.2`."""
+    """Something per second: `11 627`, `3.2`."""
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def grouped(value: int) -> str:
-    """A whole number with thin groups: `24 960`."""
-    return f"{value:,}".replace(",", "\u202f")
+    return grouped(value) if value >= 10 else f"{value:.1f}"
 
 
 def epochs(number: float) -> str:
@@ -58,7 +55,7 @@ def megabytes(value: float | None) -> str:
     """`412 MB`, `3.1 GB` (10^6 and 10^9 bytes)."""
     if value is None:
         return "–"
-    return f"{value:,.0f} MB" if value < 1000 else f"{value / 1000:.1f} GB"
+    return f"{grouped(value)} MB" if value < 1000 else f"{value / 1000:.1f} GB"
 
 
 def duration(seconds: float | None) -> str:
@@ -81,8 +78,17 @@ def moment(seconds: float | None, now: datetime | None = None) -> str:
         return "–"
     when, now = datetime.fromtimestamp(seconds), now or datetime.now()
     if when.date() == now.date():
-        return f"today {when:%H:%M}"
-    return f"{when.day} {when:%b %H:%M}" if when.year == now.year else f"{when.day} {when:%b %Y}"
+        return tr("today {when:%H:%M}", when=when)
+    month = _MONTHS[when.month - 1]
+    if when.year == now.year:
+        return tr("{day} {month} {when:%H:%M}", day=when.day, month=month, when=when)
+    return tr("{day} {month} {year}", day=when.day, month=month, year=when.year)
+
+
+_MONTHS = (
+    tr("Jan"), tr("Feb"), tr("Mar"), tr("Apr"), tr("May"), tr("Jun"), tr("Jul"), tr("Aug"), tr("Sep"), tr("Oct"),
+    tr("Nov"), tr("Dec"),
+)  # fmt: skip
 
 
 def clock(seconds: float) -> str:
@@ -96,20 +102,29 @@ def metric_title(name: str) -> str:
         return _METRIC_TITLES[name]
     if "/" in name:
         part, _, metric = name.rpartition("/")
-        return f"{part} · {metric_title(metric).lower()}"
-    return name.replace("_", " ").capitalize()
+        return f"{part} · {inside(metric_title(metric))}"
+    return begun(name.replace("_", " ").lower())
 
 
 _METRIC_TITLES = {
-    "loss": "Loss",
-    "accuracy": "Accuracy",
-    "precision": "Precision",
-    "recall": "Recall",
-    "combined": "Combined",
+    "loss": tr("Loss"),
+    "accuracy": tr("Accuracy"),
+    "precision": tr("Precision"),
+    "recall": tr("Recall"),
+    "combined": tr("Combined"),
+    "exact_match": tr("Exact match"),
+    "perplexity": tr("Perplexity"),
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
     "f1": "F1",
-    "f1_macro": "Macro F1",
-    "f1_weighted": "Weighted F1",
-    "matthews": "Matthews correlation",
+    "f1_macro": tr("Macro F1"),
+    "f1_weighted": tr("Weighted F1"),
+    "matthews": tr("Matthews correlation"),
+    "token_accuracy": tr("Token accuracy"),
 }
 
 
@@ -125,19 +140,22 @@ def short_path(path: str, parts: int = 2) -> str:
 
 
 def sentence(text: str, field: str | None = None) -> str:
-    """What the backend says, without the key of the field beside which it is shown, and begun like a sentence."""
-    rest = text.removeprefix(f"{field}: ") if field else text
+    """What the backend says, without the key of the field beside which it is shown, and begun like a sentence.
+
+    Other settings are called by their titles.
+    """
+    rest = in_titles(text.removeprefix(f"{field}: ") if field else text)
     first = rest.split(maxsplit=1)[0] if rest.split() else ""
-    return rest[:1].upper() + rest[1:] if first.isalpha() else rest
+    return begun(rest) if first.isalpha() else rest
 
 
-_SPLITS = {"data.train": "Training data", "data.validation": "Validation data", "data.test": "Test data"}
+_SPLITS = {"data.train": tr("Training data"), "data.validation": tr("Validation data"), "data.test": tr("Test data")}
 
 
 def note(text: str) -> str:
     """A note of a plan as a sentence; the split that it is about is called by its name."""
     key, colon, rest = text.partition(": ")
-    return f"{_SPLITS[key]}: {rest}" if colon and key in _SPLITS else sentence(text)
+    return f"{_SPLITS[key]}: {in_titles(rest)}" if colon and key in _SPLITS else sentence(text)
 
 
 def dtype(name: str) -> str:
@@ -148,18 +166,29 @@ def dtype(name: str) -> str:
 def step_line(event: events.StepFinished) -> str:
     """One journal line about a step."""
     tokens = event.tokens / event.seconds if event.seconds > 0 else None
-    return (
-        f"step {event.step:>6}  loss {number(event.loss)}  learning rate {event.learning_rate:.2e}"
-        f"  gradient norm {number(event.gradient_norm, 2)}  {rate(tokens)} tokens/s"
+    return tr(
+        "step {step:>6}  loss {loss}  learning rate {learning_rate:.2e}  gradient norm "
+        "{gradient_norm}  {tokens} tokens/s",
+        step=event.step,
+        loss=number(event.loss),
+        learning_rate=event.learning_rate,
+        gradient_norm=number(event.gradient_norm, 2),
+        tokens=rate(tokens),
     )
 
 
 def evaluation_line(event: events.EvaluationFinished) -> str:
     """One journal line about an evaluation."""
-    values = "  ".join(f"{name} {number(value)}" for name, value in event.metrics.items())
-    return f"step {event.step:>6}  {event.split}: {values}{'  (best)' if event.is_best else ''}"
+    values = "  ".join(f"{inside(metric_title(name))} {number(value)}" for name, value in event.metrics.items())
+    return tr(
+        "step {step:>6}  {split}: {values}{value}",
+        step=event.step,
+        split=SPLITS.get(event.split, event.split),
+        values=values,
+        value=tr("  (best)") if event.is_best else "",
+    )
 
 
-def mistakes(found: Mapping[str, str]) -> list[str]:
-    """Field → what is wrong with it, as sentences: `Batch size: enter 1 or more.`"""
-    return [f"{name.replace('_', ' ').capitalize()}: {text[:1].lower()}{text[1:]}" for name, text in found.items()]
+def mistake(title: str, text: str) -> str:
+    """What is wrong with a field, as a sentence of its own: `Batch size: enter 1 or more.`"""
+    return f"{title}: {text[:1].lower()}{text[1:]}"

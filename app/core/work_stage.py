@@ -1,5 +1,7 @@
 """Owns the words about work that goes on in stages: what is done, how far it is, for how long, and how long it may still take."""
 
+from app.core.backend_words import said
+from app.core.language import tr
 from app.core.wording import duration, grouped
 from backend.contract.queries import Progress
 
@@ -17,7 +19,7 @@ class WorkStage:
 
     def tell(self, progress: Progress, now: float) -> None:
         """How far it is by now; another text begins another stage."""
-        name = progress.text.removesuffix("…") or self._name
+        name = said(progress.text).removesuffix("…") or self._name
         if name != self._name:
             self._name, self._stage_began = name, now
         self._progress = progress
@@ -29,14 +31,18 @@ class WorkStage:
             parts.append(duration(now - self._began))
         left = self._seconds_left(now)
         if left is not None:
-            parts.append(f"about {duration(max(1, left))} left")
+            parts.append(tr("about {max} left", max=duration(max(1, left))))
         return " · ".join(parts)
 
     def _amount(self) -> str:
         done, total, unit = int(self._progress.done), int(self._progress.total), self._progress.unit
         if not done:
             return ""
-        return f" {grouped(done)} of {grouped(total)} {unit}" if total else f" {grouped(done)} {unit}"
+        return (
+            tr(" {done} of {total} {unit}", done=grouped(done), total=grouped(total), unit=said(unit))
+            if total
+            else f" {grouped(done)} {said(unit)}"
+        )
 
     def _seconds_left(self, now: float) -> float | None:
         """As if the rest of this stage went like its beginning."""

@@ -4,6 +4,8 @@ import json
 import re
 from dataclasses import dataclass
 
+from app.core.language import tr
+
 LARGEST = 2**63 - 1
 
 
@@ -34,7 +36,7 @@ def read(text: str) -> Written:
 def _ids(rows: list[list[int]]) -> Written:
     wrong = next((one for row in rows for one in row if not 0 <= one <= LARGEST), None)
     if wrong is not None:
-        return Written([], [], f"{wrong} is no id; ids are whole numbers from 0 on.")
+        return Written([], [], tr("{wrong} is no id; ids are whole numbers from 0 on.", wrong=wrong))
     return Written(rows, [])
 
 

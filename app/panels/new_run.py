@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QWidget
 
 from app.core import parts, wording
 from app.core.actions import Action
-from app.core.draft import Draft, Values, read_draft
+from app.core.draft import Draft, Values
 from app.core.draft_file import is_spec
+from app.core.language import tr
+from app.core.run_names import copy_of
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.card_states import card_states
 from app.panels.new_run_cards.cards import TITLES, Cards
@@ -22,20 +24,22 @@ from app.panels.new_run_cards.filing import Filing
 from app.panels.new_run_cards.findings import Findings
 from app.panels.new_run_cards.head import Head
 from app.panels.new_run_cards.jump_bar import JumpBar
+from app.panels.new_run_cards.measuring import Measuring
 from app.panels.new_run_cards.model_parts.choosing import ModelChoosing
 from app.panels.new_run_cards.path_field import dropped_paths
 from app.panels.new_run_cards.preset_choice import PresetChoice
+from app.panels.new_run_cards.reasons import Reasons
 from app.panels.new_run_cards.report_dialog import ReportDialog
 from app.panels.new_run_cards.seeking import Seeking
 from app.panels.new_run_cards.starting import Starting
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.icon_label import IconButton
-from app.widgets.page_header import page_layout
+from app.widgets.page_header import scrolling_layout
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
-from backend.contract.queries import Mistake
+from backend.contract.queries import Mistake, ModelDescription
 from backend.contract.version import same_major
 
 
@@ -74,18 +78,17 @@ class Panel(QWidget):
         self.header = Head(self.undoing)
         self.demo = self.header.demo
         self.banner = Banner()
-        self.retry = IconButton("Try again", "refresh")
+        self.retry = IconButton(tr("Try again"), "refresh")
         self.banner.buttons.addWidget(self.retry)
         self.cards = Cards(self.draft, self.findings)
+        self.reasons = Reasons(self.editing, self.findings, self.cards)
+        self.measuring = Measuring(self._context.client, self.draft, self.findings, self.cards.cost, self)
         self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
         self.bar = JumpBar(TITLES)
         self.seeking = Seeking(self.bar, self.cards, self.editing.settings, self)
         self.presets = PresetChoice(self.editing, self.cards.task, self)
         self.changes = Changes(self.editing, self.seeking, self.cards.settings, self)
-        page = page_layout(self)
-        page.addWidget(self.header)
-        page.addWidget(self.bar)
-        page.addWidget(self.banner)
+        page = scrolling_layout(self, self.header, self.bar, self.banner)
         page.addWidget(self.cards, 1)
         self.models = ModelChoosing(self._context, self.draft, self.cards.model, self.findings, self)
         self.setAcceptDrops(True)
@@ -103,15 +106,19 @@ class Panel(QWidget):
         self.cards.hardware.look_again.connect(self.findings.look_again)
         self.cards.data.report_asked.connect(self._on_report_asked)
         self.cards.data.tokens_asked.connect(self.data_asked)
-        self.desk.changed.connect(lambda values: self.editing.apply(values, "The choice of data"))
+        self.desk.changed.connect(lambda values: self.editing.apply(values, tr("The choice of data")))
         self.desk.task_asked.connect(self.editing.choose_task)
         self.cards.mistakes_changed.connect(self._show_reason)
         self.cards.model.conversion_agreed.connect(self.findings.convert)
-        self.cards.model.trust_agreed.connect(self._on_trust)
+        self.cards.model.trust_agreed.connect(self.findings.trust)
+        self.findings.trusted.connect(self._on_trusted)
         self.cards.model.tokenizer_asked.connect(self.tokenizer_asked)
         self.cards.cost.start_asked.connect(self.start)
         self.cards.cost.copy_asked.connect(self.copy_command)
         self.cards.cost.remedy_chosen.connect(lambda remedy: self.editing.apply(remedy.changes, remedy.title))
+        self.cards.cost.measure.start_asked.connect(self.measure)
+        self.measuring.lacking.connect(self._show_reason)
+        self.measuring.failed.connect(lambda said: self.message.emit("error", said))
         self.starting.changed.connect(self._on_starting)
         self.starting.started.connect(self.run_started)
         self.starting.refused.connect(self._on_refused)
@@ -120,7 +127,9 @@ class Panel(QWidget):
         self.editing.changed.connect(self._on_changed)
         self.editing.replaced.connect(self._show_other_spec)
         self.undoing.went.connect(self._on_went)
-        self.filing.opened.connect(lambda draft: self._load(draft, f"Opening {draft.get('name', 'a spec')}"))
+        self.filing.opened.connect(
+            lambda draft: self._load(draft, tr("Opening {get}", get=draft.get("name", tr("a spec"))))
+        )
         for part in (self.filing, self.presets):
             part.message.connect(self.message)
 
@@ -128,19 +137,28 @@ class Panel(QWidget):
         """For the palette and the keyboard."""
         history = self.undoing
         return [
-            Action("Undo", history.undo, "Ctrl+Z", "undo", words="back"),
-            Action("Redo", history.redo, "Ctrl+Shift+Z; Ctrl+Y", "redo", words="again"),
-            Action("Find a setting", self.bar.ask, "Ctrl+F", "search"),
-            Action("Open a spec", self.open_spec, "Ctrl+O", "folder", words="yaml load file"),
-            Action("Save as a spec", self.save_spec, "Ctrl+S", "save", words="yaml file"),
-            Action("Show the changed settings", self.changes.look, "", "settings", words="defaults reset"),
-            Action("Look through the presets", self.presets.look, "", "table"),
-            Action("Save the settings as a preset", self.presets.ask_save, "", "save"),
-            Action("Copy the command", self.copy_command, "", "copy", words="terminal"),
-            Action("Try the demo", self.fill_demo, "", "bolt"),
-            Action("Start training", self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
+            Action(tr("Undo"), history.undo, "Ctrl+Z", "undo", words="back"),
+            Action(tr("Redo"), history.redo, "Ctrl+Shift+Z; Ctrl+Y", "redo", words=tr("again")),
+            Action(tr("Find a setting"), self.bar.ask, "Ctrl+F", "search"),
+            Action(tr("Open a spec"), self.open_spec, "Ctrl+O", "folder", words=tr("yaml load file")),
+            Action(tr("Save as a spec"), self.save_spec, "Ctrl+S", "save", words=tr("yaml file")),
+            Action(tr("Show the changed settings"), self.changes.look, "", "settings", words=tr("defaults reset")),
+            Action(tr("Look through the presets"), self.presets.look, "", "table"),
+            Action(tr("Save the settings as a preset"), self.presets.ask_save, "", "save"),
+            Action(
+                tr("Measure the time"),
+                self.measure,
+                "",
+                "gauge",
+                possible=lambda: not self.reason() and not self.measuring.busy,
+            ),
+            Action(tr("Copy the command"), self.copy_command, "", "copy", words="terminal"),
+            Action(tr("Try the demo"), self.fill_demo, "", "bolt"),
+            Action(tr("Start training"), self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
             *(
-                Action(one.title, lambda key=key: self.seeking.show(key), icon="settings", kind="Setting", words=key)
+                Action(
+                    one.title, lambda key=key: self.seeking.show(key), icon="settings", kind=tr("Setting"), words=key
+                )
                 for key, one in self.editing.settings().items()
             ),
         ]
@@ -154,7 +172,10 @@ class Panel(QWidget):
 
     def _on_catalog(self, catalog: Catalog) -> None:
         if not same_major(catalog.contract_version):
-            said = f"The backend speaks version {catalog.contract_version} and this window another one; update Burnish."
+            said = tr(
+                "The backend speaks version {contract_version} and this window another one; update Burnish.",
+                contract_version=catalog.contract_version,
+            )
             self._on_no_catalog(Mistake(said))
             return
         self.findings.ready = True
@@ -171,6 +192,12 @@ class Panel(QWidget):
     def unfinished(self) -> str:
         """What closing the window would end, as a sentence; empty where nothing."""
         return self.models.unfinished()
+
+    def unkept(self) -> str:
+        """What is gone when the window is opened again, as a sentence; empty where nothing was changed, or all is a run."""
+        if not self.undoing.history.undo_words or self.starting.is_all_started:
+            return ""
+        return tr("What you have chosen on New run is not kept. Save it as a spec first (Ctrl+S) if you need it.")
 
     # The draft
 
@@ -218,7 +245,7 @@ class Panel(QWidget):
             self.findings.engine_changed()
         self.findings.something_changed()
 
-    def load_spec(self, values: Mapping[str, Any], words: str = "Another spec") -> None:
+    def load_spec(self, values: Mapping[str, Any], words: str = tr("Another spec")) -> None:
         """Fill the page with a whole spec."""
         self._load(Draft(dict(values)), words)
 
@@ -228,18 +255,19 @@ class Panel(QWidget):
 
     def apply_settings(self, settings: Mapping[str, Any]) -> None:
         """Take over what another page found to be right: spec keys and values."""
-        self.editing.apply(settings, "What another page advised")
+        self.editing.apply(settings, tr("What another page advised"))
 
     def offered(self) -> tuple[dict[str, Any], str]:
         """The draft as a spec, and what it still lacks before its data can be tokenised, as a sentence."""
-        return self.draft.values(), self._missing()
+        return self.draft.values(), self.reasons.missing()
 
     def load_run(self, path: str) -> None:
         """Fill the page with the spec of a run."""
         try:
-            self.load_spec(read_draft(Path(path) / "spec.yaml").values(), f"Copy of {wording.name_of_path(path)}")
+            copied = copy_of(Path(path), self._context.library.runs)
+            self.load_spec(copied, tr("Copy of {path}", path=wording.name_of_path(path)))
         except InputError as error:
-            self.message.emit("error", f"{error}. Choose another run.")
+            self.message.emit("error", tr("{error}. Choose another run.", error=error))
 
     def fill_demo(self) -> None:
         """Fill the page with the embedded demo."""
@@ -248,7 +276,7 @@ class Panel(QWidget):
 
     def _on_demo(self, answer: dict[str, Any]) -> None:
         self.demo.setEnabled(True)
-        self.load_spec(answer["spec"], "The demo")
+        self.load_spec(answer["spec"], tr("The demo"))
 
     def _on_no_demo(self, mistake: Mistake) -> None:
         self.demo.setEnabled(True)
@@ -268,14 +296,11 @@ class Panel(QWidget):
         self._show_reason()
         self.findings.everything_changed()
 
-    def _on_trust(self) -> None:
-        model = self.findings.model
-        if model is not None:
-            self._context.preferences.trust(model.name, model.commit)
-            self.draft.set("model.trust_remote_code", True)
-            # Agreed is this commit and no later one.
-            self.change("model.revision", model.commit or self.draft.get("model.revision", "main"))
-            self.findings.model_changed()
+    def _on_trusted(self, model: ModelDescription) -> None:
+        self.draft.set("model.trust_remote_code", True)
+        # Agreed is this commit and no later one.
+        self.change("model.revision", model.commit or self.draft.get("model.revision", "main"))
+        self.findings.model_changed()
 
     # Files
 
@@ -316,31 +341,16 @@ class Panel(QWidget):
             self.report = ReportDialog(self._context.client, self)
         self.report.ask(self.findings.report_arguments(), str(self.draft.get("name", "")))
 
-    def _missing(self) -> str:
-        """What is still to be chosen, as a sentence."""
-        entry = self.editing.task()
-        if entry is None:
-            return "Choose a task." if self.catalog else "The backend has not answered yet."
-        if said := missing.in_data(self.draft, self.editing.source()):
-            return said
-        if not self.draft.get("model.name_or_path"):
-            return "Choose a model."
-        return missing.in_columns(self.draft, entry, self.findings.preview)
-
-    def _mistaken(self) -> str:
-        return self.findings.blocking() or next(iter(self.cards.mistakes()), "")
-
     def reason(self) -> str:
         """Why the run cannot be started now; empty where it can."""
-        return self._missing() or self._mistaken() or self.findings.waiting()
+        return self.reasons.first()
 
     def _show_reason(self) -> None:
-        lacking = self._missing()
         self.findings.readable = self.catalog is not None and not missing.in_data(self.draft, self.editing.source())
-        self.findings.plannable = not lacking and not self.cards.mistakes()
+        self.findings.set_plannable(not self.reasons.missing() and not self.cards.mistakes())
         self.bar.show_states(card_states(self.editing, self.findings, self.cards))
         if not self.starting.busy:
-            self.cards.cost.show_reason(self.reason(), is_problem=not lacking and bool(self._mistaken()))
+            self.cards.cost.show_reason(self.reason(), is_problem=self.reasons.is_problem())
 
     def start(self) -> None:
         """Start the run; the command line's one sentence is shown where it is refused."""
@@ -348,7 +358,15 @@ class Panel(QWidget):
         if not self.reason():
             self.starting.start()
 
+    def measure(self) -> None:
+        """Find out how long the run will take."""
+        self.flush()
+        if not self.reason() and self.findings.plan is not None:
+            self.measuring.start()
+
     def _on_starting(self, busy: bool) -> None:
+        if busy:
+            self.measuring.stop()  # it would take from the run what the run is to have
         self.cards.cost.show_starting(busy)
         self._show_reason()
 
@@ -366,4 +384,4 @@ class Panel(QWidget):
         environment = self._context.preferences.chosen_environment()
         QGuiApplication.clipboard().setText(self.draft.command(self.findings.consent().options(), environment))
         name = wording.name_of_path(str(self.draft.get("name")))
-        self.message.emit("info", f"Copied: the command that starts {name}.")
+        self.message.emit("info", tr("Copied: the command that starts {name}.", name=name))

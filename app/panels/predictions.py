@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.core.actions import Action
+from app.core.language import tr
 from app.panels.predictions_cards.browser import Browser
 from app.panels.predictions_cards.export_dialog import ExportChoice, ExportDialog
 from app.panels.predictions_cards.file_prediction import PATTERNS
@@ -18,13 +19,15 @@ from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
 
 ROWS, TRY = range(2)
-SUBTITLES = ("What a model answered, row by row", "Ask any run, or any model, about a text of your own")
+SUBTITLES = (tr("What a model answered, row by row"), tr("Ask any run, or any model, about a text of your own"))
 
 
 class Panel(QWidget):
     """Two sides of one page: a file's rows, and a question of one's own."""
 
     message = Signal(str, str)
+    wrote = Signal(str, str)
+    """What was exported, in words, and the file."""
     runs_requested = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
@@ -32,21 +35,22 @@ class Panel(QWidget):
         self.setObjectName("page")
         self._summary = ""
         self._preferences = context.preferences
-        self.header = PageHeader("Predictions")
-        self.sides, row = chips(["Rows", "Try"])
+        self.header = PageHeader(tr("Predictions"))
+        self.sides, row = chips([tr("Rows"), tr("Try")])
         self.sides.idClicked.connect(self.show_side)
         self.header.buttons.addLayout(row)
-        self.predict_button = IconButton("Predict a file…", "plus")
-        self.predict_button.setToolTip("Let this run predict a data file; or drop the file on this page")
+        self.predict_button = IconButton(tr("Predict a file…"), "plus")
+        self.predict_button.setToolTip(tr("Let this run predict a data file; or drop the file on this page"))
         self.predict_button.clicked.connect(self._choose_file)
-        self.export_button = IconButton("Export…", "download")
-        self.export_button.setToolTip("Write these rows to a CSV or Parquet file")
+        self.export_button = IconButton(tr("Export…"), "download")
+        self.export_button.setToolTip(tr("Write these rows to a CSV or Parquet file"))
         self.export_button.clicked.connect(self.ask_export)
         for button in (self.predict_button, self.export_button):
             self.header.buttons.addWidget(button)
         self.browser, self.attempt = Browser(context), TryBox(context)
         for side in (self.browser, self.attempt):
             side.message.connect(self.message)
+        self.browser.wrote.connect(self.wrote)
         self.browser.runs_requested.connect(self.runs_requested)
         self.browser.exportable.connect(self.export_button.setEnabled)
         self.browser.predictable.connect(self.predict_button.setEnabled)
@@ -76,9 +80,9 @@ class Panel(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         return [
-            Action("Show the rows with their predictions", lambda: self.show_side(ROWS), icon="table"),
-            Action("Try a model on a text of your own", lambda: self.show_side(TRY), icon="text"),
-            button_action(self.export_button, "Export the predictions", "Ctrl+E", "download"),
+            Action(tr("Show the rows with their predictions"), lambda: self.show_side(ROWS), icon="table"),
+            Action(tr("Try a model on a text of your own"), lambda: self.show_side(TRY), icon="text"),
+            button_action(self.export_button, tr("Export the predictions"), "Ctrl+E", "download"),
         ]
 
     def show_run(self, path: str) -> None:
@@ -127,12 +131,12 @@ class Panel(QWidget):
         split = self.browser.filters.split
         stem = "predictions" if split == "validation" else f"predictions-{split}"
         suggested = str(Path.home() / f"{run.name}-{stem}.{choice.suffix}")
-        pattern = "CSV (*.csv)" if choice.suffix == "csv" else "Parquet (*.parquet)"
-        path, _ = QFileDialog.getSaveFileName(self, "Export predictions", suggested, pattern)
+        pattern = tr("CSV (*.csv)") if choice.suffix == "csv" else tr("Parquet (*.parquet)")
+        path, _ = QFileDialog.getSaveFileName(self, tr("Export predictions"), suggested, pattern)
         if path:
             self.browser.export(path, choice)
 
     def _choose_file(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Predict a file", str(Path.home()), PATTERNS)
+        path, _ = QFileDialog.getOpenFileName(self, tr("Predict a file"), str(Path.home()), PATTERNS)
         if path:
             self.browser.predict_file(path)

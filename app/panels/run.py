@@ -4,14 +4,17 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording
 from app.core.actions import Action
+from app.core.language import tr, trn
 from app.core.outcome import Outcome
+from app.core.setting_words import in_titles
 from app.panels.run_cards.comparison import Comparison
 from app.panels.run_cards.course import Course
 from app.panels.run_cards.engine_switch import EngineSwitch
+from app.panels.run_cards.event_file import EventFile
 from app.panels.run_cards.journal import Journal
 from app.panels.run_cards.plots import Plots
 from app.panels.run_cards.progress import Progress
@@ -24,7 +27,8 @@ from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
 from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
-from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.page_area import PageArea
+from app.widgets.page_header import PageHeader, scrolling_layout
 from app.widgets.remembered import RememberedSplitter
 from backend.contract.events import RequestAnswered
 
@@ -59,7 +63,7 @@ class Panel(QWidget):
     # Widgets
 
     def _build(self) -> None:
-        self.header = PageHeader("Run")
+        self.header = PageHeader(tr("Run"))
         self.controls = RunButtons()
         self.controls.requested.connect(self._ask)
         self.controls.resume_asked.connect(lambda: self.resume())
@@ -78,6 +82,9 @@ class Panel(QWidget):
         self.plots.set_smoothing(self.course.share)
         self.plots.message.connect(self.message)
         self.plots.grown.connect(self._mark_dirty)
+        self.event_file = EventFile(self._context.client, self)
+        self.event_file.message.connect(self.message)
+        self.plots.event_file_asked.connect(self._on_event_file_asked)
         self.pick = StepPick(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
@@ -88,7 +95,7 @@ class Panel(QWidget):
         self.engines.offered.connect(self._show_buttons)
         self._pages = QStackedWidget(self)
         self.empty = EmptyState(
-            "chart", "No run is open", "Start one under New run, or open an earlier one.", "Show all runs"
+            "chart", tr("No run is open"), tr("Start one under New run, or open an earlier one."), tr("Show all runs")
         )
         self.empty.asked.connect(self.runs_requested)
         self._pages.addWidget(self.empty)
@@ -99,16 +106,13 @@ class Panel(QWidget):
 
     def _body(self) -> QWidget:
         body = QWidget()
-        layout = page_layout(body)
-        layout.addWidget(self.header)
-        layout.addWidget(self.banner)
+        layout = scrolling_layout(body, self.header, self.banner)
         layout.addWidget(self._scrolled(), 1)
         return body
 
-    def _scrolled(self) -> QScrollArea:
+    def _scrolled(self) -> PageArea:
         """What a low window scrolls through, rather than squeeze it."""
         holder = QWidget()
-        holder.setObjectName("scrolled")
         layout = QVBoxLayout(holder)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(14)
@@ -127,14 +131,12 @@ class Panel(QWidget):
         self.journal.setMinimumHeight(130)
         self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
-        area = QScrollArea(widgetResizable=True)
-        area.setWidget(holder)
-        return area
+        return PageArea(holder)
 
     def _on_page_shown(self, name: str) -> None:
         """A row in the shape of its task needs more room than lines do."""
         plots, journal = self._split.sizes()
-        if name == "Samples" and journal < ROOM_FOR_ROWS:
+        if name == tr("Samples") and journal < ROOM_FOR_ROWS:
             self._split.setSizes([plots + journal - ROOM_FOR_ROWS, ROOM_FOR_ROWS])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -145,14 +147,20 @@ class Panel(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         said = {
-            "checkpoint": ("Save a checkpoint now", "Ctrl+S", "save"),
-            "pause": ("Pause the run", "", "pause"),
-            "stop": ("Stop the run", "", "stop"),
-            "resume": ("Resume the run", "Ctrl+R", "play"),
-            "predictions": ("Show the predictions of this run", "Ctrl+P", "target"),
-            "duplicate": ("Make a new run like this one", "Ctrl+D", "copy"),
+            "checkpoint": (tr("Save a checkpoint now"), "Ctrl+S", "save"),
+            "pause": (tr("Pause the run"), "", "pause"),
+            "stop": (tr("Stop the run"), "", "stop"),
+            "resume": (tr("Resume the run"), "Ctrl+R", "play"),
+            "predictions": (tr("Show the predictions of this run"), "Ctrl+P", "target"),
+            "duplicate": (tr("Make a new run like this one"), "Ctrl+D", "copy"),
         }
-        return [button_action(self.controls.buttons[key], *words) for key, words in said.items()]
+        take_along = Action(
+            tr("Save the curves for TensorBoard"),
+            self._on_event_file_asked,
+            icon="download",
+            possible=lambda: self.watcher is not None,
+        )
+        return [*(button_action(self.controls.buttons[key], *words) for key, words in said.items()), take_along]
 
     # The run that is shown
 
@@ -182,6 +190,7 @@ class Panel(QWidget):
         self.comparison.show_run(watcher.folder.path, watcher.state)
         self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
         self._pages.setCurrentIndex(1)
+        self.progress.show()
         self._timer.start()
         self._show_state()
         self._show_outcome()
@@ -255,17 +264,18 @@ class Panel(QWidget):
         outcome = self.watcher.outcome
         self.controls.show_outcome(outcome)
         self.way_out.show_outcome(self.watcher.folder, outcome)
-        said = "\n".join(filter(None, [outcome.message, outcome.hint]))
+        said = "\n".join(filter(None, [wording.sentence(outcome.message), in_titles(outcome.hint)]))
         if outcome.state in ("failed", "lost") and said:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
-            self.journal.show_page("Process log" if outcome.state == "failed" else "Journal")
+            self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Journal"))
         else:
             self.banner.clear()
 
     def _on_vanished(self, sentence: str) -> None:
         self.controls.show_gone()
         self.way_out.hide()
-        self.banner.show_message("error", f"{sentence}. Other runs are listed under Runs.")
+        self.progress.hide()
+        self.banner.show_message("error", tr("{sentence}. Other runs are listed under Runs.", sentence=sentence))
         self.message.emit("error", sentence)
 
     def _show_buttons(self) -> None:
@@ -294,7 +304,7 @@ class Panel(QWidget):
         answers = self._answers("checkpoint")
         if len(answers) > self.controls.waiting.get("checkpoint", len(answers)):
             del self.controls.waiting["checkpoint"]
-            self.message.emit("success", f"Checkpoint saved at step {wording.grouped(answers[-1].step)}.")
+            self.message.emit("success", tr("Checkpoint saved at step {step}.", step=wording.grouped(answers[-1].step)))
 
     def resume(self, engine: str = "") -> None:
         """Continue the run from its last checkpoint, with another engine if one is named."""
@@ -332,6 +342,10 @@ class Panel(QWidget):
         if self.path is not None:
             self.rows_requested.emit(str(self.path), step)
 
+    def _on_event_file_asked(self) -> None:
+        if self.path is not None:
+            self.event_file.choose(self.path)
+
     def _on_duplicate(self) -> None:
         if self.path is not None:
             self.duplicate_requested.emit(str(self.path))
@@ -342,6 +356,6 @@ def _subtitle(watcher: RunWatcher) -> str:
     parts = [wording.name_of_path(state.model)] if state.model else []
     if data is not None:
         files = ", ".join(wording.name_of_path(file) for file in data.files[:2])
-        parts.append(f"on {files}" if files else "")
-        return f"{' '.join(filter(None, parts))} · {wording.count(data.rows, 'row')}"
+        parts.append(tr("on {files}", files=files) if files else "")
+        return f"{' '.join(filter(None, parts))} · {trn('{count} row', '{count} rows', data.rows)}"
     return " ".join(parts) or str(watcher.folder.path)

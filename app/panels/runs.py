@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
-from app.core import wording
 from app.core.actions import Action
+from app.core.language import inside, tr, trn
 from app.core.run_library import RunSummary
 from app.core.run_order import GROUPS, Arrangement, arranged, matching
 from app.panels.runs_cards.deletion import Deletion
@@ -20,8 +20,9 @@ from app.services.context import AppContext
 from app.widgets.card import Card, label
 from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
+from app.widgets.fitting_words import fit_words
 from app.widgets.icon_label import IconButton
-from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.page_header import MARGIN, PageHeader, page_layout
 from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.errors import InputError
 from backend.contract.queries import Mistake
@@ -31,19 +32,21 @@ if TYPE_CHECKING:
     from app.panels.runs_cards.compare_view import CompareView
 
 BUTTONS = {
-    "open": ("Open", "chart", "primary"),
-    "resume": ("Resume", "play", ""),
-    "stop": ("Stop", "stop", "danger"),
-    "predictions": ("Predictions", "target", ""),
-    "compare": ("Compare", "chart", ""),
-    "duplicate": ("Duplicate", "copy", ""),
-    "folder": ("Open folder", "folder", ""),
-    "delete": ("Delete", "trash", "danger"),
+    "open": (tr("Open"), "chart", "primary"),
+    "resume": (tr("Resume"), "play", ""),
+    "stop": (tr("Stop"), "stop", "danger"),
+    "predictions": (tr("Predictions"), "target", ""),
+    "compare": (tr("Compare"), "chart", ""),
+    "duplicate": (tr("Duplicate"), "copy", ""),
+    "folder": (tr("Open folder"), "folder", ""),
+    "delete": (tr("Delete"), "trash", "danger"),
 }
 """Key → words, icon, role."""
-WORDLESS = ("duplicate", "folder", "delete")
-"""Buttons that show their icon alone where there is little room."""
-NARROW = 900
+WORDLESS = ("duplicate", "folder", "delete", "compare", "predictions", "stop", "resume")
+"""Buttons that show their icon alone where there is little room, the first of them first."""
+TOLD = ("delete", "compare")
+"""Buttons whose tooltip says why they cannot be used, or what they would do."""
+SPACING = 8
 MOST_COMPARED = 20
 
 
@@ -61,16 +64,17 @@ class Panel(QWidget):
         self._context = context
         self._wish = Arrangement()
         self._resuming: set[Path] = set()
-        self.header = PageHeader("Runs")
-        self.search = QLineEdit(placeholderText="Search name, model, data, note or #tag", clearButtonEnabled=True)
+        self.header = PageHeader(tr("Runs"))
+        self.search = QLineEdit(placeholderText=tr("Search name, model, data, note or #tag"), clearButtonEnabled=True)
         self.search.setMinimumWidth(270)
         self.search.setMaximumWidth(300)
-        self.search.setAccessibleName("Search runs")
+        self.search.setAccessibleName(tr("Search runs"))
         self.search.textChanged.connect(self._show_runs)
         self.group = QuietComboBox()
-        self.group.setAccessibleName("Group runs by")
+        self.group.setAccessibleName(tr("Group runs by"))
+        self.group.setMinimumContentsLength(10)
         for key, words in GROUPS.items():
-            self.group.addItem(f"By {words.lower()}" if key else words, key)
+            self.group.addItem(tr("By {words}", words=inside(words)) if key else words, key)
         self.group.currentIndexChanged.connect(self._show_runs)
         self.header.buttons.addWidget(self.group)
         self.header.buttons.addWidget(self.search, 1)
@@ -88,9 +92,9 @@ class Panel(QWidget):
         self.detail = label("", "muted", wrap=True, selectable=True)
         self.empty = EmptyState(
             "runs",
-            "No runs yet",
-            "Everything you train is listed here and found again after a restart.",
-            "Start the demo",
+            tr("No runs yet"),
+            tr("Everything you train is listed here and found again after a restart."),
+            tr("Start the demo"),
         )
         self.empty.asked.connect(self.start_demo)
         self._build()
@@ -100,7 +104,7 @@ class Panel(QWidget):
     def _build(self) -> None:
         self.buttons: dict[str, IconButton] = {}
         bar = QHBoxLayout()
-        bar.setSpacing(8)
+        bar.setSpacing(SPACING)
         for key, (words, icon, role) in BUTTONS.items():
             button = self.buttons[key] = IconButton(words, icon, role)
             button.clicked.connect(getattr(self, f"_on_{key}"))
@@ -123,7 +127,9 @@ class Panel(QWidget):
         column.addWidget(self.detail)
         column.addWidget(self.notes)
         self._pages = QStackedWidget()
-        self.nothing = EmptyState("runs", "No run fits the search", "Search for other words.", "Clear the search")
+        self.nothing = EmptyState(
+            "runs", tr("No run fits the search"), tr("Search for other words."), tr("Clear the search")
+        )
         self.nothing.asked.connect(self.search.clear)
         for part in (self.empty, listed, self.nothing):
             self._pages.addWidget(part)
@@ -139,13 +145,15 @@ class Panel(QWidget):
 
     def resizeEvent(self, event) -> None:
         """Some buttons lose their words where there is little room."""
+        room = event.size().width() - 2 * MARGIN - SPACING * (len(BUTTONS) + 1)
+        losing: dict[QAbstractButton, str] = {self.buttons[key]: BUTTONS[key][0] for key in WORDLESS}
+        lack = lambda: sum(button.sizeHint().width() for button in self.buttons.values()) - room  # noqa: E731
+        wordless = fit_words(losing, lack)
         for key in WORDLESS:
-            words = BUTTONS[key][0]
-            narrow = event.size().width() < NARROW
-            self.buttons[key].setText("" if narrow else words)
-            if key != "delete":  # whose tooltip says why it cannot be used
-                self.buttons[key].setToolTip(words if narrow else "")
-            self.buttons[key].setAccessibleName(words)
+            button, words = self.buttons[key], BUTTONS[key][0]
+            if key not in TOLD:
+                button.setToolTip(words if button in wordless else "")
+            button.setAccessibleName(words)
         super().resizeEvent(event)
 
     def shown(self) -> None:
@@ -155,17 +163,17 @@ class Panel(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         of_chosen = {
-            "open": ("Open the chosen run", ""),
-            "resume": ("Resume the chosen run", "Ctrl+R"),
-            "stop": ("Stop the chosen run", ""),
-            "predictions": ("Show the predictions of the chosen run", ""),
-            "compare": ("Compare the chosen runs", "Ctrl+E"),
-            "duplicate": ("Make a new run like the chosen one", "Ctrl+D"),
-            "folder": ("Open the folder of the chosen run", ""),
-            "delete": ("Move the chosen runs to the trash", "Del"),
+            "open": (tr("Open the chosen run"), ""),
+            "resume": (tr("Resume the chosen run"), "Ctrl+R"),
+            "stop": (tr("Stop the chosen run"), ""),
+            "predictions": (tr("Show the predictions of the chosen run"), ""),
+            "compare": (tr("Compare the chosen runs"), "Ctrl+E"),
+            "duplicate": (tr("Make a new run like the chosen one"), "Ctrl+D"),
+            "folder": (tr("Open the folder of the chosen run"), ""),
+            "delete": (tr("Move the chosen runs to the trash"), "Del"),
         }
         return [
-            Action("Search the runs", self._find, "Ctrl+F", "search"),
+            Action(tr("Search the runs"), self._find, "Ctrl+F", "search"),
             *(button_action(self.buttons[key], *said, BUTTONS[key][1]) for key, said in of_chosen.items()),
         ]
 
@@ -204,9 +212,11 @@ class Panel(QWidget):
         for key, button in self.buttons.items():
             button.setEnabled(usable[key])
         alive = any(each.alive for each in several)
-        self.buttons["delete"].setToolTip("Stop the run first" if alive else "Move to the trash")
+        self.buttons["delete"].setToolTip(tr("Stop the run first") if alive else tr("Move to the trash"))
         self.buttons["compare"].setToolTip(_why_not_compared(len(several)))
-        chosen = f"{wording.count(len(several), 'run')} chosen" if len(several) > 1 else ""
+        chosen = (
+            tr("{count} chosen", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""
+        )
         self.detail.setText(" · ".join(filter(None, [run.message, str(run.path)])) if run else chosen)
         self.notes.show_run(run)
 
@@ -242,7 +252,7 @@ class Panel(QWidget):
     def _on_stop(self) -> None:
         if run := self.table.chosen():
             problem = self._context.jobs.request(run.path, "stop")
-            said = f"{run.title} was asked to stop; it saves a checkpoint and its model first."
+            said = tr("{title} was asked to stop; it saves a checkpoint and its model first.", title=run.title)
             self.message.emit("error" if problem else "info", problem or said)
 
     def _on_predictions(self) -> None:
@@ -257,7 +267,7 @@ class Panel(QWidget):
         if run := self.table.chosen():
             opened = QDesktopServices.openUrl(QUrl.fromLocalFile(str(run.path)))
             if not opened:
-                self.message.emit("info", f"No file manager could be opened. The folder is {run.path}")
+                self.message.emit("info", tr("No file manager could be opened. The folder is {path}", path=run.path))
 
     def _on_delete(self) -> None:
         if runs := self.table.chosen_runs():
@@ -306,18 +316,28 @@ class Panel(QWidget):
 
 def _why_not_compared(chosen: int) -> str:
     if chosen < 2:
-        return "Choose two or more runs: hold Ctrl or Shift while you click"
-    return f"At most {MOST_COMPARED} runs are compared at once" if chosen > MOST_COMPARED else ""
+        return tr("Choose two or more runs: hold Ctrl or Shift while you click")
+    return (
+        tr("At most {MOST_COMPARED} runs are compared at once", MOST_COMPARED=MOST_COMPARED)
+        if chosen > MOST_COMPARED
+        else ""
+    )
 
 
 def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
     alive = sum(run.alive for run in every)
     lost = sum(run.state == "lost" for run in every)
-    parts = [f"{len(found)} of {len(every)} runs" if len(found) < len(every) else f"{len(every)} runs"]
+    parts = [
+        tr("{number} of {number_2} runs", number=len(found), number_2=len(every))
+        if len(found) < len(every)
+        else tr("{number} runs", number=len(every))
+    ]
     if len(every) == 1 and len(found) == 1:
-        parts = ["1 run"]
+        parts = [tr("1 run")]
     if alive:
-        parts.append(f"{alive} running")
+        parts.append(tr("{alive} running", alive=alive))
     if lost:
-        parts.append("1 lost, Resume continues it" if lost == 1 else f"{lost} lost, Resume continues them")
+        parts.append(
+            tr("1 lost, Resume continues it") if lost == 1 else tr("{lost} lost, Resume continues them", lost=lost)
+        )
     return " · ".join(parts)

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QCheckBox, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core.actions import Action
+from app.core.language import tr
 from app.panels.settings_cards.choice_rows import check_row
 from app.panels.settings_cards.consents_card import ConsentsCard
 from app.panels.settings_cards.folders_card import FoldersCard
@@ -16,11 +17,12 @@ from app.services import desktop_notification
 from app.services.context import AppContext
 from app.widgets import desktop_messages
 from app.widgets.card import Card, label
-from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.page_area import PageArea
+from app.widgets.page_header import PageHeader, scrolling_layout
 from backend.contract import places
 from backend.contract.version import CONTRACT_VERSION
 
-NO_DESKTOP = "This desktop shows no messages of programs; the window tells it in any case."
+NO_DESKTOP = tr("This desktop shows no messages of programs; the window tells it in any case.")
 
 
 class Panel(QWidget):
@@ -29,6 +31,7 @@ class Panel(QWidget):
     message = Signal(str, str)
     theme_changed = Signal(str)
     text_size_changed = Signal(int)
+    restart_wanted = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,21 +39,21 @@ class Panel(QWidget):
         self._context = context
         self._asked = False
         self.look, self.folders = LookCard(context.preferences), FoldersCard(context)
-        self.hub, self.consents = HubCard(context), ConsentsCard(context.preferences)
+        self.hub, self.consents = HubCard(context), ConsentsCard()
         self.machine = MachineCard(context.client)
-        page = page_layout(self)
-        page.addWidget(PageHeader("Settings", f"Kept in {places.config_folder()}"))
+        header = PageHeader(tr("Settings"), tr("Kept in {config_folder}", config_folder=places.config_folder()))
+        page = scrolling_layout(self, header)
         page.addWidget(self._columns(), 1)
         self._connect()
 
-    def _columns(self) -> QScrollArea:
+    def _columns(self) -> PageArea:
         holder = QWidget()
-        holder.setObjectName("scrolled")
         columns = QHBoxLayout(holder)
-        columns.setContentsMargins(0, 0, 4, 0)
+        columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
-        left = [self.look, self.folders, self.hub, self.consents]
-        right = [self._messages_card(), self._csv_card(), self.machine, self._about_card()]
+        # What can be chosen stands at the left, what is so at the right.
+        left = [self.look, self.folders, self.hub, self.consents, self._messages_card(), self._csv_card()]
+        right = [self.machine, self._about_card()]
         for cards in (left, right):
             column = QVBoxLayout()
             column.setSpacing(14)
@@ -58,37 +61,41 @@ class Panel(QWidget):
                 column.addWidget(card)
             column.addStretch(1)
             columns.addLayout(column, 1)
-        self._area = QScrollArea(widgetResizable=True)
-        self._area.setWidget(holder)
+        self._area = PageArea(holder)
         return self._area
 
     def _connect(self) -> None:
         self.look.theme_chosen.connect(self._on_theme_chosen)
         self.look.size_chosen.connect(self._on_size_chosen)
+        self.look.language.chosen.connect(lambda code: self._set("language", code))
+        self.look.language.restart_wanted.connect(self.restart_wanted)
         self.folders.folder_chosen.connect(self.set_folder)
         self.hub.offline_changed.connect(self._on_offline)
         for card in (self.folders, self.hub, self.consents, self.machine):
             card.message.connect(self.message)
 
     def _csv_card(self) -> Card:
-        card = Card("CSV export")
+        card = Card(tr("CSV export"))
         self.csv_bom = self._check(
             card,
-            "Begin files with a byte order mark",
+            tr("Begin files with a byte order mark"),
             "csv_bom",
-            "Excel then reads letters such as é and ü correctly.",
+            tr("Excel then reads letters such as é and ü correctly."),
         )
         self.csv_defuse = self._check(
-            card, "Defuse formulas", "csv_defuse", "Puts ' before cells that a spreadsheet would run, such as =1+1."
+            card,
+            tr("Defuse formulas"),
+            "csv_defuse",
+            tr("Puts ' before cells that a spreadsheet would run, such as =1+1."),
         )
         return card
 
     def _messages_card(self) -> Card:
-        card = Card("Notifications")
+        card = Card(tr("Notifications"))
         possible = desktop_messages.are_possible() or desktop_notification.is_possible()
-        reason = "Only while the window is not in front." if possible else NO_DESKTOP
+        reason = tr("Only while the window is not in front.") if possible else NO_DESKTOP
         self.desktop_messages = self._check(
-            card, "Let the desktop tell when a run has finished or failed", "desktop_messages", reason
+            card, tr("Let the desktop tell when a run has finished or failed"), "desktop_messages", reason
         )
         self.desktop_messages.setEnabled(possible)
         return card
@@ -98,12 +105,12 @@ class Panel(QWidget):
         return check_row(card, title, reason, present, lambda on: self._set(name, on))
 
     def _about_card(self) -> Card:
-        card = Card("About")
+        card = Card(tr("About"))
         self.versions = QGridLayout()
         self.versions.setHorizontalSpacing(18)
         self.versions.setVerticalSpacing(5)
         self.versions.setColumnStretch(1, 1)
-        card.add(label("Burnish fine-tunes transformer models. Licensed under Apache-2.0.", wrap=True))
+        card.add(label(tr("Burnish fine-tunes transformer models. Licensed under Apache-2.0."), wrap=True))
         card.body.addLayout(self.versions)
         self._show_versions({})
         return card
@@ -111,19 +118,20 @@ class Panel(QWidget):
     def offered_actions(self) -> list[Action]:
         """Each setting by its title, for the palette: it is brought into view, and changed by whoever came for it."""
         named = {
-            "Theme": self.look.themes.buttons()[0],
-            "Text size": self.look.sizes.buttons()[0],
-            "Runs folder": self.folders.runs_folder,
-            "Cache folder, and clearing it": self.folders.cache_folder,
-            "Work offline": self.hub.offline,
-            "Log in to the hub": self.hub.token,
-            "Code of models that you agreed to": self.consents,
-            "Notifications of the desktop": self.desktop_messages,
-            "Byte order mark in CSV files": self.csv_bom,
-            "Defuse formulas in CSV files": self.csv_defuse,
+            tr("Theme"): self.look.themes.buttons()[0],
+            tr("Text size"): self.look.sizes.buttons()[0],
+            tr("Language"): self.look.language.box,
+            tr("Runs folder"): self.folders.runs_folder,
+            tr("Cache folder, and clearing it"): self.folders.cache_folder,
+            tr("Work offline"): self.hub.offline,
+            tr("Log in to the hub"): self.hub.token,
+            tr("Code of models that you agreed to"): self.consents,
+            tr("Notifications of the desktop"): self.desktop_messages,
+            tr("Byte order mark in CSV files"): self.csv_bom,
+            tr("Defuse formulas in CSV files"): self.csv_defuse,
         }
         return [
-            Action(title, lambda widget=widget: self._go_to(widget), icon="settings", kind="Setting")
+            Action(title, lambda widget=widget: self._go_to(widget), icon="settings", kind=tr("Setting"))
             for title, widget in named.items()
         ]
 
@@ -188,4 +196,4 @@ class Panel(QWidget):
                 widget.deleteLater()
         for row, (name, version) in enumerate({**versions, "contract": CONTRACT_VERSION}.items()):
             self.versions.addWidget(label(name, "muted"), row, 0)
-            self.versions.addWidget(label(version or "not installed", selectable=True), row, 1)
+            self.versions.addWidget(label(version or tr("not installed"), selectable=True), row, 1)

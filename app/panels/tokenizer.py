@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core import dropped_file
 from app.core.actions import Action
+from app.core.language import tr
 from app.panels.tokenizer_cards.choice import TokenizerChoice
 from app.panels.tokenizer_cards.side import Side
 from app.services.context import AppContext
@@ -18,11 +19,15 @@ from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
 SIDES = (
-    ("Text", "text_side", "Lines and colours mark the tokens; drop a tokenizer or a text file here"),
-    ("Vocabulary", "vocabulary_side", "Every piece: search, sort, count how often each occurs, and export"),
-    ("Compare", "compare_side", "Two to four tokenizers on one text, line beside line, and on a column of data"),
-    ("My data", "data_side", "Lengths, unknown tokens, padding, and what the model gets of every row"),
-    ("Make", "make_side", "Train a new tokenizer, add tokens to this one, or look at those made before"),
+    (tr("Text"), "text_side", tr("Lines and colours mark the tokens; drop a tokenizer or a text file here")),
+    (tr("Vocabulary"), "vocabulary_side", tr("Every piece: search, sort, count how often each occurs, and export")),
+    (
+        tr("Compare"),
+        "compare_side",
+        tr("Two to four tokenizers on one text, line beside line, and on a column of data"),
+    ),
+    (tr("My data"), "data_side", tr("Lengths, unknown tokens, padding, and what the model gets of every row")),
+    (tr("Make"), "make_side", tr("Train a new tokenizer, add tokens to this one, or look at those made before")),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
@@ -42,7 +47,7 @@ class Panel(QWidget):
         self.setObjectName("page")
         self._context = context
         self._sides: dict[int, QWidget] = {}
-        self.header = PageHeader("Tokenizer")
+        self.header = PageHeader(tr("Tokenizer"))
         self.titles, row = chips([title for title, _, _ in SIDES])
         self.titles.idClicked.connect(self.show_side)
         self.header.buttons.addLayout(row)
@@ -81,7 +86,12 @@ class Panel(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette."""
         return [
-            Action(f"Tokenizer: {title}", lambda place=place: self.show_side(place), icon="text", words=said)
+            Action(
+                tr("Tokenizer: {title}", title=title),
+                lambda place=place: self.show_side(place),
+                icon="text",
+                words=said,
+            )
             for place, (title, _, said) in enumerate(SIDES)
         ]
 

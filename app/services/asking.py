@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from app.core.asked import Asked, Question
+from app.core.language import tr
 from app.services.backend_client import BackendClient, Ticket
 from backend.contract.queries import Answer, Mistake, Progress
 
-TOO_LONG = "The answer is too long to be shown; use burnish predict with a file."
+TOO_LONG = tr("The answer is too long to be shown; use burnish predict with a file.")
 
 
 class Asking(QObject):

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
+from app.core.language import tr, translated
 from app.services.backend_process import backend_process, last_line
 from backend.contract import (
     catalog,
@@ -18,6 +19,7 @@ from backend.contract import (
     comparison,
     data_choice,
     hub_account,
+    measurement,
     model_choices,
     open_models,
     predictions,
@@ -43,6 +45,7 @@ ANSWERS: dict[str, type] = {
     "data_glance": data_choice.DataGlance,
     "data_row": data_choice.DataRow,
     "export_unusable": queries.Exported,
+    "export_curves": queries.Exported,
     "data_report": queries.DataReport,
     "describe_model": queries.ModelDescription,
     "convert_model": queries.ModelDescription,
@@ -52,12 +55,15 @@ ANSWERS: dict[str, type] = {
     "hub_login": hub_account.HubAccount,
     "hub_logout": hub_account.HubAccount,
     "cached_models": queries.CachedModels,
+    "model_code": queries.ModelCode,
+    "agree_to_code": queries.ModelCode,
     "model_choices": model_choices.ModelChoices,
     "hub_search": model_choices.HubSearch,
     "hub_model": model_choices.HubModel,
     "download_model": model_choices.DownloadedModel,
     "devices": queries.DeviceList,
     "plan": queries.RunPlan,
+    "measure_time": measurement.MeasuredTime,
     "tokenize": tokens.Tokens,
     "describe_tokenizer": tokens.TokenizerDescription,
     "tokenize_batch": token_batches.TokenGrid,
@@ -288,8 +294,12 @@ class BackendClient(QObject):
 
     def _epitaph(self, query: str) -> str:
         words = last_line("\n".join(self.last_words))
-        reason = f" It said: {words}" if words else ""
-        return f"The helper process ended twice while answering “{query}”; try again, or run `burnish doctor`.{reason}"
+        reason = tr(" It said: {words}", words=words) if words else ""
+        return tr(
+            "The helper process ended twice while answering “{query}”; try again, or run `burnish doctor`.{reason}",
+            query=query,
+            reason=reason,
+        )
 
     # Replies
 
@@ -297,7 +307,7 @@ class BackendClient(QObject):
         try:
             reply = _decoder.decode(line)
         except msgspec.DecodeError as error:
-            self.last_words.append(f"unreadable reply: {error}")
+            self.last_words.append(tr("unreadable reply: {error}", error=error))
             return
         self._deaths = 0
         question = self._questions.get(reply.id)
@@ -346,7 +356,13 @@ def _deliver(question: _Question, reply: queries.Reply) -> None:
         answer = _shaped(question.request.query, reply.answer)
     except msgspec.ValidationError as error:
         question.on_error(
-            queries.Mistake(f"The helper's answer to “{question.request.query}” has another shape: {error}")
+            queries.Mistake(
+                tr(
+                    "The helper's answer to “{query}” has another shape: {error}",
+                    query=question.request.query,
+                    error=error,
+                )
+            )
         )
         return
     question.on_answer(answer)
@@ -359,5 +375,7 @@ def _is_arrow(answer: Any) -> bool:
 def _shaped(query: str, answer: Any) -> Any:
     if _is_arrow(answer):
         return ArrowAnswer(answer["arrow"])
+    if query == "catalog":
+        answer = translated(answer)
     kind = ANSWERS.get(query)
     return answer if kind is None else msgspec.convert(answer, kind)

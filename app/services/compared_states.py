@@ -36,6 +36,11 @@ class ComparedStates(QObject):
         self._specs_timer.timeout.connect(self._read_spec)
 
     @property
+    def unread(self) -> int:
+        """How many runs were not read to their end yet."""
+        return len(self._waiting) + sum(not watcher.is_caught_up for watcher in self._watchers)
+
+    @property
     def reading(self) -> bool:
         """Whether some run was not read to its end yet."""
         return bool(self._waiting) or any(not watcher.is_caught_up for watcher in self._watchers)

@@ -4,6 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.core.language import tr
 from app.services.backend_client import BackendClient
 from app.services.library_watcher import LibraryWatcher
 
@@ -28,15 +29,15 @@ class EngineStatus(QObject):
     def _on_catalog(self, catalog: Any) -> None:
         versions = catalog.versions
         name = next((name for name in ("torch", "jax") if versions.get(name)), "")
-        self._version = f"{name} {versions[name].split('+')[0]}" if name else "no engine installed"
+        self._version = f"{name} {versions[name].split('+')[0]}" if name else tr("no engine installed")
         self._tell()
 
     def text(self) -> str:
         """For example `1 running · torch 2.13.0`."""
         alive = sum(run.alive for run in self._watcher.library.runs)
-        words = [f"{alive} running" if alive else "idle"]
+        words = [tr("{alive} running", alive=alive) if alive else tr("idle")]
         if self._client.state == "restarting":
-            words.append("helper restarting")
+            words.append(tr("helper restarting"))
         return " · ".join([*words, *([self._version] if self._version else [])])
 
     def _tell(self, *_: object) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, Signal
 
+from app.core.language import tr
 from app.services.backend_process import backend_process, last_line
 from backend.contract.mending import Mend
 from backend.contract.run_folder import REQUESTS, RunFolder
@@ -20,15 +21,13 @@ CLOSE_MS = 5000
 
 @dataclass(frozen=True)
 class Consent:
-    """What this user has agreed to for one model; a spec alone is no consent."""
+    """What this user has agreed to for one run; the consents to run code are kept where the backend looks them up."""
 
-    remote_code: bool = False
     convert_weights: bool = False
 
     def options(self) -> list[str]:
         """As the command line says it."""
-        said = {"--trust-remote-code": self.remote_code, "--convert-weights": self.convert_weights}
-        return [option for option, agreed in said.items() if agreed]
+        return ["--convert-weights"] if self.convert_weights else []
 
 
 NO_CONSENT = Consent()
@@ -80,7 +79,9 @@ class Jobs(QObject):
         try:
             RunFolder(run).request(kind)
         except OSError as error:
-            return f"The run could not be asked to {kind}: {error.strerror}: {run}"
+            return tr(
+                "The run could not be asked to {kind}: {strerror}: {run}", kind=kind, strerror=error.strerror, run=run
+            )
         return ""
 
     def close(self) -> None:
@@ -125,4 +126,4 @@ def _result(process: QProcess) -> tuple[str, str]:
     try:
         return str(json.loads(last_line(printed))["run"]), ""
     except (ValueError, KeyError, TypeError):
-        return "", last_line(said) or "The run could not be started and nobody said why; `burnish doctor` may know."
+        return "", last_line(said) or tr("The run could not be started and nobody said why; `burnish doctor` may know.")

@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.core.language import tr
 from app.core.outcome import Outcome, look_at
 from app.core.run_state import RunState
 from backend.contract import events
@@ -65,7 +66,7 @@ class RunWatcher(QObject):
         if not self.folder.exists():
             self._timer.stop()
             self.is_gone = True
-            self.vanished.emit(f"The folder of this run is gone: {self.folder.path}")
+            self.vanished.emit(tr("The folder of this run is gone: {path}", path=self.folder.path))
             return
         more = self._drain()
         self._read_log()

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.core.language import tr
 from backend.contract.arrow_numbers import numbers
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TablePages:
 
         mapped = pa.ipc.open_file(pa.memory_map(str(arrow)))
         if mapped.num_record_batches != len(self._starts) - 1:
-            raise ValueError(f"{self.path.name} was written again; open it once more")
+            raise ValueError(tr("{name} was written again; open it once more", name=self.path.name))
         self._pages.clear()
         self._mapped = mapped
 
@@ -115,7 +116,9 @@ class TablePages:
         import pyarrow.compute as compute
 
         if self.row_count > FILTER_ROWS:
-            raise ValueError(f"{self.row_count} rows are filtered by the helper process (filter_predictions)")
+            raise ValueError(
+                tr("{row_count} rows are filtered by the helper process (filter_predictions)", row_count=self.row_count)
+            )
         table = self.read()
         keep = np.ones(self.row_count, dtype=bool)
         if right is not None:
@@ -126,7 +129,7 @@ class TablePages:
         if sort_by is None:
             return rows
         if sort_by not in self.columns:
-            raise ValueError(f"{sort_by!r} is no column of {self.path.name}")
+            raise ValueError(tr("{sort_by!r} is no column of {name}", sort_by=sort_by, name=self.path.name))
         keys = [(sort_by, "descending" if descending else "ascending")]
         order = numbers(compute.call_function("sort_indices", [table], compute.SortOptions(keys)))
         return order[keep[order]]
@@ -146,7 +149,11 @@ class TablePages:
         return indices
 
     def _read_page(self, group: int) -> "pa.Table | pa.RecordBatch":
-        return self._file.read_row_group(group) if self._mapped is None else self._mapped.get_batch(group)
+        return (
+            self._file.read_row_group(group, use_threads=False)
+            if self._mapped is None
+            else self._mapped.get_batch(group)
+        )
 
     def _page(self, row: int) -> "tuple[pa.Table | pa.RecordBatch, int]":
         group = bisect_right(self._starts, row) - 1
@@ -166,7 +173,7 @@ def _fits(table: "pa.Table", right: bool) -> "np.ndarray":
     import pyarrow.compute as compute
 
     if not {"prediction", "actual"} <= set(table.column_names):
-        raise ValueError("there are no actual values to compare the predictions with")
+        raise ValueError(tr("there are no actual values to compare the predictions with"))
     equal = compute.call_function("equal", [compute.cast(table[name], "string") for name in ("prediction", "actual")])
     wanted = equal if right else compute.call_function("invert", [equal])
     return numbers(wanted)

@@ -1,10 +1,12 @@
 """Owns moving a run to the system's trash, and taking it out again."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QFile
+from PySide6.QtCore import QFile, QStandardPaths
 
+from app.core.language import tr
 from backend.contract.run_folder import RunFolder
 
 
@@ -23,13 +25,22 @@ def move_to_trash(run: Path) -> Trashed:
     """Move a run there. One that a process carries is refused."""
     folder = RunFolder(run)
     if not folder.exists():
-        return Trashed(run, f"{run} is no run folder, so nothing was deleted.")
+        return Trashed(run, tr("{run} is no run folder, so nothing was deleted.", run=run))
     if folder.life() == "alive":
-        return Trashed(run, f"{folder.name} is still running; stop it first, then delete it.")
+        return Trashed(run, tr("{name} is still running; stop it first, then delete it.", name=folder.name))
     # An object, as the static form has no way to say why. Afterwards its name is that of the file in the trash.
     file = QFile(str(folder.path))
+    with suppress(OSError):  # Qt makes the trash, but not the folder that it lies in, and then tells no reason
+        Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation)).mkdir(
+            parents=True, exist_ok=True
+        )
     if not file.moveToTrash():
-        said = f"{folder.name} could not be moved to the trash ({file.errorString()}); delete its folder: {folder.path}"
+        said = tr(
+            "{name} could not be moved to the trash ({errorString}); delete its folder: {path}",
+            name=folder.name,
+            errorString=file.errorString(),
+            path=folder.path,
+        )
         return Trashed(run, said)
     place = Path(file.fileName()) if file.fileName() else None
     return Trashed(run, place=place if place != folder.path else None)
@@ -39,13 +50,18 @@ def take_back(trashed: Trashed) -> str:
     """Why a run could not be taken out of the trash again, or nothing."""
     run, place = trashed.run, trashed.place
     if place is None or not place.exists():
-        return f"{run.name} is not in the trash any more."
+        return tr("{name} is not in the trash any more.", name=run.name)
     if run.exists():
-        return f"{run} exists again, so nothing was put there; the deleted run is {place}"
+        return tr("{run} exists again, so nothing was put there; the deleted run is {place}", run=run, place=place)
     try:
         place.rename(run)
     except OSError as error:
-        return f"{run.name} could not be taken out of the trash ({error.strerror}); it is {place}"
+        return tr(
+            "{name} could not be taken out of the trash ({strerror}); it is {place}",
+            name=run.name,
+            strerror=error.strerror,
+            place=place,
+        )
     # Trashes as freedesktop.org describes them remember beside the files where each came from.
     (place.parent.parent / "info" / f"{place.name}.trashinfo").unlink(missing_ok=True)
     return ""

@@ -4,6 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.progress_bar import ThinProgressBar
@@ -20,7 +21,7 @@ class ActivityLine(QFrame):
         self.title = label("", "strong")
         self.detail = ElidedLabel("", "muted")
         self.bar = ThinProgressBar()
-        self.stop = QPushButton("Stop")
+        self.stop = QPushButton(tr("Stop"))
         self.stop.clicked.connect(self.stopped)
         words = QHBoxLayout()
         words.setSpacing(12)
@@ -42,7 +43,7 @@ class ActivityLine(QFrame):
         self.title.setText(title)
         self.show_progress("", None)
         self.stop.setVisible(can_stop)
-        self.stop.setAccessibleName(f"Stop: {title}")
+        self.stop.setAccessibleName(tr("Stop: {title}", title=title))
         self.show()
 
     def show_progress(self, detail: str, fraction: float | None) -> None:

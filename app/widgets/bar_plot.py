@@ -9,12 +9,13 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.plot_scale import PlotAxis
 from app.widgets.plot_view import PlotView
 
 GROUP = 0.8
 """Width of a group; the rest parts it from the next."""
-HINT = "Hover a bar to see its value."
+HINT = tr("Hover a bar to see its value.")
 LETTERS = 14
 """Of a group's name under the axis."""
 

@@ -3,13 +3,14 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from app.core.language import tr
 from app.widgets.editor_text import text_of
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.text_editor import TextEditor
 
 ROLES = ("system", "user", "assistant", "tool")
-EXAMPLE = (("system", "You are a helpful assistant."), ("user", "What is a token?"))
+EXAMPLE = (("system", tr("You are a helpful assistant.")), ("user", tr("What is a token?")))
 _HEIGHT = 40
 
 
@@ -24,12 +25,12 @@ class _Row(QWidget):
         self.role.addItems(ROLES)
         self.role.setCurrentText(role)
         self.role.setFixedWidth(104)
-        self.role.setAccessibleName("Role")
+        self.role.setAccessibleName(tr("Role"))
         self.content = TextEditor(content)
-        self.content.setAccessibleName("Message")
+        self.content.setAccessibleName(tr("Message"))
         self.content.setTabChangesFocus(True)
         self.content.setFixedHeight(_HEIGHT)
-        self.remove = IconToolButton("close", "Remove this message")
+        self.remove = IconToolButton("close", tr("Remove this message"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
@@ -61,10 +62,10 @@ class ChatEditor(QWidget):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(holder)
-        self.add_button = IconButton("Add message", "plus", "quiet")
+        self.add_button = IconButton(tr("Add message"), "plus", "quiet")
         self.add_button.clicked.connect(self._on_add)
-        self.generation_prompt = QCheckBox("Generation prompt")
-        self.generation_prompt.setToolTip("Write out what comes before the assistant's next answer")
+        self.generation_prompt = QCheckBox(tr("Generation prompt"))
+        self.generation_prompt.setToolTip(tr("Write out what comes before the assistant's next answer"))
         self.generation_prompt.toggled.connect(self.changed)
         bottom = QHBoxLayout()
         bottom.addWidget(self.add_button)

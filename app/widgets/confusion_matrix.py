@@ -1,4 +1,4 @@
-"""Owns the matrix of which label was taken for which: rows are actual, columns predicted, a click chooses a pair."""
+"""Owns the matrix of which label was taken for which: rows are actual, columns predicted, a click on a cell or label chooses."""
 
 from collections.abc import Sequence
 
@@ -7,21 +7,25 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, Q
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
-from app.core import wording
+from app.core.language import grouped, tr, trn
 
-LARGEST, SMALLEST = 56, 16
+LARGEST, SMALLEST = 96, 16
+ROOMY = 480
+"""Pixels of width from which on cells may be half as large again."""
 WRITTEN = 30
 """Cells at least this large show their number."""
 LABEL = 130
 """The widest that a label is drawn."""
 GAP = 2
+HEAD = -1
+"""The place of a row's label before its cells, and of a column's above them."""
 
 
 class ConfusionMatrix(QWidget):
     """A cell is tinted by its share of its row: right ones green, wrong ones red."""
 
     pair_chosen = Signal(str, str)
-    """Actual and predicted label; both empty when the choice is taken back."""
+    """Actual and predicted label; one is empty where only the other is chosen, both when the choice is taken back."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,7 +36,7 @@ class ConfusionMatrix(QWidget):
         self._hovered: tuple[int, int] | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Confusion matrix, rows are actual, columns predicted")
+        self.setAccessibleName(tr("Confusion matrix, rows are actual, columns predicted"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     # What is shown
@@ -51,14 +55,24 @@ class ConfusionMatrix(QWidget):
         self.update()
 
     def show_chosen(self, actual: str, predicted: str) -> None:
-        """Mark a pair, or none; emits nothing."""
-        known = actual in self._labels and predicted in self._labels
-        self._chosen = (self._labels.index(actual), self._labels.index(predicted)) if known else None
+        """Mark a pair, a label alone, or nothing; emits nothing."""
+        names = [name for name in (actual, predicted) if name]
+        known = bool(names) and all(name in self._labels for name in names)
+        row, column = (self._labels.index(name) if known and name else HEAD for name in (actual, predicted))
+        self._chosen = (row, column) if known else None
         self.update()
 
     def _say(self) -> None:
         wrong = [
-            (count, f"{self._labels[row]} taken for {self._labels[column]} {count} times")
+            (
+                count,
+                tr(
+                    "{labels} taken for {labels_2} {count} times",
+                    labels=self._labels[row],
+                    labels_2=self._labels[column],
+                    count=count,
+                ),
+            )
             for row, counts in enumerate(self._counts)
             for column, count in enumerate(counts)
             if count and row != column
@@ -70,7 +84,8 @@ class ConfusionMatrix(QWidget):
     def _side(self) -> float:
         """The width and height of a cell at the present width."""
         room = self.width() - self._left() - 4
-        return max(SMALLEST, min(LARGEST, room / max(1, len(self._labels))))
+        largest = LARGEST * 1.5 if self.width() >= ROOMY else LARGEST
+        return max(SMALLEST, min(largest, room / max(1, len(self._labels))))
 
     def _label_font(self) -> QFont:
         return theme.font(12 if len(self._labels) <= 20 else 11)
@@ -87,9 +102,7 @@ class ConfusionMatrix(QWidget):
         return 22 + (self._widest() if self._turned() else 20)
 
     def _turned(self) -> bool:
-        return self._widest() > max(
-            SMALLEST, min(LARGEST, (self.width() - self._left() - 4) / max(1, len(self._labels)))
-        )
+        return self._widest() > self._side()
 
     def sizeHint(self) -> QSize:
         """As high as its cells at the present width."""
@@ -104,15 +117,22 @@ class ConfusionMatrix(QWidget):
         self.updateGeometry()
 
     def cell_at(self, place: QPointF) -> tuple[int, int] | None:
-        """Actual and predicted place of the cell under a point."""
+        """Actual and predicted place of the cell under a point; HEAD instead of one of them on a label."""
         side = self._side()
-        row, column = int((place.y() - self._top()) // side), int((place.x() - self._left()) // side)
-        inside = 0 <= row < len(self._labels) and 0 <= column < len(self._labels)
-        return (row, column) if inside else None
+        row, column = (
+            max(HEAD, int((along - begin) // side))
+            for along, begin in ((place.y(), self._top()), (place.x(), self._left()))
+        )
+        inside = row < len(self._labels) and column < len(self._labels) and (row, column) != (HEAD, HEAD)
+        return (row, column) if inside and self.box_of(row, column).adjusted(0, 0, GAP, GAP).contains(place) else None
 
     def box_of(self, row: int, column: int) -> QRectF:
-        """Where a cell lies."""
+        """Where a cell lies, or a label."""
         side = self._side()
+        if column == HEAD:
+            return QRectF(18, self._top() + row * side, self._left() - 20, side - GAP)
+        if row == HEAD:
+            return QRectF(self._left() + column * side, 20, side - GAP, self._top() - 22)
         return QRectF(self._left() + column * side, self._top() + row * side, side - GAP, side - GAP)
 
     # Painting
@@ -137,21 +157,24 @@ class ConfusionMatrix(QWidget):
         painter.setFont(theme.font(11))
         painter.setPen(theme.color("faint"))
         painter.drawText(
-            QRectF(left, 0, max(80.0, side * len(self._labels)), 18), Qt.AlignmentFlag.AlignLeft, "Predicted"
+            QRectF(left, 0, max(80.0, side * len(self._labels)), 18), Qt.AlignmentFlag.AlignLeft, tr("Predicted")
         )
         painter.save()
         painter.translate(0, top + side * len(self._labels))
         painter.rotate(-90)
-        painter.drawText(QRectF(0, 0, max(60.0, side * len(self._labels)), 16), Qt.AlignmentFlag.AlignRight, "Actual")
+        painter.drawText(
+            QRectF(0, 0, max(60.0, side * len(self._labels)), 16), Qt.AlignmentFlag.AlignRight, tr("Actual")
+        )
         painter.restore()
         font = self._label_font()
         metrics, turned = QFontMetrics(font), self._turned()
         painter.setFont(font)
-        painter.setPen(theme.color("muted"))
         for place, label in enumerate(self._labels):
             shown = metrics.elidedText(label, Qt.TextElideMode.ElideRight, LABEL)
+            painter.setPen(self._head_color(place, HEAD))
             beside = QRectF(18, top + place * side, left - 26, side - GAP)
             painter.drawText(beside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown)
+            painter.setPen(self._head_color(HEAD, place))
             if not turned:
                 above = QRectF(left + place * side, top - 20, side - GAP, 18)
                 painter.drawText(above, Qt.AlignmentFlag.AlignCenter, shown)
@@ -162,6 +185,10 @@ class ConfusionMatrix(QWidget):
             along = QRectF(0, 0, self._widest(), side - GAP)
             painter.drawText(along, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
             painter.restore()
+
+    def _head_color(self, row: int, column: int) -> QColor:
+        chosen = (row, column) == self._chosen
+        return theme.color("accent_text" if chosen else "text" if (row, column) == self._hovered else "muted")
 
     def _paint_cell(self, painter: QPainter, row: int, column: int, count: int, share: float) -> None:
         box = self.box_of(row, column)
@@ -180,7 +207,7 @@ class ConfusionMatrix(QWidget):
     # Mouse and keys
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say in words what a cell counts."""
+        """Say in words what a cell or a label counts."""
         cell = self.cell_at(event.position())
         if cell != self._hovered:
             self._hovered = cell
@@ -194,19 +221,17 @@ class ConfusionMatrix(QWidget):
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a pair; the chosen one again takes the choice back."""
+        """Choose a pair or a label; the chosen one again takes the choice back."""
         cell = self.cell_at(event.position())
         if cell is not None:
             self._choose(cell)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows move, Enter chooses, Escape takes the choice back."""
+        """Arrows move, onto the labels too, Enter chooses, Escape takes the choice back."""
         moves = {Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0), Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1)}
         key, last = Qt.Key(event.key()), len(self._labels) - 1
         if key in moves and last >= 0:
-            row, column = self._hovered or self._chosen or (0, 0)
-            self._hovered = (min(last, max(0, row + moves[key][0])), min(last, max(0, column + moves[key][1])))
-            self.update()
+            self._move(*moves[key], last)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._hovered:
             self._choose(self._hovered)
         elif key == Qt.Key.Key_Escape and self._chosen:
@@ -214,18 +239,33 @@ class ConfusionMatrix(QWidget):
         else:
             super().keyPressEvent(event)
 
+    def _move(self, down: int, right: int, last: int) -> None:
+        row, column = self._hovered or self._chosen or (0, 0)
+        to = (min(last, max(HEAD, row + down)), min(last, max(HEAD, column + right)))
+        if to == (HEAD, HEAD):
+            return
+        self._hovered = to
+        QToolTip.showText(self.mapToGlobal(self.box_of(*to).center().toPoint()), self.words_of(*to), self)
+        self.update()
+
     def _choose(self, cell: tuple[int, int]) -> None:
         self._chosen = None if cell == self._chosen else cell
         self.update()
-        names = ("", "") if self._chosen is None else (self._labels[cell[0]], self._labels[cell[1]])
-        self.pair_chosen.emit(*names)
+        row, column = self._chosen or (HEAD, HEAD)
+        self.pair_chosen.emit(*("" if place == HEAD else self._labels[place] for place in (row, column)))
 
     def words_of(self, row: int, column: int) -> str:
-        """`61 rows: actual positive, predicted negative (12.2% of this actual label)`."""
+        """`61 rows: actual positive, predicted negative (12.2% of this actual label)`; of a label what a click does."""
+        if column == HEAD:
+            rows = trn("{count} row", "{count} rows", sum(self._counts[row]))
+            return tr("{rows}: actual {label}. Click to see only these.", rows=rows, label=self._labels[row])
+        if row == HEAD:
+            rows = trn("{count} row", "{count} rows", sum(counts[column] for counts in self._counts))
+            return tr("{rows}: predicted {label}. Click to see only these.", rows=rows, label=self._labels[column])
         count, total = self._counts[row][column], max(1, sum(self._counts[row]))
-        rows = wording.count(count, "row")
-        pair = f"actual {self._labels[row]}, predicted {self._labels[column]}"
-        return f"{rows}: {pair} ({count / total:.1%} of this actual label)"
+        rows = trn("{count} row", "{count} rows", count)
+        pair = tr("actual {labels}, predicted {labels_2}", labels=self._labels[row], labels_2=self._labels[column])
+        return tr("{rows}: {pair} ({count:.1%} of this actual label)", rows=rows, pair=pair, count=count / total)
 
 
 def _tint(token: str, share: float) -> QColor:
@@ -235,4 +275,4 @@ def _tint(token: str, share: float) -> QColor:
 
 
 def _short(count: int) -> str:
-    return f"{count:,}" if count < 10_000 else f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1e6:.1f}M"
+    return grouped(count) if count < 10_000 else f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1e6:.1f}M"

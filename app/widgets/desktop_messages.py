@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 from app import theme
+from app.core.language import tr
 
 SHOWN_MS = 10_000
 
@@ -42,7 +43,7 @@ class DesktopMessages(QObject):
     def _tray(self) -> QSystemTrayIcon:
         if self._icon is None:
             self._icon = QSystemTrayIcon(theme.icon("chart", "accent", 64), self)
-            self._icon.setToolTip("Burnish")
+            self._icon.setToolTip(tr("Burnish"))
             self._icon.messageClicked.connect(self._on_clicked)
             self._icon.activated.connect(lambda _: self._on_clicked())
         return self._icon

@@ -6,6 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.field_editor import Editor
 from app.widgets.field_values import (
     NotUsableError,
@@ -47,7 +48,7 @@ class EnumEditor(Editor):
         super().__init__(field, self._box)
         choices = [choice for choice in field.choices if choice is not None]
         for choice in ([None] if field.nullable else []) + choices:
-            self._box.addItem("–" if choice is None else str(choice), choice)
+            self._box.addItem("–" if choice is None else field.choice_title(choice), choice)
         self._box.activated.connect(self.changed)
 
     def value(self) -> Any:
@@ -65,7 +66,7 @@ class NumberEditor(Editor):
         self._line = NumberLine(field.kinds == ("integer",))
         super().__init__(field, self._line)
         if field.nullable:
-            self._line.setPlaceholderText("not set")
+            self._line.setPlaceholderText(tr("not set"))
         self._line.textEdited.connect(self.changed)
 
     def value(self) -> int | float | None:
@@ -81,9 +82,9 @@ class NumberEditor(Editor):
         try:
             number = float(text)
         except ValueError:
-            raise NotUsableError(f"Enter {wanted(self.field)}.") from None
+            raise NotUsableError(tr("Enter {wanted}.", wanted=wanted(self.field))) from None
         if number != number or number in (float("inf"), float("-inf")):
-            raise NotUsableError(f"Enter {wanted(self.field)}.")
+            raise NotUsableError(tr("Enter {wanted}.", wanted=wanted(self.field)))
         return int(number) if self.field.kinds == ("integer",) and number.is_integer() else number
 
     def set_value(self, value: Any) -> None:
@@ -97,9 +98,9 @@ class TextEditor(Editor):
         self._line = QLineEdit()
         super().__init__(field, self._line)
         if field.examples:
-            self._line.setPlaceholderText(f"for example {field.examples[0]}")
+            self._line.setPlaceholderText(tr("for example {examples}", examples=field.examples[0]))
         elif field.nullable:
-            self._line.setPlaceholderText("not set")
+            self._line.setPlaceholderText(tr("not set"))
         self._line.textEdited.connect(self.changed)
 
     def value(self) -> str | None:
@@ -133,7 +134,7 @@ class ListEditor(Editor):
     """A list of words or numbers in one line, separated by commas."""
 
     def __init__(self, field: FieldSchema) -> None:
-        self._line = QLineEdit(placeholderText="not set" if field.nullable else "none; several with commas")
+        self._line = QLineEdit(placeholderText=tr("not set") if field.nullable else tr("none; several with commas"))
         super().__init__(field, self._line)
         self._line.textEdited.connect(self.changed)
 
@@ -155,7 +156,7 @@ class MixedEditor(Editor):
         super().__init__(field, self._box)
         line = self._box.lineEdit()
         assert line is not None
-        line.setPlaceholderText("not set" if field.nullable else "")
+        line.setPlaceholderText(tr("not set") if field.nullable else "")
         line.textEdited.connect(self.changed)
         self._box.activated.connect(self.changed)
 
@@ -172,15 +173,15 @@ class PathEditor(Editor):
     def __init__(self, field: FieldSchema) -> None:
         holder = QWidget()
         self._line = QLineEdit()
-        self._line.setPlaceholderText("not set" if field.nullable else "")
-        self._button = IconButton("Browse", "folder")
+        self._line.setPlaceholderText(tr("not set") if field.nullable else "")
+        self._button = IconButton(tr("Browse"), "folder")
         row = QHBoxLayout(holder)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         row.addWidget(self._line, 1)
         row.addWidget(self._button)
         super().__init__(field, holder, self._line)
-        self._button.setAccessibleName(f"Browse for {field.title}")
+        self._button.setAccessibleName(tr("Browse for {title}", title=field.title))
         self._line.textEdited.connect(self.changed)
         self._offer(str(field.schema.get("path")))
 
@@ -191,8 +192,8 @@ class PathEditor(Editor):
             self._button.clicked.connect(self._choose_folder)
         else:
             menu = QMenu(self._button)
-            menu.addAction("Choose a folder…", self._choose_folder)
-            menu.addAction("Choose a file…", self._choose_file)
+            menu.addAction(tr("Choose a folder…"), self._choose_folder)
+            menu.addAction(tr("Choose a file…"), self._choose_file)
             self._button.setMenu(menu)
 
     def _choose_file(self) -> None:
@@ -221,7 +222,7 @@ class YamlEditor(Editor):
         theme.role(self._text, "mono")
         self._text.setTabChangesFocus(True)
         self._text.setFixedHeight(62)
-        self._text.setPlaceholderText("[first, second]" if "array" in field.kinds else "name: value")
+        self._text.setPlaceholderText(tr("[first, second]") if "array" in field.kinds else tr("name: value"))
         super().__init__(field, self._text)
         # A mapping is wrong at nearly every key press while it is typed.
         self._calm = QTimer(self, interval=300, singleShot=True)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import filled, tr
 from app.widgets.card import label
 from app.widgets.field_values import mixed_text
 from app.widgets.schema_field import FieldSchema, wanted
@@ -16,25 +17,25 @@ WIDTH = 320
 def help_lines(field: FieldSchema, key: str) -> list[str]:
     """Description, what may be entered, unit, default, and the key, a line each."""
     lines = [" ".join(field.help.split())] if field.help else []
-    lines.append(f"Takes {_taken(field)}.")
+    lines.append(tr("Takes {taken}.", taken=_taken(field)))
     if field.unit:
-        lines.append(f"Unit: {field.unit}")
+        lines.append(tr("Unit: {unit}", unit=field.unit))
     if "default" in field.schema:
-        lines.append(f"Default: {value_words(field.default)}")
-    lines.append(f"In a spec: {key}")
+        lines.append(tr("Default: {value_words}", value_words=value_words(field.default)))
+    lines.append(tr("In a spec: {key}", key=key))
     return lines
 
 
 def value_words(value: Any) -> str:
     """A default in words: `not set`, `on`, `32`."""
     if isinstance(value, bool):
-        return "on" if value else "off"
-    return mixed_text(value) if value not in (None, "", [], {}) else "not set"
+        return tr("on") if value else tr("off")
+    return mixed_text(value) if value not in (None, "", [], {}) else tr("not set")
 
 
 def _taken(field: FieldSchema) -> str:
     if field.kinds == ("boolean",):
-        return "on or off"
+        return tr("on or off")
     bounds = _bounds(field)
     return f"{wanted(field)} {bounds}" if bounds else wanted(field)
 
@@ -42,16 +43,16 @@ def _taken(field: FieldSchema) -> str:
 def _bounds(field: FieldSchema) -> str:
     least, most = field.bound("minimum"), field.bound("maximum")
     if least is not None and most is not None:
-        return f"from {least:,} to {most:,}"
-    bounds = [words.format(limit=limit) for name, words in _BOUNDS if (limit := field.bound(name)) is not None]
-    return " and ".join(bounds)
+        return tr("from {least:,} to {most:,}", least=least, most=most)
+    bounds = [filled(words, limit=limit) for name, words in _BOUNDS if (limit := field.bound(name)) is not None]
+    return tr(" and ").join(bounds)
 
 
 _BOUNDS = (
-    ("minimum", "from {limit:,} on"),
-    ("exclusiveMinimum", "above {limit:,}"),
-    ("maximum", "up to {limit:,}"),
-    ("exclusiveMaximum", "below {limit:,}"),
+    ("minimum", tr("from {limit:,} on")),
+    ("exclusiveMinimum", tr("above {limit:,}")),
+    ("maximum", tr("up to {limit:,}")),
+    ("exclusiveMaximum", tr("below {limit:,}")),
 )
 
 

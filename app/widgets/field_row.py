@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.field_editor import Editor
 from app.widgets.field_editors import editor_for
@@ -30,6 +31,7 @@ class FieldRow(QObject):
     ) -> None:
         super().__init__(parent)
         self.field, self.key = field, key
+        self.usual: Any = field.default
         self.editor: Editor = editor_for(field)
         self.editor.changed.connect(self.edited)
         self.title = label(field.title + (f" ({field.unit})" if field.unit else ""), "muted", wrap=True)
@@ -43,7 +45,7 @@ class FieldRow(QObject):
         self.ask.setText("?")
         theme.role(self.ask, "help")
         self.ask.setToolTip(hint)
-        self.ask.setAccessibleName(f"What is {field.title}?")
+        self.ask.setAccessibleName(tr("What is {title}?", title=field.title))
         self.ask.clicked.connect(self.show_help)
         self._mistake: QLabel | None = None
         self._help = label(field.help, "faint", wrap=True) if shows_help and field.help else None
@@ -58,7 +60,7 @@ class FieldRow(QObject):
         self.title.setContentsMargins(0, 7 if is_tall else 0, 0, 0)
         grid.addWidget(self.title, row, 0, self._top)
         grid.addWidget(self.editor.widget, row, 1)
-        grid.addWidget(self.ask, row, 3, self._top)
+        grid.addWidget(self.ask, row, 3, self._top | Qt.AlignmentFlag.AlignRight)
         if self._help is not None:
             grid.addWidget(self._help, row + 2, 1)
         self._grid, self._gap = grid, row + 3
@@ -70,13 +72,15 @@ class FieldRow(QObject):
     def reset(self) -> IconToolButton:
         """The way back to the default."""
         if self._reset is None:
-            words = f"Reset {self.field.title} to {value_words(self.field.default)}"
-            self._reset = IconToolButton("undo", words, "faint", 14)
+            self._reset = IconToolButton("undo", self._reset_words(), "faint", 14)
             self._reset.clicked.connect(self.reset_asked)
             self._reset.hide()
-            self._grid.addWidget(self._reset, self._line, 2, self._top)
+            self._grid.addWidget(self._reset, self._line, 2, self._top | Qt.AlignmentFlag.AlignHCenter)
             QWidget.setTabOrder(self.editor.target, self._reset)
         return self._reset
+
+    def _reset_words(self) -> str:
+        return tr("Reset {title} to {value_words}", title=self.field.title, value_words=value_words(self.usual))
 
     @property
     def mistake(self) -> str:
@@ -96,7 +100,15 @@ class FieldRow(QObject):
 
     def is_changed(self) -> bool:
         """Whether the value differs from the default that there is."""
-        return "default" in self.field.schema and self.value != self.field.default
+        return "default" in self.field.schema and self.value != self.usual
+
+    def set_usual(self, value: Any) -> None:
+        """Take a value for the default that somebody goes back to; one of a task comes before the field's own."""
+        self.usual = value
+        if self._reset is not None:
+            self._reset.setToolTip(self._reset_words())
+            self._reset.setAccessibleName(self._reset_words())
+        self._show_changed()
 
     def read(self) -> str:
         """Take the editor's value over; returns the mistake, in which case the old value stays."""
@@ -147,9 +159,11 @@ class FieldRow(QObject):
         return self._used and self._sought
 
     def show_used(self, used: bool) -> None:
-        """Show the field where its setting means something."""
+        """Show the field where its setting means something; what was typed wrong into it goes with it."""
         if used != self._used:
             self._used = used
+            if not used and self.own_mistake():
+                self.show_value(self.value)
             self._show()
 
     def show_sought(self, sought: bool) -> None:

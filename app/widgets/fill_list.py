@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.label_bars import Bar, LabelBars
 
@@ -32,13 +33,13 @@ class FillList(QWidget):
         self._groups = []
         for number, fill in enumerate(fills[:MOST_MASKS], start=1):
             if len(fills) > 1:
-                self._column.addWidget(label(f"Mask {number}", "faint"))
-            bars = LabelBars(f"Candidates for mask {number}")
+                self._column.addWidget(label(tr("Mask {number}", number=number), "faint"))
+            bars = LabelBars(tr("Candidates for mask {number}", number=number))
             bars.show_bars([Bar(text or "␣", p, "" if place else "predicted") for place, (text, p) in enumerate(fill)])
             self._groups.append(bars)
             self._column.addWidget(bars)
         if len(fills) > MOST_MASKS:
-            self._column.addWidget(label(f"{len(fills) - MOST_MASKS} more masks", "faint"))
+            self._column.addWidget(label(tr("{number} more masks", number=len(fills) - MOST_MASKS), "faint"))
 
     def candidates(self) -> list[list[str]]:
         """The words of each mask, as shown."""

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 
@@ -24,7 +25,7 @@ class FilterChips(QWidget):
         super().__init__(parent)
         self._buttons: list[IconButton] = []
         self.count = label("", "muted")
-        self.clear_all = QPushButton("Show all rows")
+        self.clear_all = QPushButton(tr("Show all rows"))
         theme.role(self.clear_all, "quiet")
         self.clear_all.clicked.connect(self.cleared)
         self._row = QHBoxLayout(self)
@@ -51,8 +52,8 @@ class FilterChips(QWidget):
         button.setCheckable(True)
         button.setChecked(True)
         button.setProperty("key", key)
-        button.setAccessibleName(f"Take back: {words}")
-        button.setToolTip("Take this condition back")
+        button.setAccessibleName(tr("Take back: {words}", words=words))
+        button.setToolTip(tr("Take this condition back"))
         button.clicked.connect(lambda: self.dropped.emit(key))
         return button
 

@@ -10,17 +10,21 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QSplitter,
+    QStackedWidget,
     QTabWidget,
     QTextEdit,
     QWidget,
 )
 
 from app import theme
+from app.widgets.page_area import PageArea
 
 STYLED = (QAbstractButton, QLineEdit, QComboBox, QAbstractSpinBox, QPlainTextEdit)
 """The style sheet draws their focus."""
-NO_CHILDREN = (QSplitter, QTabWidget)
-"""Containers that would take the ring for one of their parts."""
+NO_CHILDREN = (QSplitter, QTabWidget, QStackedWidget, PageArea)
+"""Containers that would take the ring for one of their parts, and what is a page as a whole."""
+PAGES = ("page", "scrolled")
+"""Names of a page, and of what it scrolls."""
 
 
 class FocusRing(QWidget):
@@ -79,4 +83,4 @@ def _needs_ring(widget: QWidget) -> bool:
         return False  # nobody came here by the keyboard
     if isinstance(widget, QTextEdit):
         return widget.property("role") == "marked"  # the others have a border of their own
-    return not isinstance(widget, (*STYLED, *NO_CHILDREN))
+    return not isinstance(widget, (*STYLED, *NO_CHILDREN)) and widget.objectName() not in PAGES

@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from app import theme
 from app.core.invisible import visible
+from app.core.language import tr
 
 CELL_WIDTH, CELL_HEIGHT = 64, 26
-VIEWS = ("Ids", "Pieces", "Attention mask")
+VIEWS = (tr("Ids"), tr("Pieces"), tr("Attention mask"))
 _ROOT = QModelIndex()
 _AnyIndex = QModelIndex | QPersistentModelIndex
 
@@ -44,7 +45,7 @@ class _Cells(QAbstractTableModel):
         if role == Qt.ItemDataRole.BackgroundRole:
             return theme.color("card_alternate") if not is_there else None
         if role == Qt.ItemDataRole.ToolTipRole:
-            words = "padding" if not is_there else f"token {column} of row {row + 1}"
+            words = "padding" if not is_there else tr("token {column} of row {row}", column=column, row=row + 1)
             return f"{visible(self.pieces.get(token, ''))}   {token}\n{words}" if token >= 0 else "nothing"
         return None
 
@@ -74,7 +75,7 @@ class IdGrid(QTableView):
         super().__init__(parent)
         self._cells = _Cells(self)
         self.setModel(self._cells)
-        self.setAccessibleName("Batch")
+        self.setAccessibleName(tr("Batch"))
         theme.give_font(self, 12, mono=True)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)  # Tab leaves the table

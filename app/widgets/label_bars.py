@@ -8,6 +8,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.icon_label import IconButton
 
 ROW, BAR = 30, 6
@@ -27,7 +28,7 @@ class Bar:
 
 _COLORS = {"predicted": "accent", "right": "success", "wrong": "danger", "actual": "success", "": "plot_1_raw"}
 _ICONS = {"right": ("check", "success"), "wrong": ("close", "danger"), "actual": ("check", "success")}
-_WORDS = {"predicted": "", "right": "", "wrong": "predicted", "actual": "actual"}
+_WORDS = {"predicted": "", "right": "", "wrong": tr("predicted"), "actual": tr("actual")}
 
 
 def bars_of(probabilities: Mapping[str, float], prediction: str, actual: str | None) -> list[Bar]:
@@ -45,7 +46,7 @@ def _mark(label: str, prediction: str, actual: str | None) -> str:
 class LabelBars(QWidget):
     """The first labels, the marked ones among them whatever their place, and the rest on request."""
 
-    def __init__(self, name: str = "Probabilities", parent: QWidget | None = None) -> None:
+    def __init__(self, name: str = tr("Probabilities"), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._bars: list[Bar] = []
         self._canvas = _Canvas(name)
@@ -63,7 +64,7 @@ class LabelBars(QWidget):
         self._bars = bars
         few = len(bars) <= SHOWN + 1
         self._canvas.show_bars(bars if few else [bar for place, bar in enumerate(bars) if place < SHOWN or bar.mark])
-        self._more.setText(f"Show all {len(bars)}")
+        self._more.setText(tr("Show all {number}", number=len(bars)))
         self._more.setVisible(not few)
 
     def shown(self) -> list[Bar]:

@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.core.language import tr
 
 BOX, GAP, PAD, MARGIN = 22, 3, 5, 2
 LABEL, CAPTION, BETWEEN = 14, 15, 5
@@ -51,7 +52,7 @@ class LabelledTokens(QWidget):
     token_hovered = Signal(int)
     """Index, or −1 where nothing is hovered or chosen."""
 
-    def __init__(self, name: str = "Tokens", parent: QWidget | None = None) -> None:
+    def __init__(self, name: str = tr("Tokens"), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._make_fonts()
         self._tokens: list[LabelledToken] = []

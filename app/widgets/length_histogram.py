@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.core.language import grouped, tr
 from app.core.length_bins import LengthBins
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 24
@@ -29,7 +30,7 @@ class LengthHistogram(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumHeight(150)
-        self.setAccessibleName("Lengths")
+        self.setAccessibleName(tr("Lengths"))
 
     def show_bins(self, bins: LengthBins, limit: int, better: int | None, say: Callable[[int], str]) -> None:
         """Draw these bars, a line at `limit`, and a thin one at a better limit."""
@@ -69,8 +70,10 @@ class LengthHistogram(QWidget):
             self._paint_scale(painter)
             self._paint_bars(painter)
             if self._better:
-                self._paint_limit(painter, self._better, "success", Qt.PenStyle.DashLine, f"{self._better:,}")
-            self._paint_limit(painter, self._limit, "text", Qt.PenStyle.SolidLine, f"limit {self._limit:,}")
+                self._paint_limit(painter, self._better, "success", Qt.PenStyle.DashLine, grouped(self._better))
+            self._paint_limit(
+                painter, self._limit, "text", Qt.PenStyle.SolidLine, tr("limit {limit:,}", limit=self._limit)
+            )
 
     def _paint_scale(self, painter: QPainter) -> None:
         assert self._bins is not None
@@ -83,7 +86,7 @@ class LengthHistogram(QWidget):
             painter.setPen(theme.color("muted"))
             painter.drawText(QRectF(0, y - 9, LEFT - 6, 18), _RIGHT, _short(count))
         for tokens in _ticks(self._bins.end, MOST_TICKS):
-            painter.drawText(QRectF(self.x_of(tokens) - 40, area.bottom() + 5, 80, 16), _CENTRE, f"{tokens:,}")
+            painter.drawText(QRectF(self.x_of(tokens) - 40, area.bottom() + 5, 80, 16), _CENTRE, grouped(tokens))
         painter.setPen(theme.color("faint"))
         painter.drawText(QRectF(0, area.bottom() + 5, LEFT - 6, 16), _RIGHT, "tokens")
 
@@ -171,5 +174,9 @@ def _ticks(end: int, most: int) -> list[int]:
 
 def _short(count: int) -> str:
     return (
-        f"{count:,}" if count < 10_000 else f"{count / 1000:,.0f} k" if count < 1_000_000 else f"{count / 1e6:,.1f} M"
+        grouped(count)
+        if count < 10_000
+        else f"{grouped(count / 1000)} k"
+        if count < 1_000_000
+        else f"{grouped(count / 1e6, 1)} M"
     )

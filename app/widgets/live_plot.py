@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.min_max_pyramid import Floats
 from app.widgets.plot_crosshair import PlotCrosshair, short_number
+from app.widgets.plot_legend import GAP, Legend
 from app.widgets.plot_marks import Mark, PlotMarks
 from app.widgets.plot_menu import PlotMenu
 from app.widgets.plot_pick import nearest_point
@@ -26,18 +30,6 @@ __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
 ABOVE_AXIS = 6
 """Pixels between the axis and the middle of a tick."""
-
-
-class Legend(QLabel):
-    """May be squeezed: a long legend must not decide how wide a plot is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setTextFormat(Qt.TextFormat.RichText)
-
-    def minimumSizeHint(self) -> QSize:
-        """No width at all."""
-        return QSize(0, super().minimumSizeHint().height())
 
 
 class LivePlot(Card):
@@ -58,7 +50,7 @@ class LivePlot(Card):
         self._zoomed = self._logarithmic = False
         self._grid_missing = True
         self._legend = Legend()
-        self._log = IconToolButton("chart", "Logarithmic scale")
+        self._log = IconToolButton("chart", tr("Logarithmic scale; values of zero and less are left out"))
         self._log.setCheckable(True)
         self._log.toggled.connect(self.set_logarithmic)
         self.saving = PlotMenu(self, self._picture, self._table, self.show_all)
@@ -73,7 +65,7 @@ class LivePlot(Card):
         self._grid = pg.PlotCurveItem(connect="pairs")
         self._grid.setZValue(-10)
         self._plot.addItem(self._grid, ignoreBounds=True)
-        self._nothing = label("Nothing to draw yet", "faint")
+        self._nothing = label(tr("Nothing to draw yet"), "faint")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._arrange()
         # Made from the last to the first: what is added later lies above, and the first curve matters most.
@@ -199,9 +191,13 @@ class LivePlot(Card):
 
     def set_logarithmic(self, on: bool) -> None:
         """Whether y is drawn as a logarithm; values that are not positive are left out then."""
+        heights = self._view.heights(on) if on != self._logarithmic else None
         self._logarithmic = on
         self._log.setChecked(on)
         self._plot.getAxis("left").setLogMode(False, on)
+        if heights:
+            # At once: a range of 5,000 that is taken for 5,000 powers of ten has ticks without end.
+            self._view.setYRange(*heights, padding=0)
         self._redraw_all()
 
     def show_all(self) -> None:
@@ -238,6 +234,7 @@ class LivePlot(Card):
         if moved or self._zoomed or self._grid_missing:
             self._draw_grid()
             self._place_ticks()
+            self.marks.show_between(*self._view.viewRange()[0])
         first, last = self._view.viewRange()[0]
         for series in self.series.values() if moved or self._zoomed else changed:
             if len(series) or series.changed:
@@ -286,8 +283,9 @@ class LivePlot(Card):
     # Looking closer
 
     def hide_legend(self) -> None:
-        """Whoever shows the plot names its curves."""
+        """Whoever shows the plot names its curves and tells their values."""
         self._legend.hide()
+        self.crosshair.tells_values = False
 
     def set_curve_hidden(self, key: str, hidden: bool) -> None:
         """Hide one curve, or show it again."""
@@ -318,6 +316,8 @@ class LivePlot(Card):
     # To take along
 
     def _picture(self) -> PlotPicture:
+        self.redraw()  # a plot that waits for its turn has neither its last points nor a legend
+        self._write_legend()
         return PlotPicture(self._widget, self.accessibleName(), self._legend.text())
 
     def _table(self) -> tuple[str, dict[str, tuple[Floats, Floats]]]:
@@ -330,31 +330,56 @@ class LivePlot(Card):
         ]
         twin = next((series for series in self._twins() if len(series)), None)
         if twin is not None:  # one entry stands for all: colours tell which is which
-            parts.append(f"{_mark('╍', 'muted')} {_muted(twin.style.label)}")
+            parts.append(f"{_mark('╍', 'muted')}&nbsp;{_muted(twin.style.label)}")
         if parts and self.marks.tick_word:
-            parts.append(f"{_mark('▴', 'muted')} {_muted(self.marks.tick_word)}")
-        words = "&nbsp;&nbsp;&nbsp;".join(parts)
+            parts.append(f"{_mark('▴', 'muted')}&nbsp;{_muted(self.marks.tick_word)}")
+        words = GAP.join(parts)
         if words != self._legend.text():
             self._legend.setText(words)
+            self._place_legend()
         self.setAccessibleDescription(", ".join(self._spoken(s) for s in self.series.values() if len(s)))
+
+    def _place_legend(self) -> None:
+        """Beside the heading if all of it fits there, else below; without a heading there is room for two lines."""
+        taken = self.corner.sizeHint().width()
+        if self.corner.indexOf(self._legend) >= 0:
+            taken -= self._legend.sizeHint().width()
+        room = self._widget.width() - self.heading.sizeHint().width() - taken
+        below = not self.heading.isHidden() and self._legend.one_line() > room
+        if below != (self.body.indexOf(self._legend) >= 0):
+            (self.body if below else self.corner).insertWidget(0, self._legend)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There may be more room for the legend, or less."""
+        super().resizeEvent(event)
+        self._place_legend()
 
     def _twins(self) -> Iterator[PlotSeries]:
         return (series for series in self.series.values() if series.style.twin_of)
 
     def _legend_entry(self, series: PlotSeries) -> str:
-        return f"{_mark(series.style.sign, series.style.color_token)} {_muted(series.style.label)}"
+        return f"{_mark(series.style.sign, series.style.color_token)}&nbsp;{_muted(series.style.label)}"
 
     def _spoken(self, series: PlotSeries) -> str:
         value = short_number(float(series.points.ys[-1]))
-        return f"{self._spoken_name(series)} {value} at {series.points.xs[-1]:,.0f}"
+        return tr(
+            "{spoken_name} {value} at {xs:,.0f}",
+            spoken_name=self._spoken_name(series),
+            value=value,
+            xs=series.points.xs[-1],
+        )
 
     def _spoken_name(self, series: PlotSeries) -> str:
         owner = self.series.get(series.style.twin_of)
-        return f"{owner.style.label} of {series.style.label}" if owner else series.style.label
+        return (
+            tr("{label} of {label_2}", label=owner.style.label, label_2=series.style.label)
+            if owner
+            else series.style.label
+        )
 
 
 def _muted(words: str) -> str:
-    return f'<span style="color:{theme.hex_color("muted")}">{words}</span>'
+    return f'<span style="color:{theme.hex_color("muted")}">{escape(words).replace(" ", "&nbsp;")}</span>'
 
 
 def _mark(sign: str, token: str) -> str:

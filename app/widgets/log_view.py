@@ -8,6 +8,7 @@ from PySide6.QtGui import QFontMetricsF, QGuiApplication, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from app import theme
+from app.core.language import tr
 
 MOST_LINES = 100_000
 ROW_HEIGHT = 18
@@ -76,7 +77,7 @@ class LogView(QTableView):
             header.hide()
         self.verticalHeader().setMinimumSectionSize(ROW_HEIGHT)
         self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
-        self.setAccessibleName("Log")
+        self.setAccessibleName(tr("Log"))
         self._follows = True
         self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
@@ -120,9 +121,13 @@ class LogView(QTableView):
         self.setColumnWidth(0, max(self.viewport().width(), math.ceil(self._widest) + ROOM))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A selected line is marked over the whole width."""
+        """A selected line is marked over the whole width; at the end no line is half seen at the top."""
         super().resizeEvent(event)
         self._fit()
+        before = self.viewportMargins().top()
+        spare = (self.viewport().height() + before) % ROW_HEIGHT
+        if spare != before:
+            self.setViewportMargins(0, spare, 0, 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Without lines, the words for that."""
@@ -130,7 +135,7 @@ class LogView(QTableView):
         if not self._model.lines and self.nothing:
             painter = QPainter(self.viewport())
             painter.setPen(theme.color("muted"))
-            painter.setFont(self.window().font())
+            painter.setFont(theme.font())
             painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, self.nothing)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextEdit, QWidget
 
 from app import theme
+from app.core.language import tr
 
 LONGEST = 200_000
 """Characters that are laid out; more would stop the window."""
@@ -235,7 +236,7 @@ class MarkedText(QTextEdit):
             super().keyPressEvent(event)
 
     def _add_menu(self) -> None:
-        for words, slot in (("Copy", self.copy_selection), ("Select all", self.selectAll)):
+        for words, slot in ((tr("Copy"), self.copy_selection), (tr("Select all"), self.selectAll)):
             action = QAction(words, self)
             action.triggered.connect(slot)
             self.addAction(action)

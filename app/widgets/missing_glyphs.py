@@ -6,6 +6,7 @@ from PySide6.QtGui import QTextLayout
 
 from app import theme
 from app.core import invisible
+from app.core.language import tr
 
 MOST = 3
 MOST_LOOKED_AT = 200
@@ -18,8 +19,12 @@ def sentence_of(text: str) -> str:
         return ""
     names = ", ".join(invisible.name(letter) for letter in missing[:MOST])
     if len(missing) > MOST:
-        return f"No font here has {names} and {len(missing) - MOST} more; boxes are drawn instead."
-    return f"No font here has {names}; a box is drawn instead."
+        return tr(
+            "No font here has {names} and {number} more; boxes are drawn instead.",
+            names=names,
+            number=len(missing) - MOST,
+        )
+    return tr("No font here has {names}; a box is drawn instead.", names=names)
 
 
 @lru_cache(4096)

@@ -5,6 +5,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.core.language import tr
 
 HEIGHT, LINE, DOT = 112, 56, 7
 MARGIN = 14
@@ -19,7 +20,7 @@ class NumberScale(QWidget):
         self._actual: float | None = None
         self._low, self._high = 0.0, 1.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Predicted and actual number")
+        self.setAccessibleName(tr("Predicted and actual number"))
 
     def show_numbers(
         self, predicted: float | None, actual: float | None, bounds: tuple[float, float] | None = None
@@ -31,8 +32,12 @@ class NumberScale(QWidget):
         if self._low == self._high:
             room = max(1.0, abs(self._low) / 2)
             self._low, self._high = self._low - room, self._high + room
-        said = [f"predicted {_short(predicted)}" if predicted is not None else ""]
-        said += [f"actual {_short(actual)}, error {_short(self.error())}"] if actual is not None else []
+        said = [tr("predicted {short}", short=_short(predicted)) if predicted is not None else ""]
+        said += (
+            [tr("actual {short}, error {short_2}", short=_short(actual), short_2=_short(self.error()))]
+            if actual is not None
+            else []
+        )
         self.setAccessibleDescription(", ".join(filter(None, said)))
         self.update()
 
@@ -60,9 +65,17 @@ class NumberScale(QWidget):
                 painter.setPen(QPen(theme.color("warning"), 4))
                 painter.drawLine(QPointF(self.x_of(self._predicted), LINE), QPointF(self.x_of(self._actual), LINE))
             if self._actual is not None:
-                self._paint_dot(painter, self._actual, "success", f"actual {_short(self._actual)}", LINE + 11)
+                self._paint_dot(
+                    painter, self._actual, "success", tr("actual {short}", short=_short(self._actual)), LINE + 11
+                )
             if self._predicted is not None:
-                self._paint_dot(painter, self._predicted, "accent", f"predicted {_short(self._predicted)}", LINE - 31)
+                self._paint_dot(
+                    painter,
+                    self._predicted,
+                    "accent",
+                    tr("predicted {short}", short=_short(self._predicted)),
+                    LINE - 31,
+                )
 
     def _paint_range(self, painter: QPainter) -> None:
         painter.setFont(theme.font(11))

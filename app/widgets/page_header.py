@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.widgets import page_area
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 
@@ -34,9 +35,26 @@ class PageHeader(QWidget):
         self.subtitle.setText(subtitle)
 
 
+MARGIN, GAP = 24, 14
+"""Pixels at the left and right of a page, and between its parts."""
+
+
 def page_layout(page: QWidget) -> QVBoxLayout:
     """The margins and spacing that every page shares."""
     layout = QVBoxLayout(page)
-    layout.setContentsMargins(24, 20, 24, 20)
-    layout.setSpacing(14)
+    layout.setContentsMargins(MARGIN, 20, MARGIN, 20)
+    layout.setSpacing(GAP)
+    return layout
+
+
+def scrolling_layout(page: QWidget, *above: QWidget) -> QVBoxLayout:
+    """The same for a page with a PageArea, which is added to it, as is all that reaches as far into the margin."""
+    layout = page_layout(page)
+    layout.setContentsMargins(MARGIN, 20, MARGIN - page_area.REACH, 20)
+    column = QVBoxLayout()
+    column.setContentsMargins(0, 0, page_area.REACH, 0)
+    column.setSpacing(GAP)
+    for widget in above:
+        column.addWidget(widget)
+    layout.addLayout(column)
     return layout

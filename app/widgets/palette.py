@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import fuzzy
 from app.core.actions import Action
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.curtain import Curtain
 
@@ -95,14 +96,14 @@ class Palette(Curtain):
         super().__init__(over)
         self._do = do
         self._actions: Sequence[Action] = ()
-        self.setAccessibleName("Command palette")
-        self.field = QLineEdit(placeholderText="Search actions, pages, runs and settings")
-        self.field.setAccessibleName("Search actions, pages, runs and settings")
+        self.setAccessibleName(tr("Command palette"))
+        self.field = QLineEdit(placeholderText=tr("Search actions, pages, runs and settings"))
+        self.field.setAccessibleName(tr("Search actions, pages, runs and settings"))
         self.field.textChanged.connect(self._search)
         self.field.installEventFilter(self)
         self._found = _Found(self)
         self.list = QListView()
-        self.list.setAccessibleName("What was found")
+        self.list.setAccessibleName(tr("What was found"))
         self.list.setModel(self._found)
         self.list.setItemDelegate(_Line(self.list))
         self.list.setUniformItemSizes(True)
@@ -149,7 +150,7 @@ class Palette(Curtain):
         )
         self.list.setVisible(bool(self._found.lines))
         self.nothing.setVisible(not self._found.lines)
-        self.nothing.setText(f"Nothing is called “{query.strip()}”. Try fewer letters.")
+        self.nothing.setText(tr("Nothing is called “{query}”. Try fewer letters.", query=query.strip()))
         self._choose(0)
         self.place_card()
 

@@ -8,7 +8,8 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 
 from app import theme
-from app.widgets.plot_marks import PlotMarks
+from app.core.language import grouped, tr
+from app.widgets.plot_marks import NEAR, PlotMarks
 from app.widgets.plot_readout import Line, PlotReadout
 from app.widgets.plot_scale import Kind, in_words
 from app.widgets.plot_series import PlotSeries
@@ -33,6 +34,8 @@ class PlotCrosshair(QObject):
         self.x: float | None = None
         self.x_label = "step"
         self.x_kind: Kind = "number"
+        self.tells_values = True
+        """Whether the values stand beside it; else somebody else shows them, and only its place does."""
         self.readout = PlotReadout(widget)
         self._line = pg.InfiniteLine(angle=90, movable=False)
         self._line.hide()
@@ -66,7 +69,7 @@ class PlotCrosshair(QObject):
             self.readout.hide()
             return
         self._line.setPos(x)
-        shown = [series for series in self._series.values() if not series.is_hidden]
+        shown = [series for series in self._series.values() if not series.is_hidden] if self.tells_values else []
         lines = [line for series in shown if (line := self._said(series, x))]
         words = [in_words(x, self.x_label, self.x_kind), *self._marks.near(x, right - left)]
         at = round(self._view.mapViewToScene(QPointF(x, 0)).x())
@@ -78,7 +81,13 @@ class PlotCrosshair(QObject):
             return None
         owner = self._series.get(series.style.twin_of)
         name = f"{series.style.label} {owner.style.label}" if owner else series.style.label
-        value = short_number(point[1]) + (f" · mean {short_number(mean)}" if mean is not None else "")
+        value = short_number(point[1]) + (
+            tr(" · mean {short_number}", short_number=short_number(mean)) if mean is not None else ""
+        )
+        left, right = self._view.viewRange()[0]
+        if series.style.kind == "markers" and abs(point[0] - x) > NEAR * (right - left):
+            place = in_words(point[0], self.x_label, self.x_kind)
+            value = tr("{value} at {place}", value=value, place=place)
         return Line(series.style.color_token, name, value, owner is not None)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -115,7 +124,7 @@ class PlotCrosshair(QObject):
 def short_number(value: float) -> str:
     """Four significant digits, as people write them."""
     if not np.isfinite(value):
-        return "not a number"
+        return tr("not a number")
     if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
         return f"{value:.2e}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) < 1000 else grouped(value)

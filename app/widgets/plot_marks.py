@@ -1,6 +1,7 @@
 """Owns what stands in a live plot beside its curves: dashed lines with words, and small triangles at the bottom."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 import pyqtgraph as pg
@@ -22,6 +23,7 @@ class PlotMarks:
     def __init__(self, plot: pg.PlotItem) -> None:
         self._plot = plot
         self.lines: list[Mark] = []
+        self._view = (-inf, inf)
         self.ticks: list[float] = []
         self.tick_word = ""
         self.items: list[pg.InfiniteLine] = []
@@ -35,11 +37,12 @@ class PlotMarks:
         for item in self.items:
             self._plot.removeItem(item)
         self.items = [self._line(place, *mark) for place, mark in enumerate(self.lines)]
+        self.show_between(*self._view)
 
     def _line(self, place: int, x: float, text: str, token: str) -> pg.InfiniteLine:
         pen = pg.mkPen(theme.color(token), width=1, style=Qt.PenStyle.DashLine)
         # One below the other: marks may be close together.
-        options = {"position": 0.96 - 0.08 * (place % LINES), "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
+        options = {"position": 0.96 - 0.12 * (place % LINES), "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
         line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=text or None, labelOpts=options)
         self._plot.addItem(line, ignoreBounds=True)
         return line
@@ -51,6 +54,12 @@ class PlotMarks:
     def place(self, bottom: float) -> None:
         """Let the triangles stand on this y."""
         self._triangles.setData(np.asarray(self.ticks, np.float64), np.full(len(self.ticks), bottom))
+
+    def show_between(self, first: float, last: float) -> None:
+        """Lines beyond these x are hidden: their words would reach into the view."""
+        self._view = (first, last)
+        for item, (x, _, _) in zip(self.items, self.lines, strict=True):
+            item.setVisible(bool(first <= x <= last))
 
     def near(self, x: float, width: float) -> list[str]:
         """What stands at x, in a view of this width."""

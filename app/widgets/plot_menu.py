@@ -4,14 +4,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
+from app.core.language import tr
 from app.widgets import curve_file
 from app.widgets.icon_label import IconToolButton
 from app.widgets.plot_picture import PlotPicture
 
-HINTS = ("Drag: zoom into a box", "Shift + drag: move", "Ctrl + wheel: zoom", "Double-click: show everything")
+HINTS = (
+    tr("Drag: zoom into a box"),
+    tr("Shift + drag: move"),
+    tr("Ctrl + wheel: zoom"),
+    tr("Double-click: show everything"),
+)
 
 
 class PlotMenu(QObject):
@@ -32,22 +38,32 @@ class PlotMenu(QObject):
         self._writing: list[tuple[Path, Iterator[None]]] = []
         self._turn = QTimer(self, interval=0)
         self._turn.timeout.connect(self._write_portion)
-        self.button = IconToolButton("download", "Save this plot")
+        self.button = IconToolButton("download", tr("Save this plot"))
         self.button.setPopupMode(self.button.ToolButtonPopupMode.InstantPopup)
         self.menu = QMenu(self.button)
-        for title, suffix in (("Save as PNG…", "png"), ("Save as SVG…", "svg"), ("Save values as CSV…", "csv")):
+        for title, suffix in (
+            (tr("Save as PNG…"), "png"),
+            (tr("Save as SVG…"), "svg"),
+            (tr("Save values as CSV…"), "csv"),
+        ):
             self.menu.addAction(title, lambda suffix=suffix: self._choose(suffix))
-        self.menu.addAction("Copy picture", self.copy)
+        self._copy = self.menu.addAction(tr("Copy picture"), self.copy)
         self.menu.addSeparator()
-        self.menu.addAction("Show everything", show_all)
+        self.menu.addAction(tr("Show everything"), show_all)
         for hint in HINTS:
             self.menu.addAction(hint).setEnabled(False)
         self.button.setMenu(self.menu)
 
+    def offer(self, title: str, do: Callable[[], object]) -> None:
+        """One more way to take it along, of whoever shows the plot."""
+        action = QAction(title, self.menu)
+        action.triggered.connect(do)
+        self.menu.insertAction(self._copy, action)
+
     def _choose(self, suffix: str) -> None:
         suggested = str(Path.home() / f"{self.name}.{suffix}")
         path, _ = QFileDialog.getSaveFileName(
-            self._owner, "Save this plot", suggested, f"{suffix.upper()} (*.{suffix})"
+            self._owner, tr("Save this plot"), suggested, f"{suffix.upper()} (*.{suffix})"
         )
         if path:
             self.save(Path(path) if Path(path).suffix else Path(f"{path}.{suffix}"))
@@ -83,12 +99,19 @@ class PlotMenu(QObject):
             self._turn.stop()
 
     def _tell_success(self, path: Path) -> None:
-        self.message.emit("success", f"Saved {path}.")
+        self.message.emit("success", tr("Saved {path}.", path=path))
 
     def _tell_refusal(self, path: Path, error: OSError) -> None:
-        self.message.emit("error", f"{path} cannot be written: {error.strerror or error}. Choose another place.")
+        self.message.emit(
+            "error",
+            tr(
+                "{path} cannot be written: {strerror}. Choose another place.",
+                path=path,
+                strerror=error.strerror or error,
+            ),
+        )
 
     def copy(self) -> None:
         """Put the picture on the clipboard."""
         QGuiApplication.clipboard().setImage(self._picture().image())
-        self.message.emit("success", "The picture is on the clipboard.")
+        self.message.emit("success", tr("The picture is on the clipboard."))

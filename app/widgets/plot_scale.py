@@ -1,19 +1,24 @@
 """Owns how the numbers of an axis read: where its ticks stand and the words at them."""
 
-from math import ceil, log10
+from math import ceil, floor, log10
 from typing import Literal
 
 import pyqtgraph as pg
 
 from app.core import wording
+from app.core.language import THIN
 
-Kind = Literal["number", "count", "duration"]
-"""Plain numbers; large counts, shortened from a million on; seconds."""
+Kind = Literal["number", "whole", "count", "duration"]
+"""Plain numbers; whole ones; large counts, shortened from a million on; seconds."""
 SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800)
 """Distances between ticks of time."""
 WEEK = 604_800
 TICKS = 5
 MILLION = 1_000_000
+MOST_DECADES = 6
+"""Ticks of a logarithmic axis that bear a power of ten."""
+LARGEST_POWER = 300
+"""A float holds no power of ten much beyond it."""
 
 
 class PlotAxis(pg.AxisItem):
@@ -36,18 +41,44 @@ class PlotAxis(pg.AxisItem):
         wanted = (maxVal - minVal) / max(2.5, TICKS * (size / 450) ** 0.5)
         return [(next((one for one in SECONDS if one >= wanted), WEEK * ceil(wanted / WEEK)), 0)]
 
+    def logTickValues(self, minVal: float, maxVal: float, size: float, stdTicks: list) -> list:  # noqa: N803
+        """Few powers of ten and what stands between them; within one power as even numbers, so that some are in sight."""
+        low, high = max(minVal, -LARGEST_POWER), min(maxVal, LARGEST_POWER)
+        if high - low < 1:
+            spacing = self.tickSpacing(10**low, 10**high, size)[0][0]
+            return [
+                (
+                    None,
+                    [log10(n * spacing) for n in range(max(1, ceil(10**low / spacing)), floor(10**high / spacing) + 1)],
+                )
+            ]
+        stride = ceil((high - low) / MOST_DECADES)
+        powers = [float(power) for power in range(ceil(low), floor(high) + 1) if power % stride == 0]
+        if stride > 1:
+            return [(stride, powers)]
+        between = [power + log10(digit) for power in range(floor(low), ceil(high)) for digit in range(2, 10)]
+        return [(stride, powers), (None, [value for value in between if low <= value <= high])]
+
+    def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """`0.35`, `20`, and `10⁷` where that is shorter."""
+        if all(-3 <= value < log10(MILLION) for value in values):
+            return [f"{10**value:,.6g}".replace(",", THIN) for value in values]
+        return super().logTickStrings(values, scale, spacing)
+
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """`20,000`, `1.5 M`, `2 h`; a logarithmic axis and small numbers as pyqtgraph writes them."""
+        """`20,000`, `1.5 M`, `2 h`, `2.5e9`; small numbers as pyqtgraph writes them."""
         if self.logMode:
-            return super().tickStrings(values, scale, spacing)
+            return self.logTickStrings(values, scale, spacing)
         if self.kind == "duration" and spacing >= 1:
             return [clock(value, spacing) for value in values]
         if spacing < 1:
             return super().tickStrings(values, scale, spacing)
         if self.kind == "count" and max(values, default=0) >= MILLION:
             digits = max(0, ceil(6 - log10(spacing) - 1e-9))
-            return [f"{value / MILLION:,.{digits}f} M" if value else "0" for value in values]
-        return [f"{value:,.0f}" for value in values]
+            return [f"{wording.grouped(value / MILLION, digits)} M" if value else "0" for value in values]
+        if max(map(abs, values), default=0) >= MILLION:
+            return [f"{value:.3g}".replace("e+0", "e").replace("e+", "e") for value in values]
+        return [wording.grouped(value) for value in values]
 
 
 def clock(seconds: float, spacing: float) -> str:
@@ -64,9 +95,10 @@ def clock(seconds: float, spacing: float) -> str:
 
 
 def in_words(value: float, label: str, kind: Kind) -> str:
-    """One place on an axis: `step 1,200`, `epoch 1.25`, `1.34 M tokens`, `5 min 20 s`."""
+    """One place on an axis: `step 1 200`, `epoch 1.25`, `1.34 M tokens`, `5 min 20 s`."""
     if kind == "duration":
         return wording.duration(value)
     if kind == "count":
         return f"{wording.short_count(value)} {label}"
-    return f"{label} {value:,.0f}" if value == round(value) or value >= 1000 else f"{label} {value:,.2f}"
+    is_whole = kind == "whole" or value == round(value) or value >= 1000
+    return f"{label} {wording.grouped(value, 0 if is_whole else 2)}"

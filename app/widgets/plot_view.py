@@ -1,5 +1,7 @@
 """Owns where a live plot's curves stand: the view that zooms and moves."""
 
+import math
+
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
@@ -9,6 +11,9 @@ ZOOM = 0.8
 """How much of a range is left after zooming in once."""
 STEP = 0.1
 """The share of a range by which it moves once."""
+DECADES_BELOW = 3
+"""What a logarithmic view shows below its highest value where the lowest has no logarithm."""
+LARGEST_POWER = 300
 
 
 class PlotView(pg.ViewBox):
@@ -53,6 +58,15 @@ class PlotView(pg.ViewBox):
         left, right = self.viewRange()[0]
         self.translateBy(x=(right - left) * share)
         self.sigRangeChangedManually.emit([True, False])
+
+    def heights(self, logarithmic: bool) -> tuple[float, float]:
+        """Where the lowest and the highest value in view stand on the other scale."""
+        low, high = self.viewRange()[1]
+        if logarithmic:
+            high = math.log10(high) if high > 0 else 0.0
+            return math.log10(low) if low > 0 else high - DECADES_BELOW, high
+        low, high = (10.0 ** max(-LARGEST_POWER, min(LARGEST_POWER, value)) for value in (low, high))
+        return low, high
 
     def apply_theme(self) -> None:
         """The zoom rectangle in the accent colour."""

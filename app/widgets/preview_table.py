@@ -8,6 +8,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QGuiApplication, QKeyEvent, QKe
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app import theme
+from app.core.language import grouped, tr
 
 ROW_HEIGHT, HEADER_HEIGHT = 30, 46
 NUMBER_WIDTH = 48
@@ -73,7 +74,7 @@ class _Rows(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         row, section = index.row(), index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return one_line(self.cell(row, section)) if section else f"{row + 1:,}"
+            return one_line(self.cell(row, section)) if section else grouped(row + 1)
         if role == Qt.ItemDataRole.ToolTipRole and section:
             text = self.cell(row, section)
             return _plain_tip(text) if len(text) > LONG else None
@@ -86,7 +87,7 @@ class _Rows(QAbstractTableModel):
 
 def column_words(column: PreviewColumn) -> str:
     """A column in words: `stars: Label, whole numbers`."""
-    said = [word for word in (column.part or "not used", column.kind) if word]
+    said = [word for word in (column.part or tr("not used"), column.kind) if word]
     return f"{column.name}: {', '.join(said)}"
 
 

@@ -5,6 +5,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.core.language import tr
 
 
 class ThinProgressBar(QWidget):
@@ -18,7 +19,7 @@ class ThinProgressBar(QWidget):
         self._timer = QTimer(self, interval=50)
         self._timer.timeout.connect(self._wander)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Progress")
+        self.setAccessibleName(tr("Progress"))
 
     def fraction(self) -> float | None:
         """What is shown."""

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
-from app.core import wording
+from app.core.language import tr, trn
 from app.widgets.square_frame import SquareFrame
 from backend.contract.predictions import ReliabilityBin
 
@@ -31,7 +31,7 @@ class ReliabilityDiagram(QWidget):
         self._frame = SquareFrame()
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Reliability diagram, accuracy by confidence")
+        self.setAccessibleName(tr("Reliability diagram, accuracy by confidence"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_bins(self, bins: Sequence[ReliabilityBin]) -> None:
@@ -66,7 +66,7 @@ class ReliabilityDiagram(QWidget):
         self._fit()
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            self._frame.paint(painter, ("Confidence", "Accuracy"), TICKS)
+            self._frame.paint(painter, (tr("Confidence"), tr("Accuracy")), TICKS)
             most = max((one.count for one in self._bins), default=0)
             for place, one in enumerate(self._bins):
                 if one.count:
@@ -150,5 +150,12 @@ class ReliabilityDiagram(QWidget):
 
 def words_of(one: ReliabilityBin) -> str:
     """`1,204 rows with confidence 0.8 to 0.9: 84.1% right, 86.0% expected`."""
-    rows = wording.count(one.count, "row")
-    return f"{rows} with confidence {one.low:.1f} to {one.high:.1f}: {one.accuracy:.1%} right, {one.confidence:.1%} expected"
+    rows = trn("{count} row", "{count} rows", one.count)
+    return tr(
+        "{rows} with confidence {low:.1f} to {high:.1f}: {accuracy:.1%} right, {confidence:.1%} expected",
+        rows=rows,
+        low=one.low,
+        high=one.high,
+        accuracy=one.accuracy,
+        confidence=one.confidence,
+    )

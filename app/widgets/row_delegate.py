@@ -40,22 +40,24 @@ class RowDelegate(QStyledItemDelegate):
         elif state & QStyle.StateFlag.State_MouseOver:
             painter.fillRect(box, theme.color("hover"))
         text = index.data(Qt.ItemDataRole.DisplayRole)
-        if text:
+        own = index.data(Qt.ItemDataRole.ForegroundRole)
+        if text or own:
             font = option.font  # type: ignore[attr-defined]
             if font != self._font:
                 self._font, self._metrics = font, QFontMetrics(font)
                 self._texts.clear()
-            color = index.data(Qt.ItemDataRole.ForegroundRole) or theme.color("text")
+            color = own or theme.color("text")
             mark = next((name for token, name in MARKS if color == theme.color(token)), "")
-            left = box.x() + MARGIN
+            left, right = box.x() + MARGIN, box.right() - MARGIN
             if mark:
+                is_right = direction_of(text or "") == Qt.LayoutDirection.RightToLeft
                 picture = theme.pixmap(mark, _TOKENS[mark], MARK)
-                painter.drawPixmap(left, box.y() + (box.height() - MARK) // 2, picture)
-                left += MARK + MARK_GAP
+                painter.drawPixmap(right - MARK if is_right else left, box.y() + (box.height() - MARK) // 2, picture)
+                left, right = (left, right - MARK - MARK_GAP) if is_right else (left + MARK + MARK_GAP, right)
             painter.setPen(color)
             painter.setFont(font)
             top = box.y() + (box.height() - self._metrics.height()) / 2
-            laid_out, indent = self._laid_out(text, box.right() - MARGIN - left)
+            laid_out, indent = self._laid_out(text or "", right - left)
             painter.drawStaticText(QPointF(left + indent, top), laid_out)
         if state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(theme.color("accent"))

@@ -13,17 +13,25 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
+from app.core.backend_words import begun
+from app.core.language import grouped, tr
 from app.widgets.remembered import RememberedColumns
 from app.widgets.row_blocks import Block, RowBlocks
 from app.widgets.row_copy import MOST_LINES, as_tsv, chosen_lines
 from app.widgets.row_delegate import RowDelegate
 
 ROW_HEIGHT = 34
-NUMBER_WIDTH = 60
-TITLES = {"prediction": "Prediction", "actual": "Actual", "confidence": "Confidence"}
+NUMBER_WIDTH, FEW_NUMBERS_WIDTH, FEW = 60, 48, 1000
+"""Pixels of the row numbers, and of those below a thousand."""
+TITLES = {"prediction": tr("Prediction"), "actual": tr("Actual"), "confidence": tr("Confidence")}
 """Columns that are not a person's own."""
-LEAST_STRETCHED = 90
-"""Pixels of a column below which a table is rather scrolled sideways."""
+LEAST_ALONE, LEAST_STRETCHED = 160, 130
+"""Pixels of a column, one alone or each of several, below which a table is rather scrolled sideways."""
+ANSWERS = ("actual", "prediction")
+"""Columns that are seen without scrolling where a narrower text leaves them room."""
+LEAST_TEXT = 96
+SHARE = 0.36
+"""Of the table's width, for a column of texts in a table that is scrolled sideways."""
 LONGEST_CELL = 300
 """Characters of a cell that are drawn; a whole document in a cell would slow every paint."""
 
@@ -100,6 +108,10 @@ class _Rows(QAbstractTableModel):
             return 0
         return len(self.indices) if self.indices is not None else self.source.row_count
 
+    def row_total(self) -> int:
+        """Rows of the source, shown or not."""
+        return self.source.row_count if self.source is not None else 0
+
     def columnCount(self, parent: AnyIndex = _ROOT) -> int:
         return len(self.shown) + 1 if self.source else 0
 
@@ -112,7 +124,7 @@ class _Rows(QAbstractTableModel):
 
     def title(self, name: str) -> str:
         """A column's name for people."""
-        return self.titles.get(name) or TITLES.get(name) or name.replace("_", " ").capitalize()
+        return self.titles.get(name) or TITLES.get(name) or begun(name.replace("_", " "))
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.DisplayRole:
@@ -124,7 +136,7 @@ class _Rows(QAbstractTableModel):
     def _text(self, row: int, column: int) -> str:
         number = self.source_row(row)
         if column == 0 or self.source is None:
-            return f"{number + 1:,}"
+            return grouped(number + 1)
         if self.in_blocks:
             block, place = self._blocks.at(row)
             return block.texts[column - 1][place]
@@ -170,7 +182,7 @@ class RowTable(QTableView):
         self._sorted: tuple[str, bool] = ("", False)
         self._widths: dict[str, int] = {}
         self._stretched: frozenset[str] = frozenset()
-        self._is_stretched: bool | None = None
+        self._arrangement: tuple[bool, bool] | None = None
         self._is_laying_out = False
         self._remembered: RememberedColumns | None = None
         self.setModel(self._model)
@@ -217,7 +229,7 @@ class RowTable(QTableView):
 
     def set_columns(self, columns: Sequence[str]) -> None:
         """Show other columns of the same rows."""
-        self._is_stretched = None
+        self._arrangement = None
         self._model.set(self._model.source, list(columns), self._model.indices)
 
     def set_titles(self, titles: dict[str, str]) -> None:
@@ -256,24 +268,37 @@ class RowTable(QTableView):
 
     def set_widths(self, widths: dict[str, int], stretched: Collection[str] = ()) -> None:
         """Widths by column name; those that are `stretched` share what is left, unless it is too little."""
-        self._widths = widths
+        self._widths = {name: max(width, self._title_width(name)) for name, width in widths.items()}
         self._stretched = frozenset([stretched] if isinstance(stretched, str) else stretched)
-        self._is_stretched = None
+        self._arrangement = None
         self._lay_out_columns()
 
+    def _title_width(self, name: str) -> int:
+        if name not in self._model.shown:
+            return 0
+        return self.horizontalHeader().sectionSizeHint(self._model.shown.index(name) + 1)
+
     def _lay_out_columns(self) -> None:
-        taken = NUMBER_WIDTH + sum(width for name, width in self._widths.items() if name not in self._stretched)
-        stretches = self.viewport().width() - taken >= LEAST_STRETCHED * len(self._stretched)
-        if stretches == self._is_stretched:
+        number_width = FEW_NUMBERS_WIDTH if self._model.row_total() < FEW else NUMBER_WIDTH
+        room = self.viewport().width() - (0 if self.isColumnHidden(0) else number_width)
+        shown = {name: self._widths.get(name, 120) for name in self._model.shown}
+        taken = sum(width for name, width in shown.items() if name not in self._stretched)
+        texts = {name: max(shown[name], round(SHARE * room)) for name in self._stretched if name in shown}
+        least = LEAST_ALONE if len(texts) == 1 else LEAST_STRETCHED * len(texts)
+        stretches = room - taken >= min(least, sum(texts.values()))  # else there would be nothing to scroll to
+        tight = not stretches and room < sum(texts.values()) + sum(shown.get(name, 0) for name in ANSWERS)
+        if (stretches, tight) == self._arrangement:
             return
-        self._is_stretched = stretches
+        self._arrangement = (stretches, tight)
+        if tight and not self._stretched.isdisjoint(shown) and any(name in shown for name in ANSWERS):
+            texts = {name: width if name in ANSWERS else LEAST_TEXT for name, width in texts.items()}
         self._is_laying_out = True
-        self.setColumnWidth(0, NUMBER_WIDTH)
+        self.setColumnWidth(0, number_width)
         for section, name in enumerate(self._model.shown, start=1):
             fills = stretches and name in self._stretched
             mode = QHeaderView.ResizeMode.Stretch if fills else QHeaderView.ResizeMode.Interactive
             self.horizontalHeader().setSectionResizeMode(section, mode)
-            self.setColumnWidth(section, self._widths.get(name, 120))
+            self.setColumnWidth(section, texts.get(name, shown[name]))
         if self._remembered is not None:
             self._remembered.restore()
         self._is_laying_out = False

@@ -8,6 +8,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.square_frame import SquareFrame, ticks_between
 from backend.contract.predictions import NumberPoint
 
@@ -28,7 +29,7 @@ class ScatterPlot(QWidget):
         self._hovered: int | None = None
         self.setMouseTracking(True)
         self.setMinimumHeight(180)
-        self.setAccessibleName("Predicted against actual numbers")
+        self.setAccessibleName(tr("Predicted against actual numbers"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_points(self, points: Sequence[NumberPoint], low: float, high: float) -> None:
@@ -37,7 +38,9 @@ class ScatterPlot(QWidget):
         self._points, self._hovered = points, None
         self._numbers = np.array([(one.actual, one.predicted) for one in points]).reshape(-1, 2)
         self._frame = SquareFrame(low - room, high + room)
-        self.setAccessibleDescription(f"{len(points)} dots between {low:.4g} and {high:.4g}")
+        self.setAccessibleDescription(
+            tr("{number} dots between {low:.4g} and {high:.4g}", number=len(points), low=low, high=high)
+        )
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -55,7 +58,7 @@ class ScatterPlot(QWidget):
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             ticks = ticks_between(self._frame.low, self._frame.high)
-            self._frame.paint(painter, ("Actual", "Predicted"), ticks)
+            self._frame.paint(painter, (tr("Actual"), tr("Predicted")), ticks)
             ink = theme.color("accent")
             ink.setAlphaF(0.55 if len(self._points) < 500 else 0.3)
             painter.setPen(QPen(ink, 5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -99,4 +102,9 @@ class ScatterPlot(QWidget):
 
 def words_of(point: NumberPoint) -> str:
     """`Row 12: predicted 4.2, actual 5`."""
-    return f"Row {point.row + 1:,}: predicted {point.predicted:.4g}, actual {point.actual:.4g}"
+    return tr(
+        "Row {row:,}: predicted {predicted:.4g}, actual {actual:.4g}",
+        row=point.row + 1,
+        predicted=point.predicted,
+        actual=point.actual,
+    )

@@ -7,6 +7,10 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
+from app.core.backend_words import begun, said
+from app.core.language import grouped, tr
+from app.core.setting_index import value_words
+
 
 @dataclass(frozen=True)
 class FieldSchema:
@@ -27,7 +31,7 @@ class FieldSchema:
     @property
     def title(self) -> str:
         """What stands before the field."""
-        return str(self.schema.get("title") or self.name.replace("_", " ").capitalize())
+        return str(self.schema.get("title") or begun(self.name.replace("_", " ")))
 
     @property
     def help(self) -> str:
@@ -37,7 +41,7 @@ class FieldSchema:
     @property
     def unit(self) -> str:
         """What a number counts."""
-        return str(self.schema.get("unit") or "")
+        return said(str(self.schema.get("unit") or ""))
 
     @property
     def group(self) -> str:
@@ -58,6 +62,10 @@ class FieldSchema:
     def examples(self) -> list[str]:
         """Values that people often want."""
         return [str(example) for example in self.schema.get("examples", ())]
+
+    def choice_title(self, choice: Any) -> str:
+        """What a choice is called where somebody chooses."""
+        return str(self.schema.get("choices", {}).get(choice, {}).get("title") or choice)
 
     @property
     def member_kinds(self) -> tuple[str, ...]:
@@ -145,31 +153,46 @@ def _followed(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, 
 
 
 _KIND_WORDS = {
-    "integer": "a whole number", "number": "a number such as 0.1 or 3e-5", "string": "text", "boolean": "yes or no",
-    "array": "a list such as [a, b]", "object": "a mapping such as {name: value}",
+    "integer": tr("a whole number"), "number": tr("a number such as 0.1 or 3e-5"), "string": tr("text"), "boolean": tr("yes or no"),
+    "array": tr("a list such as [a, b]"), "object": tr("a mapping such as {name: value}"),
 }  # fmt: skip
 
 
 def wanted(field: FieldSchema) -> str:
     """What a field takes, for people: `epoch`, `never` or a whole number."""
     words = [f"“{choice}”" for choice in field.choices if choice is not None]
-    words += [_KIND_WORDS[kind] for kind in field.kinds if kind in _KIND_WORDS]
+    words += [_kind_words(kind, field) for kind in field.kinds if kind in _KIND_WORDS]
     if field.nullable:
-        words.append("nothing")
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}" if words else "another value"
+        words.append(tr("nothing"))
+    return (
+        words[0]
+        if len(words) == 1
+        else tr("{words} or {words_2}", words=", ".join(words[:-1]), words_2=words[-1])
+        if words
+        else tr("another value")
+    )
+
+
+def _kind_words(kind: str, field: FieldSchema) -> str:
+    usual = field.default
+    if kind == "number" and isinstance(usual, int | float) and not isinstance(usual, bool):
+        return tr("a number such as {usual}", usual=value_words(usual))
+    return _KIND_WORDS[kind]
 
 
 def sentence_of(error: ValidationError, field: FieldSchema) -> str:
     """A validation error in plain words."""
     limit = error.validator_value
+    if isinstance(limit, int):
+        limit = grouped(limit)
     bounds = {
-        "minimum": f"Enter {limit} or more.",
-        "maximum": f"Enter {limit} or less.",
-        "exclusiveMinimum": f"Enter a number above {limit}.",
-        "exclusiveMaximum": f"Enter a number below {limit}.",
-        "minLength": "This cannot be empty.",
-        "minItems": f"Enter at least {limit}.",
-        "maxLength": f"Use at most {limit} characters.",
-        "pattern": "This is not written as it has to be.",
+        "minimum": tr("Enter {limit} or more.", limit=limit),
+        "maximum": tr("Enter {limit} or less.", limit=limit),
+        "exclusiveMinimum": tr("Enter a number above {limit}.", limit=limit),
+        "exclusiveMaximum": tr("Enter a number below {limit}.", limit=limit),
+        "minLength": tr("This cannot be empty."),
+        "minItems": tr("Enter at least {limit}.", limit=limit),
+        "maxLength": tr("Use at most {limit} characters.", limit=limit),
+        "pattern": tr("This is not written as it has to be."),
     }
-    return bounds.get(str(error.validator)) or f"Enter {wanted(field)}."
+    return bounds.get(str(error.validator)) or tr("Enter {wanted}.", wanted=wanted(field))

@@ -7,14 +7,17 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core import wording
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.field_editor import Editor
 from app.widgets.field_row import COLUMNS, FieldRow
 from app.widgets.schema_field import FieldSchema, fields_of
 
 LABEL_WIDTH = 150
-RESET_WIDTH = 24
-"""Room for the way back to a default, kept where there is none."""
+GAP, RESET_WIDTH, HELP_WIDTH = 10, 34, 28
+"""Pixels after a title, and those for the way back to a default and for the help; kept where there is none, so that all
+fields end below each other."""
 
 
 class SchemaForm(QWidget):
@@ -58,11 +61,12 @@ class SchemaForm(QWidget):
         holder = QWidget(self)
         grid = QGridLayout(holder)
         grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(10)
+        grid.setHorizontalSpacing(0)  # an empty column would have none
         grid.setVerticalSpacing(0)
-        grid.setColumnMinimumWidth(0, self.label_width)
+        grid.setColumnMinimumWidth(0, self.label_width + GAP)
         grid.setColumnStretch(1, 1)
         grid.setColumnMinimumWidth(2, RESET_WIDTH)
+        grid.setColumnMinimumWidth(3, HELP_WIDTH)
         group = ""
         for field in fields:
             if field.group != group:
@@ -80,7 +84,7 @@ class SchemaForm(QWidget):
 
     def _fold_button(self, count: int) -> QToolButton:
         button = QToolButton(self)
-        button.setText(f"More settings ({count})")
+        button.setText(tr("More settings ({count})", count=count))
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setCheckable(True)
         button.toggled.connect(self.set_unfolded)
@@ -136,14 +140,22 @@ class SchemaForm(QWidget):
             row.show_value(row.field.default)
         self._show_used()
 
+    def set_usual(self, values: Mapping[str, Any]) -> None:
+        """Defaults that come before those of the schema; no shown value changes by it."""
+        for name, row in self._rows.items():
+            row.set_usual(values.get(name, row.field.default))
+
     def _show_used(self) -> None:
-        """Fields whose `when` names other values of other fields mean nothing now."""
+        """Fields whose `when` names other values of other fields mean nothing now, and nor does what is wrong there."""
+        before = self.mistakes()
         for row in self._rows.values():
             wanted = row.field.schema.get("when")
             if wanted:
                 row.show_used(
                     all(self._rows[name].value in values for name, values in wanted.items() if name in self._rows)
                 )
+        if self.mistakes() != before:
+            self.mistakes_changed.emit()
 
     def editor(self, name: str) -> Editor:
         """The editor of a field, for a panel that must enable or focus it."""
@@ -152,8 +164,16 @@ class SchemaForm(QWidget):
     # Mistakes
 
     def mistakes(self) -> dict[str, str]:
-        """Field → sentence, for the marked fields."""
-        return {name: row.mistake for name, row in self._rows.items() if row.mistake}
+        """Field → sentence, for the marked fields that mean something now."""
+        return {name: row.mistake for name, row in self._rows.items() if row.mistake and row.is_used}
+
+    def first_mistaken(self) -> FieldRow | None:
+        """The first marked field that means something now."""
+        return next((self._rows[name] for name in self.mistakes()), None)
+
+    def mistake_sentences(self) -> list[str]:
+        """The same as sentences that name their fields: `Batch size: enter 1 or more.`"""
+        return [wording.mistake(self._rows[name].title.text(), text) for name, text in self.mistakes().items()]
 
     def mark(self, name: str, sentence: str) -> bool:
         """Show a mistake at a field, given by dotted key or name; returns whether the form has the field."""
@@ -186,7 +206,7 @@ class SchemaForm(QWidget):
             self.changed.emit(row.key, row.value)
 
     def _on_reset(self, row: FieldRow) -> None:
-        row.show_value(row.field.default)
+        row.show_value(row.usual)
         self._show_used()
         self.mistakes_changed.emit()
         self.changed.emit(row.key, row.value)

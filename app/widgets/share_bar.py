@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
+from app.core.language import tr
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 MOST_SHARES = 40
@@ -27,7 +28,7 @@ class ShareBar(QWidget):
         total = sum(count for _, count in counts) or 1
         first = [(label, count / total) for label, count in counts[:MOST_SHARES]]
         rest = sum(count for _, count in counts[MOST_SHARES:]) / total
-        self._shares = [*first, (f"{len(counts) - MOST_SHARES} more", rest)] if rest else first
+        self._shares = [*first, (tr("{number} more", number=len(counts) - MOST_SHARES), rest)] if rest else first
         self.setAccessibleDescription(", ".join(f"{label} {share:.0%}" for label, share in self._shares[:10]))
         self.update()
 

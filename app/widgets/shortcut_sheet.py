@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.core.actions import Action
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.curtain import Curtain
 from app.widgets.icon_label import IconToolButton
@@ -20,16 +21,16 @@ class ShortcutSheet(Curtain):
 
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
-        self.setAccessibleName("Keyboard shortcuts")
-        close = IconToolButton("close", "Close the shortcuts", size=14)
+        self.setAccessibleName(tr("Keyboard shortcuts"))
+        close = IconToolButton("close", tr("Close the shortcuts"), size=14)
         close.clicked.connect(self.close_curtain)
         self.close_button = close
         top = QHBoxLayout()
-        top.addWidget(label("Keyboard shortcuts", "section"), 1)
+        top.addWidget(label(tr("Keyboard shortcuts"), "section"), 1)
         top.addWidget(close)
         self._area = QScrollArea(widgetResizable=True)
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._area.setAccessibleName("Shortcuts, by page")
+        self._area.setAccessibleName(tr("Shortcuts, by page"))
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         column = QVBoxLayout(self.card)
         column.setContentsMargins(20, 14, 14, 16)

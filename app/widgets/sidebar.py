@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QPainter, QPaintEvent
+from PySide6.QtGui import QFont, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 
@@ -44,7 +45,7 @@ class NavButton(QPushButton):
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setIconSize(QSize(26, 18))
-        self.setToolTip(f"{title} ({shortcut})")
+        self.setToolTip(tr("{title} ({keys})", title=title, keys=_keys(shortcut)))
         self._title, self._badge = title, 0
         self.setAccessibleName(title)
         self.toggled.connect(self.apply_theme)
@@ -53,7 +54,9 @@ class NavButton(QPushButton):
     def set_badge(self, count: int, what: str) -> None:
         """How many things wait here to be looked at, in words for those who hear the window."""
         self._badge = count
-        self.setAccessibleName(f"{self._title}, {count} {what}" if count else self._title)
+        self.setAccessibleName(
+            tr("{title}, {count} {what}", title=self._title, count=count, what=what) if count else self._title
+        )
         self.update()
 
     def badge(self) -> int:
@@ -82,6 +85,10 @@ class NavButton(QPushButton):
         self.setIcon(theme.icon(self._icon, "accent_text" if self.isChecked() else "muted", 18, room=8))
 
 
+def _keys(shortcut: str) -> str:
+    return QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)
+
+
 class Sidebar(QFrame):
     """`pages` are (title, icon, shortcut)."""
 
@@ -91,7 +98,7 @@ class Sidebar(QFrame):
         super().__init__(parent)
         theme.role(self, "sidebar")
         self.setFixedWidth(WIDTH)
-        self.setAccessibleName("Pages")
+        self.setAccessibleName(tr("Pages"))
         self._group = QButtonGroup(self)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 16, 12, 14)
@@ -103,8 +110,8 @@ class Sidebar(QFrame):
             self._group.addButton(button, number)
             column.addWidget(button)
         column.addStretch(1)
-        column.addWidget(label("ENGINE", "heading"))
-        self._engine = ElidedLabel("starting", "muted")
+        column.addWidget(label(tr("Engine").upper(), "heading"))
+        self._engine = ElidedLabel(tr("starting"), "muted")
         column.addWidget(self._engine)
         self._group.idClicked.connect(self.page_chosen)
 
@@ -113,7 +120,7 @@ class Sidebar(QFrame):
         row.setContentsMargins(4, 0, 0, 0)
         row.setSpacing(9)
         row.addWidget(Mark())
-        row.addWidget(label("Burnish", "logo"))
+        row.addWidget(label(tr("Burnish"), "logo"))
         row.addStretch(1)
         return row
 

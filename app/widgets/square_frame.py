@@ -56,7 +56,7 @@ class SquareFrame:
         painter.drawText(QRectF(0, 0, self.area.height(), 15), Qt.AlignmentFlag.AlignHCenter, names[1])
         painter.restore()
         if diagonal:
-            painter.setPen(QPen(theme.color("border_strong"), 1, Qt.PenStyle.DashLine))
+            painter.setPen(QPen(theme.color("control"), 1, Qt.PenStyle.DashLine))
             painter.drawLine(self.point(self.low, self.low), self.point(self.high, self.high))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
@@ -20,6 +20,7 @@ class _Texts(QAbstractTableModel):
         super().__init__(parent)
         self.header: Sequence[str] = ()
         self.rows: Sequence[Sequence[str]] = ()
+        self.hint = ""
 
     def set(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         self.beginResetModel()
@@ -41,6 +42,8 @@ class _Texts(QAbstractTableModel):
         return self.header[section] if named else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.ToolTipRole and self.hint:
+            return self.hint
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return self.rows[index.row()][index.column()]
         if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0:
@@ -50,6 +53,9 @@ class _Texts(QAbstractTableModel):
 
 class TextTable(QTableView):
     """`show_rows` fills it; the first column names the row."""
+
+    row_chosen = Signal(int)
+    """A row was clicked, or Enter pressed on it, in a table whose rows can be chosen."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,12 +69,14 @@ class TextTable(QTableView):
         self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.clicked.connect(lambda index: self._choose(index.row()))
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
+        header.setMinimumHeight(ROW_HEIGHT)
 
     def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Show these texts, each column as wide as its texts within limits."""
@@ -78,6 +86,16 @@ class TextTable(QTableView):
             longest = max((metrics.horizontalAdvance(row[column]) for row in rows[:200]), default=0)
             wanted = max(longest, metrics.horizontalAdvance(title)) + 32
             self.setColumnWidth(column, min(MOST_WIDTH, max(LEAST_WIDTH, wanted)))
+
+    def set_choosable(self, hint: str) -> None:
+        """Rows can be chosen, of which the hint says what comes of it; empty: they cannot."""
+        self._texts.hint = hint
+        shape = Qt.CursorShape.PointingHandCursor if hint else Qt.CursorShape.ArrowCursor
+        self.viewport().setCursor(shape)
+
+    def _choose(self, row: int) -> None:
+        if self._texts.hint:
+            self.row_chosen.emit(row)
 
     def texts(self) -> list[list[str]]:
         """What is shown, row by row."""
@@ -92,7 +110,10 @@ class TextTable(QTableView):
         self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copies the marked cells, with tabs between them."""
+        """Enter chooses a row; copying takes the marked cells, with tabs between them."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._texts.hint and self.currentIndex().isValid():
+            self._choose(self.currentIndex().row())
+            return
         if not event.matches(QKeySequence.StandardKey.Copy):
             super().keyPressEvent(event)
             return

@@ -7,13 +7,14 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.square_frame import SquareFrame
 
 HEIGHT = 190
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 STYLES = {
-    "Precision": ("plot_1", Qt.PenStyle.SolidLine),
-    "Recall": ("plot_2", Qt.PenStyle.DashLine),
+    tr("Precision"): ("plot_1", Qt.PenStyle.SolidLine),
+    tr("Recall"): ("plot_2", Qt.PenStyle.DashLine),
     "F1": ("plot_3", Qt.PenStyle.DotLine),
 }
 """Lines differ in more than their colour."""
@@ -30,7 +31,7 @@ class ThresholdPlot(QWidget):
         self._curves: Mapping[str, Sequence[tuple[float, float]]] = {}
         self._threshold = 0.5
         self._frame = SquareFrame()
-        self.setAccessibleName("Precision, recall and F1 by threshold")
+        self.setAccessibleName(tr("Precision, recall and F1 by threshold"))
         self.setCursor(Qt.CursorShape.SplitHCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -54,7 +55,7 @@ class ThresholdPlot(QWidget):
         self._frame.area.setTop(self._frame.area.top() + 16)
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            self._frame.paint(painter, ("Threshold", "Score"), TICKS, diagonal=False)
+            self._frame.paint(painter, (tr("Threshold"), tr("Score")), TICKS, diagonal=False)
             left = self._frame.area.left()
             for name, points in self._curves.items():
                 token, style = STYLES[name]

@@ -1,40 +1,70 @@
 """Owns the short messages that appear over the window's lower right corner and go by themselves."""
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.card import label
-from app.widgets.icon_label import IconLabel, IconToolButton
+from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 
 _TOKEN = {"info": "info", "success": "success", "warning": "warning", "error": "danger"}
 _ICON = {"info": "info", "success": "check", "warning": "warning", "error": "error"}
 _SHOWN_MS = {"info": 4_000, "success": 4_000, "warning": 8_000, "error": 12_000}
+ACTION_MS = 12_000
+"""A message with a button stays until a hand can be at the mouse."""
 MOST = 4
 WIDTH = 380
 
 
-class Toast(QFrame):
-    """One message; the mouse over it keeps it."""
+@dataclass(frozen=True)
+class ToastAction:
+    """What a message offers to do."""
 
-    def __init__(self, kind: str, text: str, parent: QWidget) -> None:
+    title: str
+    icon: str
+    run: Callable[[], object]
+
+
+class Toast(QFrame):
+    """One message, perhaps with a button; the mouse over it keeps it. `done` comes when it was read, used or closed."""
+
+    done = Signal()
+
+    def __init__(self, kind: str, text: str, parent: QWidget, action: ToastAction | None = None) -> None:
         super().__init__(parent)
         theme.role(self, "toast")
         self.kind, self.text = kind, text
         row = QHBoxLayout(self)
         row.setContentsMargins(14, 11, 8, 11)
         row.setSpacing(10)
-        row.addWidget(IconLabel(_ICON[kind], _TOKEN[kind], 18), 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(IconLabel(_ICON[kind], _TOKEN[kind], 18), 0, Qt.AlignmentFlag.AlignVCenter)
         sentence = label(text, wrap=True, selectable=True)
-        row.addWidget(sentence, 1)
-        close = IconToolButton("close", "Close this message", "faint", 12)
-        close.clicked.connect(self.deleteLater)
+        row.addLayout(self._words(sentence, action), 1)
+        close = IconToolButton("close", tr("Close this message"), "faint", 12)
+        close.clicked.connect(self.done)
         row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.setFixedWidth(WIDTH)
         self.setAccessibleName(text)
-        self._timer = QTimer(self, singleShot=True, interval=_SHOWN_MS[kind])
-        self._timer.timeout.connect(self.deleteLater)
+        self._timer = QTimer(self, singleShot=True, interval=ACTION_MS if action else _SHOWN_MS[kind])
+        self._timer.timeout.connect(self.done)
         self._timer.start()
+
+    def _words(self, sentence: QWidget, action: ToastAction | None) -> QVBoxLayout:
+        column = QVBoxLayout()
+        column.setSpacing(8)
+        column.addWidget(sentence)
+        self.button = None if action is None else IconButton(action.title, action.icon, "quiet")
+        if action is not None and self.button is not None:
+            self.button.clicked.connect(action.run)
+            self.button.clicked.connect(self.done)
+            column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        return column
 
     def fit(self) -> None:
         """As high as the wrapped sentence needs."""
@@ -58,6 +88,7 @@ class ToastOverlay(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._under = parent
+        self._toasts: list[Toast] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(8)
@@ -66,38 +97,45 @@ class ToastOverlay(QWidget):
 
     def messages(self) -> list[str]:
         """The texts shown now, oldest first."""
-        return [toast.text for toast in self._toasts()]
+        return [toast.text for toast in self._toasts]
 
-    def show_message(self, kind: str, text: str) -> None:
+    def show_message(self, kind: str, text: str, action: ToastAction | None = None) -> None:
         """Show one sentence; kind is info, success, warning or error. The same sentence is not stacked twice."""
-        for old in self._toasts():
-            if old.text == text:
-                self._drop(old)
-        for old in self._toasts()[: -(MOST - 1)]:
+        for old in [toast for toast in self._toasts if toast.text == text]:
             self._drop(old)
-        toast = Toast(kind if kind in _TOKEN else "info", text, self)
-        toast.destroyed.connect(self._place)
+        for old in self._toasts[: -(MOST - 1)]:
+            self._drop(old)
+        toast = Toast(kind if kind in _TOKEN else "info", text, self, action)
+        toast.done.connect(lambda: self._drop(toast))
+        self._toasts.append(toast)
         self._column.addWidget(toast)
         self._place()
 
-    def _toasts(self) -> list[Toast]:
-        items = (self._column.itemAt(i) for i in range(self._column.count()))
-        widgets = (item.widget() for item in items if item is not None)
-        return [widget for widget in widgets if isinstance(widget, Toast)]
+    def show_written(self, text: str, path: str) -> None:
+        """What was written, and the way to its folder."""
+        folder = str(Path(path).parent)
+        self.show_message("success", text, ToastAction(tr("Open folder"), "folder", lambda: self._open(folder)))
+
+    def _open(self, folder: str) -> None:
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(folder)):
+            self.show_message("info", tr("No file manager could be opened. The folder is {path}", path=folder))
 
     def _drop(self, toast: Toast) -> None:
+        if toast not in self._toasts:
+            return
+        self._toasts.remove(toast)
         self._column.removeWidget(toast)
         toast.hide()
         toast.deleteLater()
+        self._place()
 
     def _place(self) -> None:
-        toasts = self._toasts()
-        self.setVisible(bool(toasts))
-        if not toasts:
+        self.setVisible(bool(self._toasts))
+        if not self._toasts:
             return
-        for toast in toasts:
+        for toast in self._toasts:
             toast.fit()
-        height = sum(toast.height() for toast in toasts) + 8 * (len(toasts) - 1)
+        height = sum(toast.height() for toast in self._toasts) + 8 * (len(self._toasts) - 1)
         area = self._under.rect()
         self.setGeometry(area.right() - WIDTH - 20, area.bottom() - height - 20, WIDTH, height)
         self.raise_()

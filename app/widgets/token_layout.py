@@ -11,6 +11,7 @@ import numpy as np
 from PySide6.QtGui import QFontMetricsF
 
 from app.core import bidirectional, invisible, token_wrap
+from app.core.language import tr
 from app.core.token_boxes import LONGEST, TokenBoxes, without_endless_groups
 from app.widgets.clusters import linked_by_clusters
 
@@ -133,7 +134,11 @@ class TokenLayout:
     def shown_gap(self, index: int) -> str:
         """Untouched text before a token that is more than blanks, shortened; else nothing."""
         text = self.boxes.gap_text(index).strip(" \n\t\r")
-        return text if len(text) <= GAP_SHOWN else f"{text[:GAP_SHOWN]}… {len(text) - GAP_SHOWN:,} more characters"
+        return (
+            text
+            if len(text) <= GAP_SHOWN
+            else tr("{text}… {number} more characters", text=text[:GAP_SHOWN], number=len(text) - GAP_SHOWN)
+        )
 
     # Lines
 

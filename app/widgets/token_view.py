@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app import theme
 from app.core.invisible import visible
+from app.core.language import tr
 from app.core.token_boxes import TokenBoxes, of_texts, shortened
 from app.widgets.token_layout import MARGIN, TokenLayout
 from app.widgets.token_paint import BOX, LINE, TokenPaint
@@ -44,7 +45,7 @@ class TokenView(QAbstractScrollArea):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setAccessibleName("Tokens")
+        self.setAccessibleName(tr("Tokens"))
         self._size = theme.text_size()
         font = theme.mono_font(13)
         self.layout_ = TokenLayout(QFontMetricsF(font))

@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.curtain import SHADE, Curtain
 
@@ -35,10 +36,10 @@ class Tour(Curtain):
         super().__init__(over)
         self._stops = stops
         self.place = 0
-        self.setAccessibleName("A look around")
+        self.setAccessibleName(tr("A look around"))
         self.title, self.text = label("", "section", wrap=True), label("", wrap=True)
         self.count = label("", "faint")
-        self.skip, self.next = QPushButton("Skip"), QPushButton("Next")
+        self.skip, self.next = QPushButton(tr("Skip")), QPushButton(tr("Next"))
         theme.role(self.skip, "quiet")
         theme.role(self.next, "primary")
         self.skip.clicked.connect(self.close_curtain)
@@ -74,8 +75,8 @@ class Tour(Curtain):
         is_last = self.place + 1 == len(self._stops)
         self.title.setText(stop.title)
         self.text.setText(stop.text)
-        self.count.setText(f"{self.place + 1} of {len(self._stops)}")
-        self.next.setText("Done" if is_last else "Next")
+        self.count.setText(tr("{place} of {number}", place=self.place + 1, number=len(self._stops)))
+        self.next.setText(tr("Done") if is_last else tr("Next"))
         self.skip.setVisible(not is_last)
         self.card.setAccessibleName(f"{stop.title}. {stop.text}")
         self.open(self.next)

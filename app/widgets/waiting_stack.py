@@ -3,10 +3,21 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.core.backend_words import begun, said
+from app.core.language import grouped, tr
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
+
+
+def amount_words(done: float, total: float, unit: str) -> str:
+    """`1 200 of 8 000 rows`; empty before the first."""
+    if not done:
+        return ""
+    if not total:
+        return f"{grouped(done)} {said(unit)}".rstrip()
+    return tr("{done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=said(unit)).rstrip()
 
 
 class WaitingStack(QStackedWidget):
@@ -19,7 +30,7 @@ class WaitingStack(QStackedWidget):
         super().__init__(parent)
         self.content = content
         self.words, self.bar = label("", "muted"), ThinProgressBar()
-        self.stop = IconButton("Stop", "stop")
+        self.stop = IconButton(tr("Stop"), "stop")
         self.stop.clicked.connect(self.stopped)
         self.sentence = EmptyState("table", "")
         self.sentence.asked.connect(self.again)
@@ -51,11 +62,11 @@ class WaitingStack(QStackedWidget):
     def show_progress(self, done: float, total: float, unit: str, stage: str = "") -> None:
         """How far it is; a new stage begins anew."""
         if stage:
-            self.show_waiting(stage[:1].upper() + stage[1:])
+            self.show_waiting(begun(said(stage)))
             return
         self.bar.set_fraction(done / total if total else None)
-        amount = f" {done:,.0f}{f' of {total:,.0f}' if total else ''} {unit}" if done else ""
-        self.words.setText(f"{self._stage}…{amount}".rstrip())
+        amount = amount_words(done, total, unit)
+        self.words.setText(" ".join(filter(None, [f"{self._stage}…", amount])))
 
     def show_sentence(self, title: str, sentence: str, button: str = "") -> None:
         """There is no answer, and why."""

@@ -19,11 +19,11 @@ class Settings(Section):
     type: Annotated[Literal["lora"], Field(title="Type")] = "lora"
     """The kind of adapter."""
     rank: Annotated[int, Field(title="Rank", ge=1, le=4096)] = 8
-    """Columns of the two small matrices; more can learn more and need more memory."""
+    """Columns of the two small matrices; more can learn more and need more memory. Usual: 4 to 64."""
     alpha: Annotated[float, Field(title="Alpha", gt=0)] = 16.0
-    """The difference is multiplied by alpha divided by rank."""
+    """The difference is multiplied by alpha divided by rank. Usual: once or twice the rank."""
     dropout: Annotated[float, Field(title="Dropout", ge=0, lt=1)] = 0.0
-    """Dropout before the small matrices."""
+    """Dropout before the small matrices. Usual: 0 to 0.1."""
     targets: Annotated[Literal["auto", "all-linear"] | list[str], Field(title="Matrices")] = "auto"
     """`auto` takes those that are usual for the architecture, mostly queries and values; `all-linear` every one but the
     head's; or a list of names, for example `[query, value]`; an embedding may be among them."""

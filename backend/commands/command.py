@@ -32,6 +32,15 @@ def add_changes(parser: ArgumentParser) -> None:
     )
 
 
+def add_conversion(parser: ArgumentParser) -> None:
+    """What only the person at the keyboard may allow, too."""
+    parser.add_argument("--convert-weights", action="store_true", help="agree to convert pytorch_model.bin once")
+
+
 def add_consents(parser: ArgumentParser) -> None:
     """What only the person at the keyboard may allow."""
-    parser.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="agree to run the model's own Python code as it is now (burnish consents withdraws it)",
+    )

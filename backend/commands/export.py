@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from backend.commands import exported_predictions
+from backend.commands import exported_model, exported_predictions
 from backend.commands.command import Command
 from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
@@ -32,9 +32,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--predictions", metavar="FILE", type=Path, help="write predictions as .csv or .parquet, all or some of them"
     )
     target.add_argument("--model", metavar="DIR", type=Path, help="copy the model into a new folder")
-    parser.add_argument(
-        "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
-    )
+    exported_model.add_arguments(parser)
     exported_predictions.add_arguments(parser)
 
 
@@ -42,7 +40,7 @@ def _export(arguments: Namespace) -> int:
     if arguments.predictions:
         return exported_predictions.export(arguments)
     if arguments.model:
-        return _export_model(arguments)
+        return exported_model.export(arguments)
     if arguments.tensorboard:
         return _export_event_file(arguments)
     curves = curves_of(named_run(arguments.run))
@@ -76,17 +74,6 @@ def _export_event_file(arguments: Namespace) -> int:
             f"--tensorboard {folder}: it cannot be written: {error.strerror}; name another folder"
         ) from None
     print(f"{len(records)} records: {written}\nSee them with: tensorboard --logdir {folder}")
-    return 0
-
-
-def _export_model(arguments: Namespace) -> int:
-    folder = named_run(arguments.run)
-    if not (folder.model / "config.json").is_file():
-        raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
-    from backend.models.copying import copy_model  # loads numpy
-
-    copy_model(folder.model, arguments.model, arguments.dtype)
-    print(f"model: {arguments.model.absolute()}")
     return 0
 
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backend.commands import consents
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder, new_run_folder
@@ -19,9 +20,7 @@ def prepared(path: Path, arguments: Namespace) -> "RunSpec":
     from backend.commands.screen import Screen  # these load pydantic, pyarrow and the data room
     from backend.run import preparation, resolving
 
-    consents = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
-    spec = resolving.read_spec(path, [*arguments.changes, *consents])
-    require_consent(spec.model.trust_remote_code, arguments.trust_remote_code)
+    spec = agreed(resolving.read_spec(path, wished(arguments)), arguments)
     if arguments.run_folder is not None:
         _refuse_existing(arguments.run_folder)
     screen = Screen()
@@ -94,14 +93,21 @@ def start(folder: RunFolder) -> "subprocess.Popen[bytes]":
     return registry.find("launcher", "local", "launcher")().start(folder)
 
 
-def require_consent(wanted: bool, given: bool) -> None:
-    """A spec that came from elsewhere is no consent of this user."""
-    if wanted and not given:
-        raise InputError(
-            "model.trust_remote_code: a spec cannot agree to run the model's own code; "
-            "read that code, then add --trust-remote-code",
-            "model.trust_remote_code",
-        )
+def wished(arguments: Namespace) -> list[str]:
+    """The changes of the command line, the wish to run the model's code among them."""
+    wish = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
+    return [*arguments.changes, *wish]
+
+
+def agreed(spec: "RunSpec", arguments: Namespace) -> "RunSpec":
+    """The spec, of a hub model with the commit to whose code the person has just agreed. Raises InputError."""
+    model = spec.model
+    versions = consents.agree_if_asked(
+        arguments, model.name_or_path, *([model.tokenizer] if model.tokenizer else []), revision=model.revision
+    )
+    if model.name_or_path not in versions or Path(model.name_or_path).is_dir():
+        return spec
+    return spec.model_copy(update={"model": model.model_copy(update={"revision": versions[model.name_or_path]})})
 
 
 def _made_by_date(name: str) -> RunFolder:

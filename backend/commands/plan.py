@@ -3,20 +3,40 @@
 import json
 import shlex
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.commands.command import Command, add_changes, add_json
+from backend.commands import new_run
+from backend.commands.command import Command, add_changes, add_consents, add_json
 from backend.commands.screen import Screen
+from backend.contract import time_span
 
 if TYPE_CHECKING:
+    from backend.contract.catalog import Device
     from backend.contract.cost import Remedy
-    from backend.contract.queries import Placement, RunPlan
+    from backend.contract.measurement import Measurement
+    from backend.contract.queries import Placement, Progress, RunPlan
+    from backend.contract.spec import RunSpec
+
+WORDS = {
+    "starting": "starting the process",
+    "data": "reading the data",
+    "model": "loading the model",
+    "training": "training steps",
+    "evaluation": "an evaluation",
+    "checkpoint": "writing a checkpoint",
+}
+"""Stage of a measurement → what it does."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
+    parser.add_argument(
+        "--measure", action="store_true", help="first train a few steps, in a process of its own, to know the time"
+    )
+    add_consents(parser)
     add_changes(parser)
     add_json(parser)
 
@@ -27,21 +47,36 @@ def _plan(arguments: Namespace) -> int:
     from backend.hardware import devices  # these load the data room
     from backend.run import cost, resolving
 
-    spec = resolving.read_spec(arguments.spec, arguments.changes)
+    spec = new_run.agreed(resolving.read_spec(arguments.spec, new_run.wished(arguments)), arguments)
     screen = Screen()
     screen.line("reading model and data")
+    here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
     try:
-        plan = cost.plan(
-            spec,
-            devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment),
-            screen.report("reading data"),
-        )
+        shortage = _measured(spec, here, screen) if arguments.measure else None
+        plan = cost.plan(spec, here, screen.report("reading data"), is_too_much=shortage is not None)
     finally:
         screen.close()
     print(msgspec.json.encode(plan).decode() if arguments.json else _in_words(plan))
     if not plan.fits:
         sys.stderr.write("it does not fit\n")
-    return 0
+    if shortage is not None:
+        sys.stderr.write(f"{shortage}, though it should have been enough; take one of the settings that need less\n")
+    return 0 if shortage is None else 1
+
+
+def _measured(spec: "RunSpec", here: "list[Device]", screen: Screen) -> str | None:
+    """Measure; the sentence where the memory was not enough."""
+    from backend.run import trial_process
+
+    told: list[str] = []
+
+    def tell(progress: "Progress") -> None:
+        if [progress.part] != told[-1:]:
+            told.append(progress.part)
+            screen.begin(f"measuring: {WORDS[progress.part]}", round(progress.part_total), "s")
+        screen.advance(round(progress.part_done), round(progress.part_total))
+
+    return trial_process.measured(spec, here, tell).shortage or None
 
 
 def _in_words(plan: "RunPlan") -> str:
@@ -55,8 +90,9 @@ def _in_words(plan: "RunPlan") -> str:
         f"memory     about {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
         *(f"  {part.name:<18} {part.megabytes:>9.0f} MB" for part in plan.memory),
         *map(_placed, plan.placement),
-        f"time       {_duration(plan.seconds)}",
+        f"time       {_duration(plan)}",
         *(f"  {part.name:<18} {_seconds(part.seconds):>12}  {part.words}" for part in plan.time),
+        *([_origin(plan.measured, time.time())] if plan.measured else []),
         *plan.notes,
         *plan.problems,
         *map(_remedied, plan.remedies),
@@ -86,13 +122,25 @@ def _remedied(remedy: "Remedy") -> str:
     return f"  {remedy.title}: about {remedy.memory_mb / 1000:.2f} GB, {verdict} ({changes})"
 
 
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "unknown until something comparable has run here"
-    if seconds < 1:
-        return "less than a second"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"about {minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"about {minutes} min {rest} s"
+def _duration(plan: "RunPlan") -> str:
+    if plan.least_seconds is None or plan.most_seconds is None:
+        return "not known until it was measured (--measure) or something comparable has run here"
+    return f"about {time_span.in_words(plan.least_seconds, plan.most_seconds)}"
+
+
+def _origin(measured: "Measurement", now: float) -> str:
+    """Where the time comes from, and the memory that was seen."""
+    how = "measured on this machine" if measured.source == "measurement" else "as a run on this machine took it"
+    words = [f"  {how} {time_span.ago(now - measured.time)}"]
+    if measured.memory_mb is not None:
+        words.append(f"{measured.memory_mb / 1000:.2f} GB of memory at most")
+    if measured.device_memory_mb is not None:
+        words.append(f"{measured.device_memory_mb / 1000:.2f} GB on the device")
+    if measured.others >= time_span.BUSY:
+        words.append(f"other programs used {measured.others:.0%} of the processor, so it may be faster")
+    if not measured.weights:
+        words.append("with weights drawn by chance, as the model's are not here yet")
+    return ", ".join(words)
 
 
 COMMANDS = (Command("plan", "what a run would cost", _arguments, _plan),)

@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import Command, add_changes, add_json
+from backend.commands import consents
+from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
 from backend.commands.follow import number
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
@@ -29,6 +30,8 @@ def _target_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
     parser.add_argument("--task", metavar="NAME", help="the task, where the model does not say it")
     add_changes(parser)
+    add_consents(parser)
+    add_conversion(parser)
     add_json(parser)
 
 
@@ -70,6 +73,8 @@ def _predict_arguments(parser: ArgumentParser) -> None:
 
 
 def _evaluate(arguments: Namespace) -> int:
+    consents.agree_if_asked(arguments, arguments.target)
+    consents.convert_if_asked(arguments, arguments.target)
     screen = Screen()
     screen.line("loading the model")
     from backend import predict  # loads the framework, which takes seconds
@@ -91,6 +96,8 @@ def _evaluate(arguments: Namespace) -> int:
 
 
 def _predict(arguments: Namespace) -> int:
+    consents.agree_if_asked(arguments, arguments.target)
+    consents.convert_if_asked(arguments, arguments.target)
     if arguments.input:
         return _answer(arguments)
     output, parquet = (arguments.output, None) if arguments.output else _in_run(arguments)

@@ -3,7 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from dataclasses import fields
 
-from backend.commands.command import Command, add_changes
+from backend.commands import consents
+from backend.commands.command import Command, add_changes, add_consents, add_conversion
 from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
 
@@ -19,11 +20,15 @@ def _generate_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"the task's setting {name}")
     parser.add_argument("--seed", metavar="N", type=int, help="makes sampling repeatable")
     add_changes(parser)
+    add_consents(parser)
+    add_conversion(parser)
 
 
 def _generate(arguments: Namespace) -> int:
     if not arguments.prompt.strip():
         raise InputError("--prompt: it is empty; write the text to continue or to answer")
+    consents.agree_if_asked(arguments, arguments.target)
+    consents.convert_if_asked(arguments, arguments.target)
     from backend import predict  # loads the framework
 
     changes = [f"task.{name}={value}" for name in _DECODING if (value := getattr(arguments, name)) is not None]

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backend.commands import consents
 from backend.commands.command import Command, add_consents, add_json
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
@@ -116,9 +117,8 @@ def _opened(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str,
     from backend.tokenizers import loading, naming  # loads transformers
 
     found = naming.named(arguments.tokenizer, arguments.revision, _options(arguments.options))
-    tokenizer = loading.open_tokenizer(
-        found.name_or_path, found.revision, found.options, is_offline(), arguments.trust_remote_code
-    )
+    consents.agree_if_asked(arguments, found.name_or_path, revision=found.revision)
+    tokenizer = loading.open_tokenizer(found.name_or_path, found.revision, found.options, is_offline())
     return tokenizer, (found.note,) if found.note else ()
 
 

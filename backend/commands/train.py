@@ -4,8 +4,8 @@ import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from backend.commands import joining, new_run
-from backend.commands.command import Command, add_changes, add_consents, add_json
+from backend.commands import consents, joining, new_run
+from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
 from backend.commands.follow import EventReader, Follower, Outcome, tell
 from backend.commands.named_run import named_run
 from backend.commands.screen import Screen
@@ -33,7 +33,7 @@ def _add_start(parser: ArgumentParser) -> None:
 def _train_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
     parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the run")
-    parser.add_argument("--convert-weights", action="store_true", help="agree to convert pytorch_model.bin once")
+    add_conversion(parser)
     add_changes(parser)
     _add_start(parser)
 
@@ -45,9 +45,7 @@ def _train(arguments: Namespace) -> int:
         from backend.run import resolving  # loads pydantic, pyarrow and the data room
 
         spec = resolving.read_spec(arguments.spec, arguments.changes)
-        new_run.require_consent(
-            spec.model.trust_remote_code, arguments.trust_remote_code
-        )  # before the first counts on it
+        new_run.agreed(spec, arguments)  # each host has consents of its own
         return _run(joining.joined(arguments.run_folder, here), arguments)
     spec = new_run.prepared(arguments.spec, arguments)
     return _run(new_run.written(spec, arguments.run_folder), arguments)
@@ -68,7 +66,7 @@ def _resume(arguments: Namespace) -> int:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
     folder = named_run(arguments.run)
     _refuse_finished(folder)
-    _require_consent(folder, arguments)
+    _agree_if_asked(folder, arguments)
     if arguments.engine is not None:
         new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
     if arguments.changes:
@@ -77,12 +75,13 @@ def _resume(arguments: Namespace) -> int:
     return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 
 
-def _require_consent(folder: RunFolder, arguments: Namespace) -> None:
+def _agree_if_asked(folder: RunFolder, arguments: Namespace) -> None:
     from backend.contract import spec_file  # loads the YAML reader
 
     model = spec_file.read(folder.spec).get("model")
-    wanted = isinstance(model, dict) and bool(model.get("trust_remote_code"))
-    new_run.require_consent(wanted, arguments.trust_remote_code)
+    if isinstance(model, dict):
+        names = [str(name) for name in (model.get("name_or_path"), model.get("tokenizer")) if name]
+        consents.agree_if_asked(arguments, *names, revision=str(model.get("revision") or "main"))
 
 
 def _refuse_finished(folder: RunFolder) -> None:

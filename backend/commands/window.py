@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from backend.commands.command import Command
 from backend.contract.errors import RunFailed
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import OPEN_AGAIN, child_environment, python_command
 from backend.hardware.display import has_display
 
 MISSING = "the window needs PySide6 and pyqtgraph; install them with: pip install 'burnish[window]'"
@@ -24,11 +24,13 @@ def is_installed() -> bool:
 
 
 def show(*arguments: str) -> int:
-    """Open the window and wait for it; its exit code. Raises RunFailed with the way out."""
+    """Open the window, and again if it asks for that, and wait for it; its exit code. Raises RunFailed with the way out."""
     if not is_installed():
         raise RunFailed(MISSING, "window_missing")
+    code = OPEN_AGAIN
     try:
-        code = subprocess.call(python_command("app", *arguments), env=child_environment())
+        while code == OPEN_AGAIN:
+            code = subprocess.call(python_command("app", *arguments), env=child_environment())
     except KeyboardInterrupt:
         return 0  # the same Ctrl-C has reached the window
     if code < 0 or code == 1:

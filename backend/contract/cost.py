@@ -13,6 +13,12 @@ class TimePart(msgspec.Struct, frozen=True):
     """None where nothing comparable was measured here."""
     words: str = ""
     """What it is reckoned from, such as `4 × 300 rows`."""
+    least: float | None = None
+    """Seconds that it takes at least, by what was measured, and at most."""
+    most: float | None = None
+    rows: int = 0
+    """Rows that it goes over, each of `times` times; 0 where `words` say something else."""
+    times: int = 1
 
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True):

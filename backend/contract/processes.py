@@ -6,6 +6,9 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
+OPEN_AGAIN = 75
+"""The exit code with which the window asks whoever opened it to open it again, for example in another language."""
+
 _ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from backend.contract.catalog import Device
 from backend.contract.cost import Remedy, TimePart
+from backend.contract.measurement import Measurement
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -124,11 +125,27 @@ class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer_fits: bool = True
     safe: bool = True
     needs_remote_code: bool = False
+    code: dict[str, str] = {}
+    """Of a model that runs Python code of its own: whose code (hub id or folder) → which version."""
+    code_agreed: bool = False
+    """Whether this user has agreed to that code as it stands now."""
+    code_files: list[str] = []
+    """The Python files that come with it."""
     needs_conversion: bool = False
     notes: list[str] = []
     """Sentences worth reading before starting, for example that a new head will be made."""
     problem: str = ""
     """Why the model cannot be used for the task, with the way out; empty where it can."""
+
+
+class ModelCode(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `model_code {target, revision}`, and of `agree_to_code` with the `code` that a person was shown."""
+
+    code: dict[str, str] = {}
+    """Whose code (hub id or folder) → which version; empty where nothing of its own runs."""
+    files: list[str] = []
+    folders: list[str] = []
+    agreed: bool = False
 
 
 class CachedModel(msgspec.Struct, frozen=True):
@@ -184,8 +201,13 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     placement: list[Placement] = []
     """What lies on each of several devices; empty with one."""
     seconds: float | None = None
-    """Estimated time of training, evaluations and predictions, or None where nothing comparable was measured."""
+    """Estimated time from the start to the last prediction, or None where nothing comparable was measured."""
+    least_seconds: float | None = None
+    """What it may be at least, and at most; None where `seconds` is."""
+    most_seconds: float | None = None
     time: list[TimePart] = []
+    measured: Measurement | None = None
+    """What the time was reckoned from; None where it is not known, or by the speed of another training alone."""
     longest: int = 0
     """Tokens of the longest sequence of the rows that were looked at."""
     padding: float | None = None
@@ -212,7 +234,7 @@ class PredictionRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """Answer of `export_predictions {parquet, indices, output, defuse, bom}`."""
+    """Answer of `export_predictions {parquet, indices, output, defuse, bom}` and of `export_curves {run, folder}`."""
 
     path: str
     rows: int

@@ -7,7 +7,7 @@ from typing import Any
 from backend.contract import events, spec_file
 from backend.contract.errors import InputError
 from backend.contract.landmarks import landmarks
-from backend.contract.redaction import redacted
+from backend.contract.private_words import without_private_words
 from backend.contract.run_folder import RunFolder
 
 LAST_EVENTS = 20
@@ -21,7 +21,8 @@ _MOSTLY_STEPS = (events.StepFinished, events.MemoryMeasured, events.StageProgres
 def report(folder: RunFolder) -> str:
     """Versions, settings, the events' end and the log's, as Markdown.
 
-    Without sampled rows, tokens, environment values, names, passwords and queries in URLs, and the home folder.
+    Without sampled rows, tokens and other keys, environment values, names, passwords and queries in URLs, e-mail addresses,
+    and home folders.
     """
     said = landmarks(folder.events)
     parts = [
@@ -32,12 +33,7 @@ def report(folder: RunFolder) -> str:
         f"## Last events\n\n{_fenced(_last(_at_the_end(folder.events)), 'json')}",
         f"## End of process.log\n\n{_fenced(_tail(folder.log, LAST_LINES))}",
     ]
-    return _without_home(redacted("\n\n".join(parts))) + "\n"
-
-
-def _without_home(text: str) -> str:
-    home = Path.home()
-    return text if home == Path(home.anchor) else text.replace(str(home), "~")
+    return without_private_words("\n\n".join(parts)) + "\n"
 
 
 def _how_it_ended(folder: RunFolder, said: list[events.AnyEvent]) -> str:

@@ -97,7 +97,7 @@ def features(
     total_rows: int,
 ) -> Features:
     """The features that `encode` makes, from the cache where `key` (plain JSON values) was encoded before."""
-    name = fingerprint("features", VERSION, dict(key))
+    name = _name(key)
     written: list[Path] = []
 
     def write(folder: Path) -> None:
@@ -106,6 +106,15 @@ def features(
 
     found = open_or_write(cache / name, lambda folder: _open(folder, name), write, report)
     return replace(found, cached=not written)
+
+
+def are_made(key: Mapping[str, object], cache: Path) -> bool:
+    """Whether the features of this key lie in the cache; whether they are whole is seen when they are opened."""
+    return (cache / _name(key)).is_dir()
+
+
+def _name(key: Mapping[str, object]) -> str:
+    return fingerprint("features", VERSION, dict(key))
 
 
 def in_memory(batches: Iterator[pa.RecordBatch]) -> Features:

@@ -19,6 +19,7 @@ from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw, is_known
 from backend.engines.new_rows import grown
 from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.own_code import may_run, running
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ def _from_config(
     build = (
         getattr(made, "from_config", None) or made._from_config
     )  # the one of Auto classes, the other of concrete ones
-    model = _built(kind, lambda attention: build(config, attn_implementation=attention))
+    code = {"trust_remote_code": True} if may_run(loading.folder, wanted=loading.model.trust_remote_code) else {}
+    with running(loading.folder, trusted=bool(code)):
+        model = _built(kind, lambda attention: build(config, attn_implementation=attention, **code))
     # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
     names = [name for name, each in model.named_parameters() if each.requires_grad]
     if strange := [name for name in names if not is_known(name)]:
@@ -105,22 +108,24 @@ def _from_config(
 def _from_file(
     loading: Loading, kind: Kind, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: Account
 ) -> PreTrainedModel:
-    renamed = _names_of_body(kind, config)
-    model, report = _built(
-        kind,
-        lambda attention: kind.model_class(config).from_pretrained(
-            weights_folder(loading.folder),
-            config=config,
-            dtype=torch.float32,
-            attn_implementation=attention,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
-            key_mapping=renamed,
-            output_loading_info=True,
-        ),
-    )
+    renamed, weights = _names_of_body(kind, config), weights_folder(loading.folder)
+    trusted = may_run(weights, wanted=loading.model.trust_remote_code)
+    with running(weights, trusted=trusted):
+        model, report = _built(
+            kind,
+            lambda attention: kind.model_class(config).from_pretrained(
+                weights,
+                config=config,
+                dtype=torch.float32,
+                attn_implementation=attention,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=trusted,
+                ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
+                key_mapping=renamed,
+                output_loading_info=True,
+            ),
+        )
     if renamed:  # else what is exported would have the old names, under which transformers finds no body
         model._weight_conversions = [
             each for each in model._weight_conversions if not renamed.keys() & set(each.source_patterns)

@@ -45,6 +45,11 @@ def is_alone(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and not any((folder / name).is_file() for name in _WHOLE)
 
 
+def _way_out(base: Base) -> str:
+    is_folder = Path(base.name).is_absolute() or base.name.startswith((".", "~"))
+    return "put it back" if is_folder else f"fetch it with: burnish hub download {base.name} --revision {base.revision}"
+
+
 def weights_folder(folder: Path) -> Path:
     """Where a model's own weights are: the folder itself, or that of the model whose adapter lies there.
 
@@ -67,7 +72,7 @@ def weights_folder(folder: Path) -> Path:
         found = None
     if not isinstance(found, str):
         raise InputError(
-            f"{_FIELD}: {folder} holds an adapter alone, and its model {base.name} is not here; put it back, or fetch it",
+            f"{_FIELD}: {folder} holds an adapter alone, and its model {base.name} is not here; {_way_out(base)}",
             _FIELD,
         )
     return Path(found).parent

@@ -24,6 +24,17 @@ BEAM_CLASSES = {
     "flaubert": "FlaubertForQuestionAnswering",
 }
 """The only architectures with a beam-search head, and its class; transformers has no table of them."""
+_OWN_CLASSES = {
+    Head.CAUSAL_LM: "AutoModelForCausalLM",
+    Head.MASKED_LM: "AutoModelForMaskedLM",
+    Head.SEQ2SEQ_LM: "AutoModelForSeq2SeqLM",
+    Head.SEQUENCE_CLASSIFICATION: "AutoModelForSequenceClassification",
+    Head.SEQUENCE_REGRESSION: "AutoModelForSequenceClassification",
+    Head.TOKEN_CLASSIFICATION: "AutoModelForTokenClassification",
+    Head.QUESTION_ANSWERING: "AutoModelForQuestionAnswering",
+    Head.MULTIPLE_CHOICE: "AutoModelForMultipleChoice",
+}
+"""Under which name of transformers a model's own code offers a class for a head."""
 _AUDIO = ("SPEECH_SEQ_2_SEQ", "AUDIO_CLASSIFICATION", "CTC", "AUDIO_XVECTOR", "TEXT_TO_SPECTROGRAM", "TEXT_TO_WAVEFORM")
 _IMAGES = (
     "IMAGE", "IMAGE_CLASSIFICATION", "ZERO_SHOT_IMAGE_CLASSIFICATION", "MASKED_IMAGE_MODELING", "IMAGE_SEGMENTATION",
@@ -48,6 +59,8 @@ def why_not(config: dict[str, Any], head: Head) -> str:
     model_type = str(config.get("model_type", ""))
     if not model_type:
         return "its config.json names no model_type, so nobody can tell what it is"
+    if needs_code(config):
+        return _why_own_code_cannot(config, head)
     if medium := _medium(model_type):
         return f"a {model_type} model is made for {medium}; choose a model for text"
     if head is Head.QUESTION_ANSWERING_BEAM and model_type not in BEAM_CLASSES:
@@ -61,6 +74,14 @@ def why_not(config: dict[str, Any], head: Head) -> str:
     if head is Head.CAUSAL_LM and model_type in model_types(Head.MASKED_LM) and not config.get("is_decoder"):
         return f"a {model_type} model is an encoder and cannot continue a text; choose a decoder such as GPT-2"
     return ""
+
+
+def _why_own_code_cannot(config: dict[str, Any], head: Head) -> str:
+    mapped, wanted = config.get("auto_map"), _OWN_CLASSES.get(head, "")
+    if isinstance(mapped, dict) and wanted in mapped and "AutoConfig" in mapped:
+        return ""
+    lacking = f" (its auto_map names no {wanted})" if wanted else ""
+    return f"this model's own code cannot {_WORDS[head]}{lacking}; choose another task, or another model"
 
 
 def needs_code(config: dict[str, Any]) -> bool:

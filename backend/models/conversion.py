@@ -24,7 +24,9 @@ def converted_folder(folder: Path, cache: Path) -> Path:
     """Where the converted copy of a folder lies or will lie, by the content of its files."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.iterdir()):
-        if path.is_file() and (path.suffix == ".json" or path.name.startswith(("pytorch_model", "flax_model"))):
+        if path.is_file() and (
+            path.suffix in (".json", ".py") or path.name.startswith(("pytorch_model", "flax_model"))
+        ):
             digest.update(path.name.encode() + b"\0")
             digest.update(_content(path))
     return cache / "converted" / digest.hexdigest()

@@ -9,7 +9,10 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import ModelDescription
 from backend.models import location
-from backend.models.architectures import needs_code, why_not
+from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.architectures import why_not
+from backend.models.base_weights import check_alone
+from backend.models.own_code import may_run, own_code
 from backend.models.positions import longest_sequence
 from backend.models.tokenizer_files import TokenizerFiles, read_tokenizer
 from backend.models.weights import OLD_FORMATS, Weights, flax_problem, read_weights
@@ -32,7 +35,7 @@ def describe_folder(found: "location.ModelLocation", head: Head | None = None) -
     """What a folder holds. A hub model whose weights are not here yet is described from what the hub says of them."""
     folder, config = found.folder, read_config(found.folder)
     weights, tokenizer = read_weights(folder), read_tokenizer(folder)
-    remote = found.remote
+    remote, code = found.remote, own_code(folder)
     sentence, fits = _tokenizer_sentence(tokenizer, _rows(config))
     kind = remote.weights_format if remote else weights.format
     unreadable = flax_problem(folder) if kind == "flax" else ""
@@ -53,8 +56,11 @@ def describe_folder(found: "location.ModelLocation", head: Head | None = None) -
         labels=labels(config),
         tokenizer=sentence,
         tokenizer_fits=fits,
-        safe=kind != "bin" and not needs_code(config),
-        needs_remote_code=needs_code(config),
+        safe=kind != "bin" and code is None,
+        needs_remote_code=code is not None,
+        code={code.name: code.version} if code else {},
+        code_agreed=code is not None and code.is_agreed,
+        code_files=list(code.files) if code else [],
         needs_conversion=kind in OLD_FORMATS and not unreadable,
         notes=_notes(config, weights, tokenizer, head),
         problem=_problem(folder, config, None if remote else weights, tokenizer, head) or unreadable,
@@ -68,14 +74,21 @@ def check(
     max_length: int | None = None,
     from_config: bool = False,
     needs_tokenizer: bool = True,
+    runs_code: bool = False,
 ) -> None:
-    """Raises InputError where the folder's model cannot be used for the head, with the way out."""
+    """Raises InputError where the folder's model cannot be used for the head, with the way out.
+
+    `runs_code` is whether the spec wants code that comes with the model to run, for which a consent must stand.
+    """
     config = read_config(folder)
     weights = None if from_config else read_weights(folder)
     tokenizer = read_tokenizer(folder) if needs_tokenizer else None
     problem = _problem(folder, config, weights, tokenizer, head)
     if problem:
         raise InputError(f"{FIELD}: {problem}", FIELD)
+    check_alone(folder)
+    for one in {folder, weights_folder(folder)} if is_alone(folder) else {folder}:
+        may_run(one, wanted=runs_code, tokenizer=needs_tokenizer and one == folder)
     if weights is not None and weights.format in OLD_FORMATS:
         raise InputError(f"{FIELD}: {location.must_be_converted(str(folder), weights.format)}", FIELD)
     longest = longest_sequence(config)
@@ -128,8 +141,6 @@ def _problem(
         if not (folder / "config.json").is_file():
             return f"{folder} has no config.json, so it is no model folder; choose the folder that holds it"
         return f"{folder / 'config.json'} is no readable JSON table; download it again"
-    if needs_code(config):
-        return "this model needs Python code of its own, which is not run here; choose one that transformers knows"
     if head is not None and (reason := why_not(config, head)):
         return reason
     if weights is not None and weights.problem:

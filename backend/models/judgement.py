@@ -23,6 +23,8 @@ _OLD_FORMATS = {
     "flax": "Its weights come only as flax_model.msgpack: they are converted once, when you agree.",
 }
 
+_OWN_CODE = "It runs Python code of its own, when you have read it and agree."
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -73,6 +75,7 @@ def problem(known: Known, wish: Wish) -> str:
 def notes(known: Known, wish: Wish) -> list[str]:
     """What to know before the model is chosen."""
     found = [_OLD_FORMATS[known.weights]] if known.weights in _OLD_FORMATS and not wish.from_scratch else []
+    found += [_OWN_CODE] if needs_code(dict(known.config)) else []
     least, free = _least_bytes(known, wish, whole=True), wish.free_mb * 1e6
     if wish.free_mb and not wish.partly and free < least and _least_bytes(known, wish, whole=False) <= free:
         found.append(
@@ -84,7 +87,7 @@ def notes(known: Known, wish: Wish) -> list[str]:
 
 def tasks_of(config: Mapping[str, Any]) -> list[str]:
     """The tasks for which the configuration's architecture has a head."""
-    if not config.get("model_type") or needs_code(dict(config)):
+    if not config.get("model_type"):
         return []
     return [name for name, head in _heads().items() if not why_not(dict(config), head)]
 
@@ -101,8 +104,6 @@ def _architecture_problem(known: Known, wish: Wish) -> str:
     config = dict(known.config)
     if not config.get("model_type"):
         return "its config.json names no architecture, so nobody can tell what it is; choose one made for transformers"
-    if needs_code(config):
-        return "it needs Python code of its own, which is not run here; choose one that transformers knows"
     head = _heads().get(wish.task)
     return why_not(config, head) if head is not None else ""
 

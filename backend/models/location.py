@@ -12,6 +12,7 @@ from huggingface_hub.utils import HFValidationError, validate_repo_id
 from backend.contract.errors import InputError
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
+from backend.models.own_code import own_code
 from backend.models.tokenizer_files import read_tokenizer
 from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
 
@@ -147,7 +148,9 @@ def _local(name: str, revision: str) -> ModelLocation | None:
     if not isinstance(config, str):
         return None
     folder = Path(config).parent
-    return ModelLocation(folder, "cache", folder.name, name)
+    code = own_code(folder)
+    lacks_code = code is not None and not code.files  # fetched before code was fetched with it
+    return None if lacks_code else ModelLocation(folder, "cache", folder.name, name)
 
 
 def _has_tokenizer(folder: Path) -> bool:

@@ -107,7 +107,7 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
         if is_pointer(path):
             return _pointed(path)
         try:
-            header = _header(path)
+            header = read_header(path)
         except (ValueError, struct.error, KeyError, TypeError) as error:
             problem = f"{path} is damaged ({error}); download it again"
             return Weights("broken", files, problem=problem)
@@ -118,7 +118,8 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
     return Weights("safetensors", files, shapes, max(dtypes, key=lambda name: dtypes[name], default=""))
 
 
-def _header(path: Path) -> dict[str, dict]:
+def read_header(path: Path) -> dict[str, dict]:
+    """Tensor → its entry in a safetensors file. Raises ValueError where the file is damaged."""
     size = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(8)

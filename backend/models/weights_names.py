@@ -9,7 +9,7 @@ _FORMATS = {
     "bin": (BIN, BIN_INDEX, re.compile(r"pytorch_model-\d+-of-\d+\.bin")),
     "flax": (FLAX, FLAX_INDEX, re.compile(r"flax_model-\d+-of-\d+\.msgpack")),
 }
-_SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md|jinja)|LICENSE|LICENCE")
+_SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md|jinja|py)|LICENSE|LICENCE")
 _NOT_SMALL = re.compile(r".*\.(safetensors|bin|msgpack)\.index\.json")
 
 
@@ -25,5 +25,5 @@ def weight_files(names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 
 def small_files(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Configuration, tokenizer, model card and licence."""
+    """Configuration, tokenizer, code of its own (which nothing runs unasked), model card and licence."""
     return tuple(each for each in names if _SMALL.fullmatch(each) and not _NOT_SMALL.fullmatch(each))

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backend.contract import consents
 from backend.contract.generation import GenerationSettings
 from backend.contract.places import runs_folder
 from backend.contract.queries import Answer, Progress
@@ -57,13 +58,13 @@ def _opened(target: str, task: str, settings: str, version: str) -> "Answerer":
 
 
 def _version(target: str) -> str:
-    """Changes when a run has written its model again."""
+    """Changes when a run has written its model again, or a person has agreed to code or withdrawn that."""
     run = find_run(target, runs_folder())
     path = (run.model if run is not None else Path(target).expanduser()) / "config.json"
     try:
-        return str(path.stat().st_mtime_ns)
+        return f"{path.stat().st_mtime_ns} {consents.changed_at()}"
     except OSError:
-        return ""
+        return str(consents.changed_at())
 
 
 QUERIES = (Query("answer", _answer, warm_by="target"),)

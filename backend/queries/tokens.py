@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from backend.contract import consents
 from backend.contract.errors import InputError
 from backend.contract.token_batches import BatchQuestion, Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import StepsQuestion, TokenizerSteps
@@ -96,9 +97,8 @@ def _named(arguments: Arguments) -> Any:
 
 
 def _opened(named: Any) -> Any:
-    return _kept(
-        named.name_or_path, named.revision, json.dumps(named.options, sort_keys=True), _age(named.name_or_path)
-    )
+    age = _age(named.name_or_path) + consents.changed_at()
+    return _kept(named.name_or_path, named.revision, json.dumps(named.options, sort_keys=True), age)
 
 
 @lru_cache(KEPT)

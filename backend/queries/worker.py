@@ -8,6 +8,7 @@ import time
 import traceback
 
 import msgspec
+import psutil
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.queries import Mistake, Progress, Reply, Request
@@ -19,14 +20,17 @@ from backend.queries import (
     collected_rows,
     comparison,
     cost,
+    curves,
     data,
     further_predictions,
     generation,
     hub,
     hub_account,
     large_answer,
+    measurement,
     models,
     number_statistics,
+    own_code,
     prediction_pages,
     prediction_statistics,
     predictions,
@@ -48,13 +52,17 @@ QUERIES: dict[str, Query] = {
         collected_rows,
         comparison,
         cost,
+        curves,
         data,
         further_predictions,
         generation,
         hub_account,
         hub,
+        measurement,
         models,
+        own_code,
         number_statistics,
+        own_code,
         prediction_pages,
         prediction_statistics,
         predictions,
@@ -66,18 +74,26 @@ QUERIES: dict[str, Query] = {
     )
     for query in module.QUERIES
 }
+NICENESS = 5
 PROGRESS_SECONDS = 0.1
 """Progress without text is sent at most this often."""
 
 
 def run() -> int:
     """Answer until stdin closes; then end at once, even in the middle of an answer, since nobody waits for it."""
+    _give_way()
     channel = Channel()
     waiting: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read, args=(waiting,), daemon=True).start()
     while True:
         request = msgspec.json.decode(waiting.get(), type=Request)
         channel.send(answered(request, channel))
+
+
+def _give_way() -> None:
+    """Let the window go first where both want the processor: it should scroll while a file is read."""
+    own = psutil.Process()
+    own.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if psutil.WINDOWS else own.nice() + NICENESS)
 
 
 def answered(request: Request, channel: Channel) -> Reply:

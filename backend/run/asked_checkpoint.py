@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
+from backend.run.model_folder import read_note
+from backend.run.resolving import resolve
 
 _STEP = "step-"
 
@@ -29,10 +33,26 @@ def checkpoint_of(target: str) -> AskedCheckpoint | None:
     return None
 
 
-def check_askable(spec: RunSpec, checkpoint: AskedCheckpoint) -> None:
-    """Raises InputError for a checkpoint that does not hold a whole model."""
-    if spec.adapter is not None:
+def has_model(run: RunFolder) -> bool:
+    """Whether the run has left its `model/`."""
+    return (run.model / "config.json").is_file()
+
+
+def note_of(checkpoint: AskedCheckpoint) -> dict[str, Any]:
+    """What its task must know. Raises InputError for a checkpoint that does not say it, in a run without a model."""
+    note = read_note(checkpoint.folder) or read_note(checkpoint.run.model)
+    if note is None:
         raise InputError(
-            f"{checkpoint.folder}: this checkpoint holds an adapter alone, which is asked with its run; name the run, "
-            f"{checkpoint.run.name}"
+            f"{checkpoint.folder}: an older release wrote this checkpoint, which cannot be asked alone; let the run finish, "
+            "or stop it, first"
         )
+    return note
+
+
+def begun_from(checkpoint: AskedCheckpoint) -> RunSpec | None:
+    """The spec by which its weights are put in place as in training: onto the model that the run began from.
+
+    None where the run's `model/` is a whole one of the same shape, which needs nothing else.
+    """
+    spec = resolve(spec_file.read(checkpoint.run.spec), checkpoint.run.path)
+    return spec if spec.adapter is not None or not has_model(checkpoint.run) else None

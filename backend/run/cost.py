@@ -1,11 +1,13 @@
 """Owns the answer to "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
 
 import time
+from pathlib import Path
 
 import numpy as np
 
 from backend.contract.catalog import Device
-from backend.contract.places import is_offline
+from backend.contract.cost import TimePart
+from backend.contract.measurement import Measurement
 from backend.contract.queries import Placement, PlanPart, RunPlan
 from backend.contract.spec import RunSpec
 from backend.data.lengths import Widths, of_order
@@ -14,49 +16,56 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Split
 from backend.hardware import devices, planner
-from backend.run import options, throughput, time_parts
-from backend.run.material import Material, make_task, quiet, read_material
+from backend.run import measurements, options, throughput, time_parts
+from backend.run.material import Material, quiet, read_material
 from backend.run.model_to_plan import download_note, model_to_plan
+from backend.run.opening import open_session
 from backend.run.preparation import check_model
+from backend.run.rate_words import rate_note
 from backend.run.remedies import Measured, remedies
 from backend.run.schedule import steps_per_epoch, total_steps
+from backend.run.session import Session
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import encoded
-from backend.tokenizers.loading import open_tokenizer
 
 SAMPLE_ROWS = 2000
 """Rows that are tokenised to estimate lengths; the rest is taken to be alike."""
 
 
-def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
-    """What training `spec` on one of the devices that are `here` would take. Raises InputError."""
+def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_much: bool = False) -> RunPlan:
+    """What training `spec` on one of the devices that are `here` would take. Raises InputError.
+
+    With `is_too_much`, as a trial has shown, what needs less memory is told although it should fit.
+    """
     model, spec = model_to_plan(spec, report)
     check_model(spec, model.folder)
     options.check_model_options(spec, model.folder)
+    started = time.perf_counter()
     material = read_material(spec, model.folder, report)
-    lengths, per_row, cut, tokenising = _sample_lengths(spec, material, str(model.folder))
+    reading = time.perf_counter() - started
+    session = open_session(spec, material, model, engine=None)
+    lengths, per_row, cut, tokenising = _sample_lengths(session, material.rows["train"])
     choice = devices.choose(spec, here)
     rows = len(material.rows["train"])
     features = max(1, round(rows * per_row))
-    task = make_task(spec)
     parameters = (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
-    work = planner.Work(spec, model.folder, task.head, longest, parameters, choice.precision, split)
+    work = planner.Work(spec, model.folder, session.task.head, longest, parameters, choice.precision, split)
     micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
     memory = work.memory(micro)
     needed = planner.total(memory)
     epoch = steps_per_epoch(spec.training, features)
     total = total_steps(spec.training, epoch)
-    tokens_per_epoch = int(lengths.mean() * features)
-    speed = throughput.expected(spec, model.folder, choice.words, choice.precision)
-    parts = time_parts.time_parts(
+    amounts = time_parts.Amounts(
         spec, {split: len(part) for split, part in material.rows.items()}, float(lengths.mean() * per_row),
-        total / epoch, total, tokenising, speed,
+        epoch, total, reading, tokenising, _tokenised(session, material),
     )  # fmt: skip
+    known, parts = _time(amounts, model.folder, choice, lengths)
+    seconds, least, most = time_parts.whole(parts)
     fits = needed <= available
-    ways = [] if fits else remedies(spec, Measured(model.folder, task.head, lengths, here))
+    ways = [] if fits and not is_too_much else remedies(spec, Measured(model.folder, session.task.head, lengths, here))
     return RunPlan(
         rows=rows,
         features=features,
@@ -65,7 +74,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         batch_size=batch_size,
         micro_batch_size=micro,
         accumulation=-(-batch_size // (micro * split.replicas)),
-        tokens_per_epoch=tokens_per_epoch,
+        tokens_per_epoch=int(lengths.mean() * features),
         parameters=parameters,
         trainable=work.trainable,
         device=choice.words,
@@ -76,15 +85,17 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
         available_mb=available,
         fits=fits,
         placement=placed(choice.names, split, memory, min(batch_size, micro * split.replicas)),
-        seconds=time_parts.whole(parts),
+        seconds=seconds,
+        least_seconds=least,
+        most_seconds=most,
         time=parts,
+        measured=known,
         longest=longest,
         padding=_padding(spec, lengths),
         remedies=ways,
         notes=[
-            *material.notes,
-            *_notes(spec, material, rows, micro * split.replicas, batch_size),
-            *_filler_note(split, batch_size),
+            *rate_note(spec),
+            *_notes(spec, material, split, micro, batch_size),
             *cut,
             *download_note(model),
             *filter(None, [choice.warning]),
@@ -93,19 +104,41 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet) -> RunPlan:
     )
 
 
-def _sample_lengths(spec: RunSpec, material: Material, folder: str) -> tuple[np.ndarray, float, list[str], float]:
-    """Tokens per feature over the first rows, features per row, what truncation leaves out, and seconds a row."""
-    train, task = material.rows["train"], make_task(spec)
-    sample: Rows = train.take(np.arange(min(SAMPLE_ROWS, len(train))), "sample")
-    tokenizer = open_tokenizer(
-        spec.model.tokenizer or folder, options=spec.model.tokenizer_options, offline=is_offline()
+def _time(
+    amounts: time_parts.Amounts, folder: Path, choice: devices.Choice, lengths: np.ndarray
+) -> tuple[Measurement | None, list[TimePart]]:
+    """What was measured of such a training, and the parts of its time by that, else by a comparable run."""
+    key = measurements.key_of(amounts.spec, folder, choice.words, choice.precision)
+    known = measurements.recall(key, float(lengths.mean()), int(lengths.max()))
+    if known is not None:
+        return known, time_parts.measured_parts(amounts, known)
+    speed = throughput.expected(amounts.spec, folder, choice.words, choice.precision)
+    return None, time_parts.expected_parts(amounts, speed)
+
+
+def _tokenised(session: Session, material: Material) -> frozenset[str]:
+    """The splits whose features lie in the cache."""
+    return frozenset(
+        split for split, rows in material.rows.items() if session.has_features(rows, to_train=split == "train")
     )
+
+
+def _sample_lengths(session: Session, train: Rows) -> tuple[np.ndarray, float, list[str], float]:
+    """Tokens per feature of some rows, features per row, what truncation leaves out, and seconds a row."""
+    sample = sampled(train)
     started = time.perf_counter()
-    batches = list(encoded(task, sample, material.columns, tokenizer, material.facts, to_train=True))
+    batches = list(encoded(session.task, sample, session.columns, session.tokenizer, session.facts, to_train=True))
     seconds = (time.perf_counter() - started) / len(sample)
     lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
-    which = "training rows" if len(sample) == len(train) else "training rows at the beginning"
+    which = "training rows" if len(sample) == len(train) else "training rows that were looked at"
     return np.array(lengths or [1]), len(lengths) / len(sample), truncation_notes(batches, which), seconds
+
+
+def sampled(rows: Rows) -> Rows:
+    """As many as are looked at, from everywhere in the data: the first ones may be the shortest."""
+    if len(rows) <= SAMPLE_ROWS:
+        return rows
+    return rows.take(np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64), f"{rows.fingerprint}-sample")
 
 
 def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
@@ -144,21 +177,26 @@ def _filler_note(split: Split, batch_size: int) -> list[str]:
     ]
 
 
-def _notes(spec: RunSpec, material: Material, rows: int, micro: int, batch_size: int) -> list[str]:
+def _notes(spec: RunSpec, material: Material, split: Split, micro: int, batch_size: int) -> list[str]:
+    """What the data and its batches need said; a pass on all devices together has `micro` rows of each group."""
+    rows, together = len(material.rows["train"]), micro * split.replicas
     notes = [
-        f"{len(part.skipped):,} {split} rows cannot be used, the first: {part.skipped[0].place} ({part.skipped[0].reason})."
-        for split, part in material.rows.items()
-        if part.skipped
+        *material.notes,
+        *(
+            f"{len(part.skipped):,} {name} rows cannot be used, the first: {part.skipped[0].place} ({part.skipped[0].reason})."
+            for name, part in material.rows.items()
+            if part.skipped
+        ),
     ]
     if spec.training.batch_size > rows:
         notes.append(
             f"The batch of {spec.training.batch_size} is larger than the data ({rows} rows); every step uses all rows."
         )
-    if micro < batch_size:
+    if together < batch_size:
         notes.append(
-            f"{batch_size} rows per step go through in {-(-batch_size // micro)} passes of up to {micro}, so that they fit."
+            f"{batch_size} rows per step go through in {-(-batch_size // together)} passes of up to {together}, so that they fit."
         )
-    return notes
+    return [*notes, *_filler_note(split, batch_size)]
 
 
 def _problems(needed: float, available: float, micro: int, remedied: bool) -> list[str]:

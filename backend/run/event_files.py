@@ -67,9 +67,7 @@ def write(records: list[Record], folder: Path) -> Path:
     from tensorboardX.record_writer import RecordWriter
 
     if any(MARK in path.name for path in (folder.iterdir() if folder.is_dir() else ())):
-        raise InputError(
-            f"--tensorboard {folder}: there are event files already; name an empty folder, one for each run"
-        )
+        raise InputError(f"{folder} has event files already; name an empty folder, one for each run")
     folder.mkdir(parents=True, exist_ok=True)
     began = min(record.time for record in records)
     path = folder / f"events.out.{MARK}.{int(began):010d}.burnish"

@@ -19,7 +19,7 @@ from backend.data.batches import longest_sequence
 from backend.data.features import Features
 from backend.data.order import Order
 from backend.data.rows import Rows
-from backend.engines.engine import Loading, Split
+from backend.engines.engine import Compiling, Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.run import attempts, options
@@ -90,7 +90,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     stages.start("loading model")
     order = training_order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))
-    micro_batch_size = hosts.agree(lambda: _micro_batch_size(session, model, choice, features["train"], split))
+    micro_batch_size = hosts.agree(lambda: fitting_rows(session, model, choice, features["train"], split))
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
@@ -154,9 +154,8 @@ def training_order(spec: RunSpec, train: Features) -> Order:
     )
 
 
-def _micro_batch_size(
-    session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split
-) -> int:
+def fitting_rows(session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split) -> int:
+    """Rows that go through one device at a time, so that the longest of them fit."""
     work = planner.Work(
         session.spec,
         model.folder,
@@ -187,6 +186,34 @@ def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine
     )
 
 
+def loading(
+    session: Session,
+    spec: RunSpec,
+    model: ModelLocation,
+    choice: devices.Choice,
+    features: dict[str, Features],
+    compiling: Compiling,
+) -> Loading:
+    """What the engine needs to put the model of a training in place."""
+    return Loading(
+        folder=model.folder,
+        head=session.task.head_facts(session.facts),
+        model=spec.model,
+        training=spec.training,
+        devices=choice.names,
+        precision=choice.precision,
+        vocabulary=rows_needed(session.tokenizer),
+        new_tokens=new_tokens(spec, session.tokenizer, model.folder),
+        max_length=max(longest_sequence(one) for one in features.values()),
+        pad_token_id=session.pad_token_id,
+        bos_token_id=session.tokenizer.bos_token_id,
+        eos_token_id=session.tokenizer.eos_token_id,
+        adapter=options.adapter_settings(spec),
+        compiling=compiling,
+        hardware=planner.engine_settings(spec),
+    )
+
+
 def _load(
     session: Session,
     spec: RunSpec,
@@ -195,25 +222,7 @@ def _load(
     features: dict[str, Features],
     stages: Stages,
 ) -> ModelLoaded:
-    loaded = session.engine.load(
-        Loading(
-            folder=model.folder,
-            head=session.task.head_facts(session.facts),
-            model=spec.model,
-            training=spec.training,
-            devices=choice.names,
-            precision=choice.precision,
-            vocabulary=rows_needed(session.tokenizer),
-            new_tokens=new_tokens(spec, session.tokenizer, model.folder),
-            max_length=max(longest_sequence(one) for one in features.values()),
-            pad_token_id=session.pad_token_id,
-            bos_token_id=session.tokenizer.bos_token_id,
-            eos_token_id=session.tokenizer.eos_token_id,
-            adapter=options.adapter_settings(spec),
-            compiling=stages.compile,
-            hardware=planner.engine_settings(spec),
-        )
-    )
+    loaded = session.engine.load(loading(session, spec, model, choice, features, stages.compile))
     if loaded.resized:
         stages.warn("resized", loaded.resized)
     return ModelLoaded(

@@ -7,6 +7,8 @@ from typing import Any
 
 from backend.contract.events import ModelExported, PredictionsWritten
 from backend.contract.run_folder import RunFolder
+from backend.models.base_weights import KEY, fact
+from backend.models.own_code import copy_code
 from backend.run import model_folder, predictions_file
 from backend.run.event_log import EventLog
 from backend.run.opening import Opened
@@ -20,18 +22,23 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
     def fill(path: Path) -> None:
         session.engine.export(path)
         _save_tokenizer(session.task, session.tokenizer, path)
+        copy_code(opened.model_folder, path)
 
-    note: dict[str, Any] = {
-        "task": session.spec.task,
-        "facts": session.facts,
-        "columns": dict(session.columns),
-        "step": step,
-    }
+    note = {**note_of(opened), "step": step}
     if opened.hosts.is_first:
         model_folder.write(folder.model, fill, note)
     else:
         session.engine.export(folder.model)  # takes part in bringing divided weights together, and writes nothing
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
+
+
+def note_of(opened: Opened) -> dict[str, Any]:
+    """What whoever asks a model must know of its task, and of the model that an adapter was trained on."""
+    session = opened.session
+    note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
+    if session.spec.adapter is not None:
+        note[KEY] = fact(opened.model_folder, session.spec.model.name_or_path)
+    return note
 
 
 def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:

@@ -86,6 +86,7 @@ def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -
         max_length=getattr(task.settings, "max_length", None),
         from_config=spec.model.initialise == "from_config" or not looks_at_weights,
         needs_tokenizer=spec.model.tokenizer is None,
+        runs_code=spec.model.trust_remote_code,
     )
     _check_tokenizer(spec, task, Path(spec.model.tokenizer or folder))
 

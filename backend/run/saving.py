@@ -4,12 +4,14 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from backend.contract.events import CheckpointRemoved, CheckpointSaved
-from backend.contract.run_folder import RunFolder
-from backend.engines.engine import Engine
+from backend.contract.run_folder import RunFolder, write_json
+from backend.engines.engine import Engine, Finish
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
+from backend.run.model_folder import NOTE
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,18 @@ class _Begun:
 class Saving:
     """Saves what an engine holds, keeps `keep` checkpoints and the best one, and writes the events."""
 
-    def __init__(self, folder: RunFolder, log: EventLog, engine: Engine, checkpoints: Checkpoints, keep: int) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        log: EventLog,
+        engine: Engine,
+        checkpoints: Checkpoints,
+        keep: int,
+        note: dict[str, Any] | None = None,
+    ) -> None:
         self._folder, self._log, self._engine, self._keep = folder, log, engine, keep
+        self._note = note
+        """What is put beside the weights, by which a checkpoint can be asked while the run goes on."""
         self._checkpoints = checkpoints
         self._begun: _Begun | None = None
         self._last: int | None = None
@@ -37,10 +49,15 @@ class Saving:
         """Save this step; an engine that can goes on meanwhile. Raises OSError as the one before it may have."""
         self.finish()
         started = time.perf_counter()
-        path = self._checkpoints.begin(step, self._engine.save)
+        path = self._checkpoints.begin(step, self._save)
         self._begun = _Begun(step, best_step, path, time.perf_counter() - started)
         self._last = step
         self.look()
+
+    def _save(self, path: Path) -> Finish | None:
+        if self._note is not None:
+            write_json(path / NOTE, self._note)
+        return self._engine.save(path)
 
     def look(self) -> None:
         """Say so where the last one is whole by now."""

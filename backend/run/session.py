@@ -12,7 +12,7 @@ import pyarrow as pa
 from backend.contract.places import cache_folder
 from backend.contract.spec import RunSpec
 from backend.data import batches
-from backend.data.features import Features, features, in_memory
+from backend.data.features import Features, are_made, features, in_memory
 from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
@@ -72,19 +72,32 @@ class Session:
 
         What a task draws is drawn anew in every epoch of training, and here once for everything else.
         """
-        fixed = draws(self.task) and not to_train
-        key = {
-            **self.identity(rows),
-            "drawn": self.spec.training.seed if fixed else None,
-            **({"to_train": True} if to_train and trains_apart(self.task) else {}),
-        }
         return features(
-            lambda: self._drawn(self._encoded(rows)) if fixed else self._encoded(rows, to_train=to_train),
-            key,
+            lambda: self._made(rows, to_train=to_train),
+            self._key(rows, to_train=to_train),
             cache_folder() / "features",
             report,
             len(rows),
         )
+
+    def has_features(self, rows: Rows, *, to_train: bool = False) -> bool:
+        """Whether the rows' features were made before."""
+        return are_made(self._key(rows, to_train=to_train), cache_folder() / "features")
+
+    def sampled_features(self, rows: Rows, *, to_train: bool = False) -> Features:
+        """The same as `features` of a few rows; nothing is kept on the disk."""
+        return in_memory(self._made(rows, to_train=to_train))
+
+    def _made(self, rows: Rows, *, to_train: bool) -> Iterator[pa.RecordBatch]:
+        fixed = draws(self.task) and not to_train
+        return self._drawn(self._encoded(rows)) if fixed else self._encoded(rows, to_train=to_train)
+
+    def _key(self, rows: Rows, *, to_train: bool) -> dict[str, Any]:
+        return {
+            **self.identity(rows),
+            "drawn": self.spec.training.seed if draws(self.task) and not to_train else None,
+            **({"to_train": True} if to_train and trains_apart(self.task) else {}),
+        }
 
     def identity(self, rows: Rows) -> dict[str, Any]:
         """What decides the features of these rows, drawing and packing apart."""
@@ -102,8 +115,7 @@ class Session:
 
     def typed_features(self, rows: Rows) -> Features:
         """Features of rows that a person typed; nothing is kept on the disk."""
-        encoded = self._encoded(rows)
-        return in_memory(self._drawn(encoded) if draws(self.task) else encoded)
+        return self.sampled_features(rows)
 
     def _encoded(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
         return encoded(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)

@@ -15,7 +15,7 @@ def remember(spec: RunSpec, folder: Path, device: str, precision: str, tokens_pe
     path = _path()
     with suppress(OSError):  # the next plan has no estimate, which is no reason to end a run
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, {**_read(path), _key(spec, folder, device, precision): round(tokens_per_second, 1)})
+        write_json(path, {**_read(path), key_of(spec, folder, device, precision): round(tokens_per_second, 1)})
 
 
 def expected(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
@@ -23,7 +23,7 @@ def expected(spec: RunSpec, folder: Path, device: str, precision: str) -> float 
 
     Without a run of the same batch size it is one of the nearest, which computes nearly as fast.
     """
-    key, known = _key(spec, folder, device, precision), _read(_path())
+    key, known = key_of(spec, folder, device, precision), _read(_path())
     if key in known:
         return known[key]
     shape, _, size = key.rpartition(" ")
@@ -31,7 +31,8 @@ def expected(spec: RunSpec, folder: Path, device: str, precision: str) -> float 
     return known[min(others, key=lambda one: abs(int(one.rpartition(" ")[2]) - int(size)))] if others else None
 
 
-def _key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
+def key_of(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
+    """Engine, device, precision, the model's shape and the rows of a step."""
     config = read_config(folder, spec)
     shape = Shape(config)
     size = f"{config.get('model_type')}-{shape.layers}x{shape.hidden}-{shape.vocabulary}"

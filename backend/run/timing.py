@@ -19,10 +19,10 @@ class Timing:
 
 
 class Compiled:
-    """A `backend.engines.engine.Compiling` that counts its seconds."""
+    """A `backend.engines.engine.Compiling` that counts its seconds, and the programs."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self.seconds, self.programs = 0.0, 0
 
     def __call__(self, build: Callable[[], Any]) -> Any:
         """The program that `build` gives."""
@@ -31,6 +31,7 @@ class Compiled:
             return build()
         finally:
             self.seconds += time.perf_counter() - started
+            self.programs += 1
 
 
 def timed(rows: int, tokens: int, seconds: float, compiling: float, startup: float) -> Timing:

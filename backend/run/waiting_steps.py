@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import msgspec
 import psutil
 
-from backend.contract.errors import RunFailed
 from backend.contract.events import MemoryMeasured, StepFinished
 from backend.engines.engine import Engine, StepResult
 from backend.run.event_log import EventLog
 from backend.run.hosts import ALONE, Hosts
+from backend.run.not_a_number import NotANumber
 
 READ_SECONDS = 0.5
 """Losses wait on the device at most this long."""
@@ -33,6 +33,7 @@ class WaitingSteps:
         self._steps: list[_Step] = []
         self._process = psutil.Process()
         self._memory_measured = 0.0
+        self._is_untouched = False
         self.tokens, self.seconds = 0, 0.0
         self.resume_clock()
 
@@ -48,7 +49,7 @@ class WaitingSteps:
             self.read()
 
     def read(self) -> None:
-        """Fetch all waiting numbers at once and write their events. Raises RunFailed where a loss is not a number."""
+        """Fetch all waiting numbers at once and write their events. Raises NotANumber where a loss is not a number."""
         if not self._steps:
             return
         numbers = self._engine.read([step.result for step in self._steps])
@@ -66,13 +67,12 @@ class WaitingSteps:
     def _write(self, event: StepFinished, loss: float, gradient_norm: float, seconds: float) -> None:
         self.tokens += event.tokens
         self._log.append(msgspec.structs.replace(event, loss=loss, gradient_norm=gradient_norm, seconds=seconds))
+        # A step's loss is of the weights before it; a learning rate of zero leaves them as they are.
+        self._is_untouched |= event.step == 1
         if not math.isfinite(loss):
             self._log.flush()
-            raise RunFailed(
-                f"the loss at step {event.step} is not a number; the last good checkpoint is kept",
-                code="nan_loss",
-                hint="Lower training.learning_rate, add training.warmup, or compute in float32 (hardware.precision).",
-            )
+            raise NotANumber(event.step, before_change=self._is_untouched)
+        self._is_untouched &= event.learning_rate == 0
         self._last = event.step
 
     def _measure_memory(self) -> None:

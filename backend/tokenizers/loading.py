@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.models.own_code import may_run, own_code
 from backend.tokenizers import naming, single_files, stored
 from backend.tokenizers.options import apply, check, given_at_construction
 
@@ -35,12 +36,11 @@ def open_tokenizer(
     revision: str = "main",
     options: dict[str, Any] | None = None,
     offline: bool = False,
-    trust_remote_code: bool = False,
 ) -> "PreTrainedTokenizerBase":
     """The tokenizer of a local folder, a file of one or a hub id, without truncation and padding of its own.
 
-    `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). `trust_remote_code` is this user's consent,
-    never a spec's. Raises InputError in one sentence with the way out.
+    `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). Code that
+    comes with it runs only where this user has agreed to it (`models.own_code`). Raises InputError in one sentence with the way out.
     """
     wanted = _checked_options(options or {})
     options = given_at_construction(wanted)
@@ -51,7 +51,7 @@ def open_tokenizer(
         there = path if path.is_dir() else path.parent if path.is_file() else None
         folder = there or _hub_folder(name_or_path, revision, offline)
         try:
-            tokenizer = _from_folder(folder, name_or_path, options, trust_remote_code)
+            tokenizer = _from_folder(folder, name_or_path, options)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise InputError(
@@ -121,24 +121,15 @@ def _is_file(path: Path, name: str) -> bool:
         raise InputError(f"{name[:80]!r} is no folder, file or hub id; check the name", FIELD) from None
 
 
-def _from_folder(
-    folder: Path, name: str, options: dict[str, Any], trust_remote_code: bool
-) -> "PreTrainedTokenizerBase":
+def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     _check_json(folder)
     if alone := _only_file(folder):
         return _from_file(alone, options)
-    if _ships_code(folder) and not trust_remote_code:
-        raise InputError(
-            f"{name}: its tokenizer is Python code, which runs only with your consent (--trust-remote-code on the "
-            f"command line, or the question in the window); or {ELSEWHERE}",
-            "model.trust_remote_code",
-        )
+    trusted = _may_run(folder)
     from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
 
     def build() -> "PreTrainedTokenizerBase":
-        return AutoTokenizer.from_pretrained(
-            str(folder), local_files_only=True, trust_remote_code=trust_remote_code, **options
-        )
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=trusted, **options)
 
     tokenizer = _opened(build, folder, name, options)
     if not _has_vocabulary(folder, type(tokenizer).vocab_files_names.values()):
@@ -238,10 +229,12 @@ def _read_json(path: Path) -> Any:
         return None
 
 
-def _ships_code(folder: Path) -> bool:
-    values = _read_json(folder / "tokenizer_config.json") or {}
-    mapped = values.get("auto_map")
-    return "AutoTokenizer" in mapped if isinstance(mapped, dict) else bool(mapped)
+def _may_run(folder: Path) -> bool:
+    """Whether transformers may run code of the folder. Raises InputError where the tokenizer is code not agreed to."""
+    if may_run(folder, model=False, tokenizer=True):
+        return True
+    of_model = own_code(folder, tokenizer=False)  # its configuration may say which tokenizer it has
+    return of_model is not None and of_model.is_agreed
 
 
 def _has_vocabulary(folder: Path, expected: Iterable[str]) -> bool:

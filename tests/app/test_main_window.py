@@ -140,6 +140,25 @@ def test_closing_while_a_model_is_downloaded_asks(window: MainWindow, monkeypatc
     assert said == ["team/x is still being downloaded."] * 2
 
 
+def test_restarting_asks_only_where_the_new_run_was_changed(window: MainWindow, monkeypatch: pytest.MonkeyPatch):
+    answers = [QMessageBox.StandardButton.Cancel]
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: answers.pop())
+    page = opened(window, "new_run").panel("new_run")
+    opened(window, "settings")
+    page.editing.change("training.epochs", 7)
+    window.panel("settings").restart_wanted.emit()
+    assert (window.opens_again, window.isVisible()) == (False, True)
+    page.starting._handed_over = page.draft.values()
+    page.starting._on_started("/runs/all-of-it")
+    assert page.unkept() == ""
+    page.editing.change("training.epochs", 8)
+    assert page.unkept()
+    page.undoing.undo()
+    page.undoing.undo()
+    window.panel("settings").restart_wanted.emit()
+    assert (window.opens_again, window.isVisible()) == (True, False)
+
+
 def test_a_screen_reader_hears_the_pages(window: MainWindow):
     spoken = QAccessible.queryAccessibleInterface(window.sidebar.buttons()[0])
     assert spoken.text(QAccessible.Text.Name) == "New run"

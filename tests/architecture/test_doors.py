@@ -59,6 +59,13 @@ def test_window_has_no_threads(modules: list[Module]):
     assert found(modules, {f"PySide6.QtCore.{name}" for name in names}, inside="app/") == []
 
 
+def test_window_asks_no_layout_for_its_items(modules: list[Module]):
+    """Such an item's Python object outlives it where its widget is deleted first, and a later widget at its address is taken for it."""
+    asking = {"itemAt", "itemAtPosition"}
+    inside = [module for module in modules if module.path.startswith("app/")]
+    assert [m.at(c.lineno) for m in inside for c in _calls(m) if _name(c) in asking] == []
+
+
 def test_services_have_no_widgets(modules: list[Module]):
     assert found(modules, {"PySide6.QtWidgets", "PySide6.QtGui", "pyqtgraph"}, inside="app/services/") == []
 

@@ -14,12 +14,14 @@ CATCHES_EVERYTHING = {
     "backend/tokenizers/encoding.py": "the Rust tokenizers raise plain Exception",
     "backend/run/beside.py": "what is raised on the thread that works is raised again on the one that waits",
     "backend/tokenizers/train.py": "the Rust trainers raise plain Exception",
+    "backend/models/own_code.py": "the code that comes with a model may raise anything while it is opened",
     "backend/registry.py": "a plugin is another's code, which may raise anything while it is imported",
 }
 """Beside the process entries: modules that may catch Exception once, and why nothing narrower will do."""
 PROCESS_ENTRIES = {
     "backend/__main__.py",
     "backend/supervisor.py",
+    "backend/commands/measuring.py",
     "backend/queries/worker.py",
     "backend/serve.py",
     "backend/train.py",

@@ -74,6 +74,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="burnish-predictions-") as folder:
         for name in ("RUNS", "CACHE", "CONFIG"):
             os.environ[f"BURNISH_{name}"] = str(Path(folder) / name.lower())
+        sys.dont_write_bytecode = False  # as a person has it
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ.update(QT_QPA_PLATFORM="offscreen", HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1")
         run = write_run(Path(folder) / "runs", options.rows, options.keep)
         found = Measured()
@@ -209,9 +211,10 @@ def measure(run: Path, found: Measured) -> None:
     window.show()
     wait(200)
     window.open_services()
+    until(lambda: not window.is_warming, 60)
     panel = window.show_page("predictions")
     assert panel is not None
-    wait(1000)
+    wait(500)
     heart = Heart(window)
     begin = time.perf_counter()
     panel.show_run(str(run))  # type: ignore[attr-defined]

@@ -57,6 +57,7 @@ def test_the_kept_catalog_is_made_anew_when_the_package_goes(plugged: Burnish):
     assert "shouting" not in {task["name"] for task in described(plugged)["tasks"]}
 
 
+@pytest.mark.slow
 def test_a_run_trains_with_the_task_the_metric_and_the_optimizer(plugged: Burnish):
     spec = plugged.spec(
         task={"type": "shouting", "max_length": 32},

@@ -19,6 +19,7 @@ def adapted(burnish: Burnish) -> Burnish:
     return burnish
 
 
+@pytest.mark.slow
 def test_an_adapter_alone_is_measured_as_the_run_did(adapted: Burnish):
     folder = adapted.run_folder()
     finished = next(event for event in events_of(folder) if isinstance(event, RunFinished))

@@ -36,6 +36,7 @@ def text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_it_asks_first_and_then_goes_on_from_the_last_step(burnish: Burnish, paused: RunFolder):
     before, step = text(paused.spec), last_step(paused)
     for engine, words in (("abacus", "abacus"), ("jax", f"from step {step}.*--new-optimizer")):

@@ -71,6 +71,7 @@ def test_a_checkpoint_on_request_is_saved_and_answered(burnish: Burnish):
     process.communicate(timeout=60)
 
 
+@pytest.mark.slow
 def test_of_two_resumes_at_once_exactly_one_wins(burnish: Burnish):
     process, folder = started(burnish, max_steps=2000)
     burnish("pause", folder.name)
@@ -169,6 +170,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(burni
     finished = last_event(folder)
     bad = [event.step for event in events_of(folder) if isinstance(event, StepFinished) and event.loss is None]
     assert finished.code == "nan_loss"
+    assert finished.step == bad[0]
     assert f"step {bad[0]}" in finished.message
     assert "learning_rate" in finished.hint
     assert Checkpoints(folder).latest() == (bad[0] - 1) // 5 * 5

@@ -67,6 +67,7 @@ def test_wheel_carries_packages_resources_and_licence(wheel: Path):
         "burnish_resources/demo/sentiment/train.csv",
         "burnish_resources/demo/SOURCES.md",
         "burnish_resources/theme/burnish.qss",
+        "burnish_resources/languages/de/LC_MESSAGES/burnish.mo",
     ):
         assert needed in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -88,6 +89,7 @@ def test_burnish_comes_from_the_wheel(environment: Path, empty_folder: Path):
         assert Path(path).is_relative_to(environment), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_demo_ends_with_a_predictions_file(environment: Path, empty_folder: Path):
     (spec,) = environment.glob("lib/python*/site-packages/burnish_resources/demo/sentiment.yaml")
     # One epoch is enough here; the whole demo has its own test. One thread, as other tests run beside.

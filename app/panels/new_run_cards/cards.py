@@ -5,10 +5,12 @@ from typing import Any
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.core import schema, wording
 from app.core.draft import Draft
+from app.core.language import tr
+from app.core.shorter_texts import shorter
 from app.panels.new_run_cards.cost_card import CostCard
 from app.panels.new_run_cards.data_card import DataCard
 from app.panels.new_run_cards.findings import Findings
@@ -17,10 +19,18 @@ from app.panels.new_run_cards.model_card import ModelCard
 from app.panels.new_run_cards.settings_card import SettingsCard
 from app.panels.new_run_cards.task_card import TaskCard
 from app.widgets.card import Card
+from app.widgets.field_row import FieldRow
+from app.widgets.page_area import REACH, PageArea
 from backend.contract.catalog import Catalog
 from backend.contract.queries import DataPreview, DeviceList, Mistake, ModelDescription
 
-TITLES = {"task": "Task", "data": "Data", "model": "Model", "hardware": "Hardware", "settings": "Settings"}
+TITLES = {
+    "task": tr("Task"),
+    "data": tr("Data"),
+    "model": tr("Model"),
+    "hardware": tr("Hardware"),
+    "settings": tr("Settings"),
+}
 """What the cards are called where one jumps to them."""
 
 NARROW = 860
@@ -42,14 +52,16 @@ class Cards(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
         column.addWidget(self._scrolled(), 1)
-        column.addWidget(self.cost)
+        foot = QVBoxLayout()
+        foot.setContentsMargins(0, 0, REACH, 0)
+        foot.addWidget(self.cost)
+        column.addLayout(foot)
         self._listen(findings)
         for card in (self.data, self.settings, self.hardware):
             card.mistakes_changed.connect(self.mistakes_changed)
 
-    def _scrolled(self) -> QScrollArea:
+    def _scrolled(self) -> PageArea:
         inside = QWidget()
-        inside.setObjectName("scrolled")
         columns = self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, inside)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
@@ -60,13 +72,12 @@ class Cards(QWidget):
                 column.addWidget(card)
             column.addStretch(1)
             columns.addLayout(column, stretch)
-        self._area, self._inside = QScrollArea(widgetResizable=True), inside
-        self._area.setWidget(inside)
+        self._area, self._inside = PageArea(inside), inside
         return self._area
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Too little room for two columns makes one of them."""
-        narrow = event.size().width() < NARROW
+        narrow = event.size().width() - REACH < NARROW
         direction = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
         if self._columns.direction() != direction:
             self._columns.setDirection(direction)
@@ -116,13 +127,26 @@ class Cards(QWidget):
         self._area.verticalScrollBar().setValue(0)
 
     def jump(self, name: str) -> None:
-        """Bring a card to the top, and the keyboard to its first field."""
+        """Bring a card to the top, and the keyboard to its first field; to the first wrong one where there is such."""
         card = self.named(name)
+        if (wrong := self._first_mistaken(card)) is not None:
+            self.settings.open(wrong.key)
+            self.lay_out()
+            self.scroll_to(wrong.title)
+            wrong.editor.target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return
         self._area.verticalScrollBar().setValue(card.mapTo(self._inside, QPoint(0, 0)).y())
         fields = (one for one in card.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus)
         first = next((one for one in fields if one.isVisibleTo(card) and one.isEnabled()), None)
         if first is not None:
             first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _first_mistaken(self, card: Card) -> FieldRow | None:
+        forms = card.forms_shown() if isinstance(card, DataCard | HardwareCard | SettingsCard) else []
+        form, row = next(((form, row) for form in forms if (row := form.first_mistaken()) is not None), (None, None))
+        if form is not None and row is not None:
+            form.show_matches([row.key], alone=False)
+        return row
 
     def scroll_to(self, widget: QWidget) -> None:
         """Bring a widget into view, with room around it."""
@@ -171,7 +195,7 @@ class Cards(QWidget):
         elif topic == "model":
             self.model.show_reading(progress)
         elif topic == "plan":
-            self.cost.clear("Working out what this will cost…")
+            self.cost.clear(tr("Working out what this will cost…"))
             self.hardware.show_plan(None)
 
     def _on_emptied(self, topic: str) -> None:
@@ -207,3 +231,4 @@ class Cards(QWidget):
         elif topic == "plan":
             self.cost.clear("")
             self.mark(mistake.field or "", said)
+            self.cost.remedies.show_remedies(shorter(self._draft, self._findings.model, mistake))

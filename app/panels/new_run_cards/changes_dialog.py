@@ -6,13 +6,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.core.setting_index import Difference, value_words
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton, IconToolButton
 
-HEADER = ("Setting", "Now", "Default")
+HEADER = (tr("Setting"), tr("Now"), tr("Default"))
 
 
 class ChangesDialog(QDialog):
@@ -25,15 +26,15 @@ class ChangesDialog(QDialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Changed settings")
+        self.setWindowTitle(tr("Changed settings"))
         self.resize(620, 480)
         self._changes: Sequence[Difference] = ()
         self.title = label("", "section")
-        self.reset_all = IconButton("Reset all", "undo")
+        self.reset_all = IconButton(tr("Reset all"), "undo")
         self.reset_all.setAutoDefault(False)
         self.reset_all.clicked.connect(lambda: self.reset_asked.emit([one.setting.key for one in self._changes]))
         self.nothing = EmptyState(
-            "check", "All settings are their defaults", "What you change on the page is listed here."
+            "check", tr("All settings are their defaults"), tr("What you change on the page is listed here.")
         )
         self._area = QScrollArea(widgetResizable=True)
         top = QHBoxLayout()
@@ -49,7 +50,11 @@ class ChangesDialog(QDialog):
     def show_changes(self, changes: Sequence[Difference]) -> None:
         """Show these."""
         self._changes = changes
-        self.title.setText("1 setting is changed" if len(changes) == 1 else f"{len(changes)} settings are changed")
+        self.title.setText(
+            tr("1 setting is changed")
+            if len(changes) == 1
+            else tr("{number} settings are changed", number=len(changes))
+        )
         for widget in (self.title, self.reset_all, self._area):
             widget.setVisible(bool(changes))
         self.nothing.setVisible(not changes)
@@ -76,10 +81,15 @@ class ChangesDialog(QDialog):
         name = QPushButton(title)
         theme.role(name, "link")
         name.setAutoDefault(False)
-        name.setToolTip(f"Show {key} on the page")
+        name.setToolTip(tr("Show {key} on the page", key=key))
         name.clicked.connect(lambda: self.shown_asked.emit(key))
         now = ElidedLabel(value_words(change.after, 200), "strong", Qt.TextElideMode.ElideMiddle)
         default = ElidedLabel(value_words(change.before, 200), "muted", Qt.TextElideMode.ElideMiddle)
-        back = IconToolButton("undo", f"Reset {title} to {value_words(change.before)}", "faint", 14)
+        back = IconToolButton(
+            "undo",
+            tr("Reset {title} to {value_words}", title=title, value_words=value_words(change.before)),
+            "faint",
+            14,
+        )
         back.clicked.connect(lambda: self.reset_asked.emit([key]))
         return [name, now, default, back]

@@ -6,6 +6,8 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app import theme
 from app.core import data_words
+from app.core.backend_words import said as words_of
+from app.core.language import tr
 from app.panels.new_run_cards.rows import CAPTION_WIDTH
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
@@ -15,7 +17,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.catalog import Column
 from backend.contract.queries import DataPreview
 
-CHOSEN = "as chosen"
+CHOSEN = tr("as chosen")
 """The backend's reason where nothing was guessed; the drop-down says as much."""
 WHY_LETTERS = 46
 """Of a reason beside a column that cannot be chosen; its tooltip has the whole."""
@@ -51,12 +53,12 @@ class _Part:
         self.box = QuietComboBox()
         self.box.setMinimumWidth(150)
         self.box.setToolTip(part.description)
-        self.box.setAccessibleName(f"Column for {part.title}")
-        self.first = "Choose a column" if part.required else "Not used"
+        self.box.setAccessibleName(tr("Column for {title}", title=part.title))
+        self.first = tr("Choose a column") if part.required else tr("Not used")
         self.box.addItem(self.first, None)
         self.dot = _Dot(part_color(place))
         self.reason = ElidedLabel("", "faint")
-        self.back = IconToolButton("undo", f"Back to the guessed column for {part.title}")
+        self.back = IconToolButton("undo", tr("Back to the guessed column for {title}", title=part.title))
         self.caption: QLabel = label(part.title, "muted", wrap=True)
         self.caption.setFixedWidth(CAPTION_WIDTH)
         self.caption.setBuddy(self.box)
@@ -71,7 +73,7 @@ class _Part:
         """Offer the columns; one that cannot play the part is there, disabled, with the reason."""
         self._offer(preview)
         if chosen and chosen not in preview.columns:
-            self.box.addItem(f"{chosen} (not in the data)", chosen)
+            self.box.addItem(tr("{chosen} (not in the data)", chosen=chosen), chosen)
         self.box.setCurrentIndex(max(0, self.box.findData(chosen)))
         self.dot.set_on(chosen is not None)
         self._show_reason(preview, chosen)
@@ -102,12 +104,12 @@ class _Part:
         better = preview.best_guesses.get(self.part.name)
         why = preview.unfit.get(self.part.name, {}).get(chosen or "", "")
         self.guess = better.column if better is not None and better.column != chosen else None
-        said = "" if reason == CHOSEN or not guessed else reason
+        said = "" if reason == CHOSEN or not guessed else words_of(reason)
         if why:
             said = f"“{chosen}” {why}"
         elif self.guess is not None and better is not None:
-            said = f"Guessed was “{self.guess}”"
-            self.back.setToolTip(f"Back to “{self.guess}”: {better.reason}")
+            said = tr("Guessed was “{guess}”", guess=self.guess)
+            self.back.setToolTip(tr("Back to “{guess}”: {reason}", guess=self.guess, reason=words_of(better.reason)))
         theme.role(self.reason, "warning" if why else "faint")
         self.reason.setText(said)
         self.back.setVisible(self.guess is not None)

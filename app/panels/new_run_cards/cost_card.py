@@ -1,19 +1,25 @@
 """Owns what a run will cost, and the button that starts it."""
 
+import time
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
-from app.core import wording
+from app.core import run_time, wording
+from app.core.backend_words import said
+from app.core.language import tr
 from app.panels.new_run_cards.cost_details import CostDetails, placed_words
+from app.panels.new_run_cards.measure_row import MeasureButton
 from app.panels.new_run_cards.remedy_row import RemedyRow
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
+from backend.contract.measurement import MeasuredTime
 from backend.contract.queries import RunPlan
 
-FACTS = ("Steps", "Tokens", "Trainable", "Time", "Memory")
+FACTS = (tr("Steps"), tr("Tokens"), tr("Trainable"), tr("Time"), tr("Memory"))
 
 
 class CostCard(Card):
@@ -29,19 +35,22 @@ class CostCard(Card):
         self.values = {name: label("–", "section") for name in FACTS}
         self.subs = {name: ElidedLabel("\u00a0", "faint") for name in FACTS}
         self.plan: RunPlan | None = None
-        self.details = QPushButton("Details")
+        self.details = QPushButton(tr("Details"))
         theme.role(self.details, "small")
-        self.details.setToolTip("What memory, time and tokens are made of")
+        self.details.setToolTip(tr("What memory, time and tokens are made of"))
         self.details.clicked.connect(self.show_details)
+        self.measure = MeasureButton(self)
+        self.shortage = ""
+        """Why a measurement had not enough memory, until there is another plan."""
         self.remedies = RemedyRow()
         self.remedies.chosen.connect(self.remedy_chosen)
         self.bar = ThinProgressBar()
         self.notes = label("", "faint", wrap=True)
         self.reason = label("", "danger", wrap=True)
-        self.start = IconButton("Start training", "play", "primary")
+        self.start = IconButton(tr("Start training"), "play", "primary")
         self.start.setMinimumWidth(150)
         self.start.clicked.connect(self.start_asked)
-        self.copy = IconButton("Copy command", "copy", "quiet")
+        self.copy = IconButton(tr("Copy command"), "copy", "quiet")
         self.copy.clicked.connect(self.copy_asked)
         self.add(self._row())
         self.clear("")
@@ -78,8 +87,10 @@ class CostCard(Card):
         line = QHBoxLayout()
         line.setSpacing(8)
         line.addWidget(self.bar, 1)
+        line.addWidget(self.measure.button)
         line.addWidget(self.details)
         column.addLayout(line)
+        column.addWidget(self.measure.row)
         column.addWidget(self.notes)
         column.addWidget(self.reason)
         column.addWidget(self.remedies)
@@ -90,7 +101,7 @@ class CostCard(Card):
         for name in FACTS:
             self.values[name].setText("–")
             self.subs[name].setText("\u00a0")
-        self.plan = None
+        self.plan, self.shortage = None, ""
         self.details.setEnabled(False)
         self.remedies.show_remedies([])
         self.bar.set_fraction(0.0)
@@ -108,49 +119,80 @@ class CostCard(Card):
 
     def show_reason(self, reason: str, is_problem: bool) -> None:
         """Why Start cannot be pressed, a problem or just something still to do; empty where it can."""
-        theme.role(self.reason, "danger" if is_problem else "muted")
+        theme.role(self.reason, "danger" if is_problem or (self.shortage and not reason) else "muted")
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
-        self.reason.setText(reason)
-        self.reason.setVisible(bool(reason))
+        self.reason.setText(reason or self.shortage)
+        self.reason.setVisible(bool(reason or self.shortage))
+        self.measure.show_reason(reason or ("" if self.plan else tr("What this costs is still being worked out.")))
 
     def show_starting(self, starting: bool) -> None:
         """The run is being started."""
-        self.start.setText("Starting…" if starting else "Start training")
+        self.start.setText(tr("Starting…") if starting else tr("Start training"))
         if starting:
             self.start.setEnabled(False)
 
+    def show_shortage(self, found: MeasuredTime) -> None:
+        """A measurement had not enough memory; what would need less is offered."""
+        self.shortage = wording.sentence(tr("{shortage}, though it should have been enough.", shortage=found.shortage))
+        self.remedies.show_remedies(found.remedies)
+
     def show_plan(self, plan: RunPlan) -> None:
         """The numbers of a plan."""
-        self.plan = plan
+        self.plan, self.shortage = plan, ""
         self.details.setEnabled(True)
         self.remedies.show_remedies(plan.remedies)
         share = plan.memory_mb / plan.available_mb if plan.available_mb else None
-        micro = "" if plan.accumulation == 1 else f", {plan.accumulation} × {plan.micro_batch_size}"
+        computes = f"{plan.device}, {plan.precision}"
         shown = {
-            "Steps": (
+            tr("Steps"): (
                 wording.grouped(plan.total_steps),
-                f"{wording.grouped(plan.steps_per_epoch)} per epoch of {wording.count(plan.rows, 'row')}",
+                tr("{steps_per_epoch} per epoch", steps_per_epoch=wording.grouped(plan.steps_per_epoch)),
             ),
-            "Tokens": (wording.short_count(plan.tokens_per_epoch), f"per epoch, {plan.batch_size} rows a step{micro}"),
-            "Trainable": (wording.short_count(plan.trainable), f"of {wording.short_count(plan.parameters)} parameters"),
-            "Time": (
-                f"about {wording.duration(plan.seconds)}" if plan.seconds else "not known",
-                f"{plan.device}, {plan.precision}",
+            tr("Tokens"): (
+                wording.short_count(plan.tokens_per_epoch),
+                tr("per epoch"),
             ),
-            "Memory": (f"about {wording.megabytes(plan.memory_mb)}", f"of {wording.megabytes(plan.available_mb)} free"),
+            tr("Trainable"): (
+                wording.short_count(plan.trainable),
+                tr("of {parameters}", parameters=wording.short_count(plan.parameters)),
+            ),
+            tr("Time"): (
+                run_time.whole(plan),
+                run_time.origin(plan.measured, time.time()) or computes,
+            ),
+            tr("Memory"): _memory(plan),
         }
         for name, (value, sub) in shown.items():
             self.values[name].setText(value)
             self.subs[name].setText(sub)
-        theme.role(self.values["Memory"], "section" if plan.fits else "danger")
+        if plan.measured is not None:  # what stood there before is still one look away
+            self.subs[tr("Time")].setToolTip(f"{self.subs[tr('Time')].text()} · {computes}")
+            self.subs[tr("Memory")].setToolTip(_reckoned(plan))
+        theme.role(self.values[tr("Memory")], "section" if plan.fits else "danger")
         parts = "\n".join(
             [
-                *(f"{part.name}: {wording.megabytes(part.megabytes)}" for part in plan.memory),
+                *(f"{said(part.name)}: {wording.megabytes(part.megabytes)}" for part in plan.memory),
                 *map(placed_words, plan.placement),
             ]
         )
-        self.values["Memory"].setToolTip(parts)
+        self.values[tr("Memory")].setToolTip(parts)
         self.bar.set_fraction(share, "accent" if plan.fits else "danger")
         self.bar.setToolTip(parts)
         self.show_notes([wording.note(note) for note in plan.notes if note])
+
+
+def _memory(plan: RunPlan) -> tuple[str, str]:
+    """What was seen leads where it was measured."""
+    seen = run_time.peak_mb(plan.measured)
+    if seen is None:
+        return tr("about {memory_mb}", memory_mb=wording.megabytes(plan.memory_mb)), _free(plan)
+    return wording.megabytes(seen), tr("measured")
+
+
+def _reckoned(plan: RunPlan) -> str:
+    return tr("{memory_mb} were reckoned · {free}", memory_mb=wording.megabytes(plan.memory_mb), free=_free(plan))
+
+
+def _free(plan: RunPlan) -> str:
+    return tr("of {available_mb} free", available_mb=wording.megabytes(plan.available_mb))

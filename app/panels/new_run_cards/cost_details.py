@@ -1,10 +1,14 @@
 """Owns the sheet that says what a run's cost is made of: memory, time and tokens by their parts."""
 
+import time
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.core import wording
+from app.core import run_time, wording
+from app.core.backend_words import said
+from app.core.language import tr, trn
 from app.widgets.card import label
 from app.widgets.progress_bar import ThinProgressBar
 from backend.contract.queries import Placement, RunPlan
@@ -19,7 +23,7 @@ class CostDetails(QFrame):
         super().__init__(parent, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         theme.role(self, "sheet")
-        self.setAccessibleName("What the cost is made of")
+        self.setAccessibleName(tr("What the cost is made of"))
         self.setFixedWidth(WIDTH)
         self.rows: list[tuple[str, str]] = []
         """What is shown, name and value."""
@@ -34,33 +38,49 @@ class CostDetails(QFrame):
 
     def _memory(self, plan: RunPlan) -> None:
         grid = self._section(
-            f"Memory · about {wording.megabytes(plan.memory_mb)} of {wording.megabytes(plan.available_mb)}"
+            tr(
+                "Memory · about {memory_mb} of {available_mb}",
+                memory_mb=wording.megabytes(plan.memory_mb),
+                available_mb=wording.megabytes(plan.available_mb),
+            )
         )
         for part in plan.memory:
             bar = ThinProgressBar()
             bar.set_fraction(part.megabytes / plan.memory_mb if plan.memory_mb else 0.0)
-            self._row(grid, part.name, wording.megabytes(part.megabytes), bar)
+            self._row(grid, said(part.name), wording.megabytes(part.megabytes), bar)
 
     def _time(self, plan: RunPlan) -> None:
-        known = (
-            f"about {wording.duration(plan.seconds)}" if plan.seconds is not None else "known after the first such run"
-        )
-        grid = self._section(f"Time · {known}")
+        known = run_time.whole(plan) if plan.seconds is not None else tr("known once it was measured")
+        grid = self._section(tr("Time · {known}", known=known))
         for part in plan.time:
-            seconds = "not known" if part.seconds is None else f"about {wording.duration(part.seconds)}"
-            self._row(grid, part.name, seconds, label(part.words, "faint", wrap=True))
+            self._row(grid, said(part.name), run_time.of_part(part), label(run_time.made_of(part), "faint", wrap=True))
+        if plan.measured is not None:
+            words = " ".join(run_time.details(plan.measured, plan.memory_mb, time.time()))
+            note = label(words, "faint", wrap=True)
+            note.setContentsMargins(0, 0, 0, 8)
+            self._column.addWidget(note)
 
     def _tokens(self, plan: RunPlan) -> None:
-        grid = self._section("Tokens and batches")
-        self._row(grid, "Per epoch", wording.grouped(plan.tokens_per_epoch), label("without padding", "faint"))
+        grid = self._section(tr("Tokens and batches"))
+        self._row(grid, tr("Per epoch"), wording.grouped(plan.tokens_per_epoch), label(tr("without padding"), "faint"))
         if plan.padding is not None:
-            self._row(grid, "Padding", f"about {plan.padding:.0%}", label("of all tokens that are computed", "faint"))
+            self._row(
+                grid,
+                tr("Padding"),
+                tr("about {padding:.0%}", padding=plan.padding),
+                label(tr("of all tokens that are computed"), "faint"),
+            )
         if plan.longest:
-            self._row(grid, "Longest row", wording.count(plan.longest, "token"), label("", "faint"))
+            self._row(grid, tr("Longest row"), trn("{count} token", "{count} tokens", plan.longest), label("", "faint"))
         passes = (
             f"{plan.accumulation} × {plan.micro_batch_size}" if plan.accumulation > 1 else str(plan.micro_batch_size)
         )
-        self._row(grid, "Rows of a step", wording.grouped(plan.batch_size), label(f"in passes of {passes}", "faint"))
+        self._row(
+            grid,
+            tr("Rows of a step"),
+            wording.grouped(plan.batch_size),
+            label(tr("in passes of {passes}", passes=passes), "faint"),
+        )
 
     def _section(self, title: str) -> QGridLayout:
         self._column.addWidget(label(title, "strong"))
@@ -96,4 +116,10 @@ class CostDetails(QFrame):
 def placed_words(one: Placement) -> str:
     """What lies on one of several devices."""
     weights, optimizer = wording.megabytes(one.weights_mb), wording.megabytes(one.optimizer_mb)
-    return f"On {one.device}: {wording.count(one.rows, 'row')} a pass, weights {weights}, optimizer {optimizer}"
+    return tr(
+        "On {device}: {count} a pass, weights {weights}, optimizer {optimizer}",
+        device=one.device,
+        count=trn("{count} row", "{count} rows", one.rows),
+        weights=weights,
+        optimizer=optimizer,
+    )

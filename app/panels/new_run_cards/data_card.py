@@ -6,8 +6,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.core import schema, wording
+from app.core import schema
 from app.core.draft import Draft
+from app.core.language import tr, trn
 from app.core.source_choice import split_kind
 from app.panels.new_run_cards.column_choice import ColumnChoice
 from app.panels.new_run_cards.data_view import DataView
@@ -26,10 +27,11 @@ from backend.contract.catalog import Column, SourceEntry
 from backend.contract.data_choice import RecognisedData
 from backend.contract.queries import DataPreview, Progress
 
-DROP_TITLE = "Drop your data here"
-DROP_WORDS = (
-    "A file, several files or a folder: CSV, TSV, JSON, Parquet, Arrow, plain text, CoNLL, SQuAD or GLUE, packed by gzip "
-    "or not. Files named train, validation and test find their places. Or click to choose, or paste a path."
+DROP_TITLE = tr("Drop your data here")
+DROP_WORDS = tr(
+    "A file, several files or a folder: CSV, TSV, JSON, Parquet, Arrow, plain text, CoNLL, "
+    "SQuAD or GLUE, packed by gzip or not. Files named train, validation and test find their "
+    "places. Or click to choose, or paste a path."
 )
 
 
@@ -51,7 +53,7 @@ class DataCard(Card):
     read_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("2 · Data", parent)
+        super().__init__(tr("2 · Data"), parent)
         self._sources: dict[str, SourceEntry] = {}
         self._draft = Draft()
         self._form: SchemaForm | None = None
@@ -67,7 +69,7 @@ class DataCard(Card):
         self.columns = ColumnChoice()
         self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
         self.banner = Banner()
-        self.again = IconButton("Read again", "refresh", "quiet")
+        self.again = IconButton(tr("Read again"), "refresh", "quiet")
         self.again.clicked.connect(self.read_asked)
         self.banner.buttons.addWidget(self.again)
         self.again.hide()
@@ -80,12 +82,12 @@ class DataCard(Card):
 
     def _build_corner(self) -> None:
         self.state = label("", "faint")
-        self.report = IconButton("Report", "chart", "quiet")
-        self.report.setToolTip("Rows, labels, lengths, duplicates and overlap of all splits")
+        self.report = IconButton(tr("Report"), "chart", "quiet")
+        self.report.setToolTip(tr("Rows, labels, lengths, duplicates and overlap of all splits"))
         self.report.clicked.connect(self.report_asked)
-        self.tokens = IconButton("Tokens", "text", "quiet")
+        self.tokens = IconButton(tr("Tokens"), "text", "quiet")
         self.tokens.setToolTip(
-            "Lengths against the limit, unknown tokens, padding, and what the model gets of every row"
+            tr("Lengths against the limit, unknown tokens, padding, and what the model gets of every row")
         )
         self.tokens.clicked.connect(self.tokens_asked)
         for widget in (self.state, self.tokens, self.report):
@@ -94,8 +96,8 @@ class DataCard(Card):
     def _waiting(self) -> QWidget:
         """A bar and a button that ends the reading."""
         self.waiting, self.bar = QWidget(), ThinProgressBar()
-        self.stop = IconButton("Stop", "stop", "quiet")
-        self.stop.setToolTip("Stop reading the data")
+        self.stop = IconButton(tr("Stop"), "stop", "quiet")
+        self.stop.setToolTip(tr("Stop reading the data"))
         self.stop.clicked.connect(self.stop_asked)
         row = QHBoxLayout(self.waiting)
         row.setContentsMargins(0, 0, 0, 0)
@@ -107,7 +109,7 @@ class DataCard(Card):
         self.source = QuietComboBox()
         self.source.activated.connect(lambda number: self.changed.emit("data.source", self.source.itemData(number)))
         rows = Rows()
-        self._source_caption = rows.add("Source", self.source)
+        self._source_caption = rows.add(tr("Source"), self.source)
         self._source_words = label("", "faint", wrap=True)
         rows.addWidget(self._source_words, rows.rowCount(), 1)
         self.body.addLayout(rows)
@@ -200,9 +202,13 @@ class DataCard(Card):
         if self._form is not None:
             self._form.clear_marks()
 
+    def forms_shown(self) -> list[SchemaForm]:
+        """The form, if there is one."""
+        return [] if self._form is None else [self._form]
+
     def mistakes(self) -> list[str]:
         """The sentences of all marked fields."""
-        return wording.mistakes(self._form.mistakes()) if self._form is not None else []
+        return self._form.mistake_sentences() if self._form is not None else []
 
     # What was dropped or named
 
@@ -215,7 +221,7 @@ class DataCard(Card):
         """Something was dropped and is being looked at."""
         self.banner.clear()
         self.forget_recognised()
-        self.state.setText("Looking at what was dropped…")
+        self.state.setText(tr("Looking at what was dropped…"))
 
     def show_recognised(self, found: RecognisedData, task: str) -> None:
         """What was taken, and from what kind of file; `task` names another one that such data is made for."""
@@ -248,7 +254,7 @@ class DataCard(Card):
         """The data is being read; `progress` says how far it is."""
         self._offer_looks(False)
         share = progress.done / progress.total if progress is not None and progress.total else None
-        self.state.setText("Reading…" if share is None else f"Reading… {share:.0%}")
+        self.state.setText(tr("Reading…") if share is None else tr("Reading… {share:.0%}", share=share))
         self.bar.set_fraction(share)
         self.waiting.show()
 
@@ -278,7 +284,7 @@ class DataCard(Card):
         self.clear_marks()
         self._offer_looks(True)
         self.waiting.hide()
-        self.state.setText(wording.count(preview.row_count, "row"))
+        self.state.setText(trn("{count} row", "{count} rows", preview.row_count))
         self.columns.show_preview(preview, columns)
         self.columns.show()
         self.view.show_preview(preview, columns)

@@ -4,6 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import data_words
+from app.core.language import tr
 from app.panels.new_run_cards.column_choice import ColumnChoice
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
@@ -14,7 +15,7 @@ from backend.contract.data_choice import DataGlance
 from backend.contract.queries import DataPreview
 
 TABLE_HEIGHT = 196
-STOPPED = "Not all rows were looked at; a run reads them all and lists those that it cannot use."
+STOPPED = tr("Not all rows were looked at; a run reads them all and lists those that it cannot use.")
 
 
 class DataView(QWidget):
@@ -33,22 +34,22 @@ class DataView(QWidget):
         self.summary = label("", "strong", wrap=True, selectable=True)
         self.splits = label("", "muted", wrap=True)
         self.labels, self.lengths = label("", "muted", wrap=True), label("", "muted", wrap=True)
-        self._labels_heading, self._lengths_heading = label("Labels", "caption"), label("Lengths", "caption")
-        self.shares, self.strip = ShareBar("Shares of the labels"), CountStrip("Lengths of the rows")
+        self._labels_heading, self._lengths_heading = label(tr("Labels"), "caption"), label(tr("Lengths"), "caption")
+        self.shares, self.strip = ShareBar(tr("Shares of the labels")), CountStrip(tr("Lengths of the rows"))
         self.counting, self.counted = QWidget(), ThinProgressBar()
-        self.counted.setAccessibleName("Looking at all rows")
-        self.stop_counting = IconButton("Stop", "stop", "quiet")
-        self.stop_counting.setToolTip("Do not look at all rows; a run will read them anyway")
+        self.counted.setAccessibleName(tr("Looking at all rows"))
+        self.stop_counting = IconButton(tr("Stop"), "stop", "quiet")
+        self.stop_counting.setToolTip(tr("Do not look at all rows; a run will read them anyway"))
         self.stop_counting.clicked.connect(self.stop_asked)
         self.warnings = label("", "warning", wrap=True, selectable=True)
         self.notes = label("", "faint", wrap=True, selectable=True)
         self.skipped = label("", "warning", wrap=True, selectable=True)
-        self.unusable = IconButton("Show them", "table", "quiet")
-        self.unusable.setToolTip("The rows that cannot be used: file, line and reason")
+        self.unusable = IconButton(tr("Show them"), "table", "quiet")
+        self.unusable.setToolTip(tr("The rows that cannot be used: file, line and reason"))
         self.unusable.clicked.connect(self.unusable_asked)
-        self.table = PreviewTable("First rows of the data")
+        self.table = PreviewTable(tr("First rows of the data"))
         self.table.setMinimumHeight(TABLE_HEIGHT)
-        self.table.setToolTip("Double-click a row to see it whole")
+        self.table.setToolTip(tr("Double-click a row to see it whole"))
         self.table.row_asked.connect(self.row_asked)
         self._place()
         self.hide()
@@ -71,7 +72,7 @@ class DataView(QWidget):
             pictures.addLayout(side, 1)
         counting = QHBoxLayout(self.counting)
         counting.setContentsMargins(0, 0, 0, 0)
-        counting.addWidget(label("Looking at all rows…", "faint"))
+        counting.addWidget(label(tr("Looking at all rows…"), "faint"))
         counting.addWidget(self.counted, 1)
         counting.addWidget(self.stop_counting)
         left_out = QHBoxLayout()
@@ -123,7 +124,7 @@ class DataView(QWidget):
         assert preview is not None
         self.summary.setText(data_words.at_a_glance(preview, glance))
         _say(self.splits, data_words.split_line(glance) if glance else "")
-        self._show_labels(preview)
+        self._show_labels(data_words.usable_labels(preview, glance))
         self._show_lengths(glance)
         some = data_words.unusable_count(preview, glance) > 0
         _say(self.skipped, data_words.skipped_line(preview, glance) if some else "")
@@ -134,10 +135,9 @@ class DataView(QWidget):
         told += [*data_words.empty_lines(splits), *(glance.notes if glance else [])]
         _say(self.notes, "\n".join(filter(None, told)))
 
-    def _show_labels(self, preview: DataPreview) -> None:
-        counts = list(preview.label_counts.items())
-        self.shares.show_counts(counts)
-        self.labels.setText(data_words.label_line(preview.label_counts) if counts else "")
+    def _show_labels(self, counts: dict[str, int]) -> None:
+        self.shares.show_counts(list(counts.items()))
+        self.labels.setText(data_words.label_line(counts) if counts else "")
         for widget in (self._labels_heading, self.shares, self.labels):
             widget.setVisible(bool(counts))
 

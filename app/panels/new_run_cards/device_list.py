@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
 from app.core.device_choice import device_words, memory_words
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.progress_bar import ThinProgressBar
 from backend.contract.catalog import Device
@@ -47,7 +48,7 @@ class DeviceTable(QWidget):
             bar = ThinProgressBar()
             bar.setFixedWidth(64)
             bar.set_fraction(1 - device.free_mb / device.memory_mb if device.memory_mb else 0.0)
-            bar.setToolTip(f"Memory in use; {memory_words(device)}")
+            bar.setToolTip(tr("Memory in use; {memory_words}", memory_words=memory_words(device)))
             bar.setVisible(bool(device.memory_mb))
             for column, widget in enumerate((name, bar, free)):
                 self._grid.addWidget(widget, row, column)
@@ -56,7 +57,7 @@ class DeviceTable(QWidget):
         box = self.boxes[device.index] = QCheckBox(device_words(device))
         box.setChecked(ticked)
         if not self._several:
-            box.setToolTip("This engine trains on one device at a time")
+            box.setToolTip(tr("This engine trains on one device at a time"))
         box.clicked.connect(lambda on, index=device.index: self._on_ticked(index, on))
         return box
 

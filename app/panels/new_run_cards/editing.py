@@ -6,10 +6,21 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.core import parts, schema
-from app.core.draft import Draft
+from app.core import parts, schema, setting_words
+from app.core.draft import Draft, flat
+from app.core.language import tr
 from app.core.overlay import Overlay
-from app.core.setting_index import Difference, Setting, change_words, changed, differences, settings_of, title_of
+from app.core.setting_index import (
+    Difference,
+    Setting,
+    change_words,
+    changed,
+    differences,
+    every_setting,
+    same,
+    settings_of,
+    title_of,
+)
 from app.core.source_choice import change_source, data_name
 from app.panels.new_run_cards.undoing import Undoing
 from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
@@ -40,6 +51,7 @@ class Editing(QObject):
         """From now on there is something to choose from."""
         self.catalog = catalog
         spec = catalog.spec
+        setting_words.learn(every_setting(catalog))
         self.draft.defaults = {name: schema.defaults(schema.section(spec, name)) for name in spec.get("properties", {})}
         if self.task() is None and catalog.tasks:
             first = self.task_named(FIRST_TASK) or catalog.tasks[0]
@@ -71,11 +83,17 @@ class Editing(QObject):
         wanted = (id(self.catalog), *(self.draft.get(key) for key in deciding))
         if self._index[0] != wanted:
             self._index = wanted, settings_of(self.catalog, self.draft)
+            setting_words.learn(self._index[1].values())
         return self._index[1]
 
     def differences(self) -> list[Difference]:
         """The settings that are not their defaults."""
-        return changed(self.settings(), self.draft)
+        return changed(self.settings(), self.draft, self.usual())
+
+    def usual(self) -> dict[str, Any]:
+        """The defaults of the draft's task, by key; they come before those of the spec."""
+        entry = self.task()
+        return dict(flat(entry.defaults)) if entry else {}
 
     # One value
 
@@ -127,7 +145,7 @@ class Editing(QObject):
 
     def rename(self, name: str) -> None:
         """Call the run so; without a name it is called after its data again."""
-        with self.undoing.step(f"Name: {name or 'run'}", "name"):
+        with self.undoing.step(tr("Name: {name}", name=name or "run"), "name"):
             self.draft.named = bool(name)
             self.draft.set("name", name or "run")
 
@@ -137,11 +155,18 @@ class Editing(QObject):
         known = [settings[key] for key in keys if key in settings]
         if not known:
             return
-        before = self.draft.values()
-        words = f"Reset of {known[0].title}" if len(known) == 1 else f"Reset of {len(known)} settings"
+        before, usual = self.draft.values(), self.usual()
+        words = (
+            tr("Reset of {title}", title=known[0].title)
+            if len(known) == 1
+            else tr("Reset of {number} settings", number=len(known))
+        )
         with self.undoing.step(words):
             for setting in known:
-                self.draft.reset(setting.key, setting.default)
+                if setting.key in usual:
+                    self.draft.set(setting.key, usual[setting.key])
+                else:
+                    self.draft.reset(setting.key, setting.default)
                 if setting.key == "training.optimizer":
                     self.draft.unset("training.optimizer_options")
         self.undoing.went.emit(before)
@@ -163,16 +188,23 @@ class Editing(QObject):
         entry = self.task_named(name)
         if entry is None or name == self.draft.get("task.type"):
             return
-        with self.undoing.step(f"Task: {entry.title}"):
+        with self.undoing.step(tr("Task: {title}", title=entry.title)):
             self.overlay.take_off()
             if name != self.draft.get("task.type"):
+                self._forget_usual()
                 self.draft.use_task(entry.name, entry.defaults)
             parts.forget_unused(entry, self.draft)
         self.replaced.emit()
 
+    def _forget_usual(self) -> None:
+        """What the task filled in by itself, and nobody changed, goes with it."""
+        for key, value in self.usual().items():
+            if self.draft.says(key) and same(self.draft.get(key), value):
+                self.draft.unset(key)
+
     def lay(self, preset: Preset | None) -> None:
         """Lay a preset over the draft in the place of the one before, or take that one off."""
-        with self.undoing.step(f"Preset: {preset.title if preset else 'none'}"):
+        with self.undoing.step(tr("Preset: {title}", title=preset.title if preset else "none")):
             self._lay(self.overlay, preset)
             self._name_for_data()
         self.replaced.emit()

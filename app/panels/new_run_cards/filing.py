@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.core import wording
 from app.core.draft import Draft
 from app.core.draft_file import PATTERNS, open_draft, save_draft
+from app.core.language import tr
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
 
@@ -26,7 +27,7 @@ class Filing(QObject):
 
     def ask_open(self, catalog: Catalog) -> None:
         """Let a person choose a spec."""
-        path, _ = QFileDialog.getOpenFileName(self._page, "Open a spec", self._folder, PATTERNS)
+        path, _ = QFileDialog.getOpenFileName(self._page, tr("Open a spec"), self._folder, PATTERNS)
         if path:
             self.open(Path(path), catalog)
 
@@ -37,14 +38,15 @@ class Filing(QObject):
             found = open_draft(path, catalog)
         except InputError as error:
             self.message.emit(
-                "error", f"{wording.sentence(str(error))}. Nothing was changed; mend the file or open another."
+                "error",
+                tr("{error}. Nothing was changed; mend the file or open another.", error=wording.sentence(str(error))),
             )
             return
         self.opened.emit(found.draft)
         if found.notes:
             self.message.emit("warning", " ".join(found.notes))
         else:
-            self.message.emit("success", f"Opened {path.name}.")
+            self.message.emit("success", tr("Opened {name}.", name=path.name))
 
     def ask_save(self) -> None:
         """Let a person choose where; the file that the draft began with is offered first."""
@@ -52,7 +54,7 @@ class Filing(QObject):
             letter if letter.isalnum() or letter in "._-" else "-" for letter in str(self._draft.get("name"))
         )
         offered = self._draft.file or Path(self._folder or Path.home()) / f"{name.strip('-.') or 'run'}.yaml"
-        path, _ = QFileDialog.getSaveFileName(self._page, "Save as a spec", str(offered), PATTERNS)
+        path, _ = QFileDialog.getSaveFileName(self._page, tr("Save as a spec"), str(offered), PATTERNS)
         if path:
             self.save(Path(path if Path(path).suffix else f"{path}.yaml"))
 
@@ -62,6 +64,15 @@ class Filing(QObject):
         try:
             save_draft(self._draft, path)
         except OSError as error:
-            self.message.emit("error", f"{path.name} could not be saved: {error.strerror}. Choose another folder.")
+            self.message.emit(
+                "error",
+                tr(
+                    "{name} could not be saved: {strerror}. Choose another folder.",
+                    name=path.name,
+                    strerror=error.strerror,
+                ),
+            )
             return
-        self.message.emit("success", f"Saved {path.name}. On a terminal it starts with: burnish train {path.name}")
+        self.message.emit(
+            "success", tr("Saved {name}. On a terminal it starts with: burnish train {name}", name=path.name)
+        )

@@ -6,15 +6,16 @@ from PySide6.QtCore import QObject, Signal
 
 from app.core import wording
 from app.core.draft import Draft
+from app.core.language import tr
 from app.core.preferences import Preferences
 from app.panels.new_run_cards.inquiry import Inquiry, MakeArguments
 from app.services.backend_client import BackendClient, OnAnswer
 from app.services.job import Consent
 from backend.contract.queries import DataPreview, Mistake, ModelDescription, Progress, RunPlan
 
-CONVERSION = "The model's weights must be converted once; the card of the model says how."
-CODE = "The model wants to run code of its own, to which you have not agreed."
-STOPPED = "Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it."
+CONVERSION = tr("The model's weights must be converted once; the card of the model says how.")
+CODE = tr("The model wants to run code of its own, to which you have not agreed.")
+STOPPED = tr("Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it.")
 TOPICS = ("data", "model", "plan")
 
 
@@ -28,6 +29,8 @@ class Findings(QObject):
     previewed = Signal(object)
     described = Signal(object)
     planned = Signal(object)
+    trusted = Signal(object)
+    """The person's consent to the code of that model is kept."""
     devices_found = Signal(object)
     refused = Signal(str, object)
     """Topic and Mistake."""
@@ -47,8 +50,7 @@ class Findings(QObject):
         """Whether nothing is missing to read the data."""
         self._conversions: set[str] = set()
         """Models whose weights this user has agreed to convert."""
-        self.plannable = True
-        """Whether nothing is missing for a plan."""
+        self._plannable = True
         self._preview = self._inquiry("preview_data", "data", self._data_arguments, self._on_preview)
         self._description = self._inquiry("describe_model", "model", self._model_arguments, self._on_model)
         self._conversion = self._inquiry("convert_model", "model", self._conversion_arguments, self._on_model)
@@ -110,6 +112,28 @@ class Findings(QObject):
         self._plan.ask_soon()
         self.changed.emit()
 
+    def set_plannable(self, plannable: bool) -> None:
+        """Whether nothing is missing or mistaken for a plan; one that was given up for that is asked for again."""
+        given_up = plannable and not self._plannable and self.plan is None
+        self._plannable = plannable
+        if given_up and not self._plan.waits:
+            self._plan.ask_soon()
+
+    def trust(self) -> None:
+        """The person has read the model's own code as it was described, and agreed to it."""
+        model = self.model
+        if model is None or not model.code:
+            return
+        about = {"target": model.name, "revision": model.commit or "main", "code": model.code}
+        self._client.ask("agree_to_code", about, lambda found: self._on_trusted(model), self._on_not_trusted)
+
+    def _on_trusted(self, model: ModelDescription) -> None:
+        if self.model is model:
+            self.trusted.emit(model)
+
+    def _on_not_trusted(self, mistake: Mistake) -> None:
+        self._on_mistake("model", mistake)
+
     def convert(self) -> None:
         """The person has agreed to convert the model's weights once."""
         self._conversions.add(str(self._draft.get("model.name_or_path")))
@@ -118,18 +142,17 @@ class Findings(QObject):
 
     def trusts_model(self) -> bool:
         """Whether this user has agreed to the model's own code."""
-        return self.model is not None and self._preferences.trusts(self.model.name, self.model.commit)
+        return self.model is not None and self.model.code_agreed
 
     def consent(self) -> Consent:
         """What this user has agreed to for the model of the draft."""
-        trusts = bool(self._draft.get("model.trust_remote_code")) and self.trusts_model()
-        return Consent(trusts, str(self._draft.get("model.name_or_path")) in self._conversions)
+        return Consent(str(self._draft.get("model.name_or_path")) in self._conversions)
 
     def waiting(self) -> str:
         """What is still being looked into before the run can be started; empty where nothing is."""
         if self.preview is None and "data" not in self.problems:
-            return "Reading the data…"
-        return "Looking at the model…" if self.model is None and "model" not in self.problems else ""
+            return tr("Reading the data…")
+        return tr("Looking at the model…") if self.model is None and "model" not in self.problems else ""
 
     def blocking(self) -> str:
         """The first problem, or nothing."""
@@ -180,7 +203,7 @@ class Findings(QObject):
     def _plan_arguments(self) -> dict[str, Any] | None:
         self.plan = None
         self.problems.pop("plan", None)
-        if not self.ready or not self.plannable or self._needs_weights():
+        if not self.ready or not self._plannable or self._needs_weights():
             self.emptied.emit("plan")
             return None
         self.asking.emit("plan", None)

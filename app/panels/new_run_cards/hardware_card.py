@@ -8,8 +8,11 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
 from app.core import schema, wording
+from app.core.backend_words import said
 from app.core.device_choice import against_precision, chosen, meant
 from app.core.draft import Draft
+from app.core.language import tr
+from app.core.setting_words import in_titles
 from app.panels.new_run_cards.device_list import DeviceTable
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
@@ -20,15 +23,15 @@ from backend.contract.catalog import Device, EngineEntry, refusal
 from backend.contract.queries import DeviceList, ModelDescription, RunPlan
 
 PRECISIONS = (
-    ("auto", "Automatic"),
-    ("float32", "float32 · exact"),
-    ("bfloat16", "bfloat16 · half the memory"),
-    ("float16", "float16 · half the memory, scaled loss"),
+    ("auto", tr("Automatic")),
+    ("float32", tr("float32 · exact")),
+    ("bfloat16", tr("bfloat16 · half the memory")),
+    ("float16", tr("float16 · half the memory, scaled loss")),
 )
 AUTOMATIC = {
-    "float32": "Automatic → float32",
-    "bfloat16": "Automatic → bfloat16",
-    "float16": "Automatic → float16",
+    "float32": tr("Automatic → float32"),
+    "bfloat16": tr("Automatic → bfloat16"),
+    "float16": tr("Automatic → float16"),
 }
 ELSEWHERE = {"engine", "device", "devices", "precision", "bridge"}
 """Settings that have a place of their own on the card."""
@@ -43,7 +46,7 @@ class HardwareCard(Card):
     """The devices shall be asked for once more."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("4 · Hardware", parent)
+        super().__init__(tr("4 · Hardware"), parent)
         self._engines: dict[str, EngineEntry] = {}
         self._section: dict[str, Any] = {}
         self._here: list[Device] = []
@@ -58,7 +61,7 @@ class HardwareCard(Card):
             box.activated.connect(
                 lambda number, key=key, box=box: self.changed.emit(f"hardware.{key}", box.itemData(number))
             )
-        self.again = IconToolButton("refresh", "Look again which memory is free", "faint", 14)
+        self.again = IconToolButton("refresh", tr("Look again which memory is free"), "faint", 14)
         self.again.clicked.connect(self.look_again)
         self.corner.addWidget(self.again)
         self._build()
@@ -70,16 +73,16 @@ class HardwareCard(Card):
         )
         self.devices = DeviceTable()
         self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
-        self.bridge = QCheckBox("Any other architecture")
+        self.bridge = QCheckBox(tr("Any other architecture"))
         self.bridge.clicked.connect(self._on_bridge)
         rows = Rows()
-        self._engine_caption = rows.add("Engine", self.engine)
+        self._engine_caption = rows.add(tr("Engine"), self.engine)
         rows.addWidget(self.engine_note, rows.rowCount(), 1)
-        self._bridge_caption = rows.add("Bridge", self.bridge)
+        self._bridge_caption = rows.add(tr("Bridge"), self.bridge)
         rows.addWidget(self.bridge_note, rows.rowCount(), 1)
-        device = rows.add("Device", self.device)
+        device = rows.add(tr("Device"), self.device)
         rows.addWidget(self.devices, rows.rowCount(), 1)
-        precision = rows.add("Precision", self.precision)
+        precision = rows.add(tr("Precision"), self.precision)
         rows.addWidget(self.precision_note, rows.rowCount(), 1)
         self.captions: dict[str, QLabel] = {
             "hardware.engine": self._engine_caption,
@@ -111,9 +114,9 @@ class HardwareCard(Card):
         self.device.clear()
         best = next((device for device in found.devices if device.kind != "cpu"), None)
         best = best or next(iter(found.devices), None)
-        self.device.addItem(f"Automatic → {best.name}" if best else "Automatic", "auto")
+        self.device.addItem(tr("Automatic → {name}", name=said(best.name)) if best else tr("Automatic"), "auto")
         for device in _one_per_kind(found.devices):
-            self.device.addItem(device.name, device.kind)
+            self.device.addItem(said(device.name), device.kind)
         self.note.setText(wording.sentence(found.note))
         self.note.setVisible(bool(found.note))
         self._show_devices()
@@ -162,14 +165,17 @@ class HardwareCard(Card):
         if refused is None:
             return ""
         if engine.missing:
-            return f"{wording.sentence(refused.reason)}. The command “burnish doctor” says what else is missing."
-        way_out = f"; {refused.way_out}" if refused.way_out else ""
+            return tr(
+                "{reason}. The command “burnish doctor” says what else is missing.",
+                reason=wording.sentence(refused.reason),
+            )
+        way_out = f"; {in_titles(refused.way_out)}" if refused.way_out else ""
         return f"{wording.sentence(refused.reason)}{way_out}."
 
     def _show_devices(self) -> None:
         value = self._draft.get("hardware.device", "auto")
         if self.device.findData(value) < 0:
-            self.device.addItem(f"{value} (not on this computer)", value)
+            self.device.addItem(tr("{value} (not on this computer)", value=value), value)
         self.device.setCurrentIndex(self.device.findData(value))
         possible, taken = meant(self._draft, self._here), chosen(self._draft, self._here)
         entry = self._entry()
@@ -184,8 +190,12 @@ class HardwareCard(Card):
             reason = against_precision(value, taken)
             _enable(self.precision, number, not reason, reason or words)
         plan = self._plan if wanted == "auto" else None
-        self.precision.setItemText(0, AUTOMATIC.get(plan.precision, "Automatic") if plan else "Automatic")
-        why = f"Because {plan.precision_reason}." if plan and plan.precision_reason else ""
+        self.precision.setItemText(0, AUTOMATIC.get(plan.precision, tr("Automatic")) if plan else tr("Automatic"))
+        why = (
+            tr("Because {precision_reason}.", precision_reason=plan.precision_reason)
+            if plan and plan.precision_reason
+            else ""
+        )
         self.precision_note.setText(against_precision(wanted, taken) or why)
         self.precision_note.setVisible(bool(self.precision_note.text()))
 
@@ -251,9 +261,13 @@ class HardwareCard(Card):
         if self.form is not None:
             self.form.clear_marks()
 
+    def forms_shown(self) -> list[SchemaForm]:
+        """The form, if there is one."""
+        return [] if self.form is None else [self.form]
+
     def mistakes(self) -> list[str]:
         """The sentences of all marked fields."""
-        return wording.mistakes(self.form.mistakes()) if self.form is not None else []
+        return self.form.mistake_sentences() if self.form is not None else []
 
 
 def _enable(box: QuietComboBox, number: int, enabled: bool, hint: str) -> None:

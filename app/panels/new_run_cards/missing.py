@@ -1,6 +1,7 @@
 """Owns what a person has still to choose before a run can be started, as a sentence."""
 
 from app.core.draft import Draft
+from app.core.language import inside, tr
 from app.core.parts import used_parts
 from app.core.source_choice import split_kind
 from backend.contract.catalog import SourceEntry, TaskEntry
@@ -11,13 +12,13 @@ def in_data(draft: Draft, source: SourceEntry | None) -> str:
     """What the choice of the data lacks; empty where it can be read."""
     kind = split_kind(source)
     if kind == "files":
-        return "" if draft.get("data.train") else "Choose the training data, or try the demo."
+        return "" if draft.get("data.train") else tr("Choose the training data, or try the demo.")
     settings = source.settings if source else {}
     fields = settings.get("properties", {})
     open_ones = [name for name in settings.get("required", []) if not draft.get(f"data.{name}")]
     if open_ones:
-        return f"Fill in “{fields[open_ones[0]].get('title', open_ones[0])}” under Data."
-    return "Name the split to train on under Data." if kind == "names" and not draft.get("data.train") else ""
+        return tr("Fill in “{get}” under Data.", get=fields[open_ones[0]].get("title", open_ones[0]))
+    return tr("Name the split to train on under Data.") if kind == "names" and not draft.get("data.train") else ""
 
 
 def in_columns(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> str:
@@ -25,4 +26,4 @@ def in_columns(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> st
     if preview is None:
         return ""
     without = [part for part in used_parts(task, draft) if part.required and not draft.get(f"data.columns.{part.name}")]
-    return f"Choose the column for: {without[0].title.lower()}." if without else ""
+    return tr("Choose the column for: {title}.", title=inside(without[0].title)) if without else ""

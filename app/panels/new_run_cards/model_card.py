@@ -9,6 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from app import theme
 from app.core import wording
 from app.core.draft import Draft
+from app.core.language import tr
+from app.core.model_consent import CONVERT, TRUST
 from app.panels.new_run_cards.model_parts.download import ModelDownload
 from app.panels.new_run_cards.model_parts.download_bar import DownloadBar
 from app.panels.new_run_cards.model_parts.facts import ModelFacts, safety
@@ -24,7 +26,7 @@ from app.widgets.progress_bar import ThinProgressBar
 from backend.contract.demo_models import demo_model
 from backend.contract.queries import ModelDescription, Progress
 
-HINT = "A model folder, or a hub id such as google/mt5-small; a folder can be dropped on this card"
+HINT = tr("A model folder, or a hub id such as google/mt5-small; a folder can be dropped on this card")
 _PARTS_OF_A_FOLDER = (".safetensors", ".json", ".bin", ".msgpack", ".model", ".txt")
 """Files of a model: whoever drops one of them means the folder."""
 
@@ -42,7 +44,7 @@ class ModelCard(Card):
     """Somebody wants to look at the tokenizer of this model."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("3 · Model", parent)
+        super().__init__(tr("3 · Model"), parent)
         self._chosen, self._limit = "", 0
         self._draft: Draft | None = None
         self._download: ModelDownload | None = None
@@ -67,14 +69,14 @@ class ModelCard(Card):
     # Widgets
 
     def _build_choice(self) -> None:
-        self.name = PathLine(placeholderText="Folder or hub id")
+        self.name = PathLine(placeholderText=tr("Folder or hub id"))
         self.name.setToolTip(HINT)
-        self.name.setAccessibleName("Model folder or hub id")
+        self.name.setAccessibleName(tr("Model folder or hub id"))
         self.name.setMinimumWidth(60)
         self.name.setAcceptDrops(False)  # what is dropped on the card is the card's
         self.name.editingFinished.connect(self._on_edited)
-        self.list = QPushButton("Choose…")
-        self.list.setToolTip("Demo models, those of your runs, what is on this computer, and the hub")
+        self.list = QPushButton(tr("Choose…"))
+        self.list.setToolTip(tr("Demo models, those of your runs, what is on this computer, and the hub"))
         self.list.clicked.connect(lambda: self.list_asked.emit(False))
         self.embedded = QPushButton()
         theme.role(self.embedded, "chip")
@@ -87,23 +89,23 @@ class ModelCard(Card):
         holder = QWidget()
         holder.setLayout(row)
         rows = Rows()
-        rows.add("Model", holder, self.name)
+        rows.add(tr("Model"), holder, self.name)
         self._start = QWidget()
         start = QHBoxLayout(self._start)
         start.setContentsMargins(0, 0, 0, 0)
-        start.addWidget(label("Nothing to download:", "muted"))
+        start.addWidget(label(tr("Nothing to download:"), "muted"))
         start.addWidget(self.embedded)
         start.addStretch(1)
-        self._start_caption = rows.add("Begin with", self._start, self.embedded)
+        self._start_caption = rows.add(tr("Begin with"), self._start, self.embedded)
         self._embed("")
         self.body.addLayout(rows)
 
     def _build_ways_out(self) -> None:
-        self.convert = IconButton("Convert once", "refresh", "primary")
-        self.trust = IconButton("I have read it, run its code", "warning", "danger")
-        self.another = IconButton("Show what fits", "search")
-        self.shorten = IconButton("Set it to the limit", "check", "primary")
-        self.fetch = IconButton("Download now", "download")
+        self.convert = IconButton(CONVERT, "refresh", "primary")
+        self.trust = IconButton(TRUST, "warning", "danger")
+        self.another = IconButton(tr("Show what fits"), "search")
+        self.shorten = IconButton(tr("Set it to the limit"), "check", "primary")
+        self.fetch = IconButton(tr("Download now"), "download")
         self.convert.clicked.connect(self.conversion_agreed)
         self.trust.clicked.connect(self.trust_agreed)
         self.another.clicked.connect(lambda: self.list_asked.emit(True))
@@ -125,9 +127,9 @@ class ModelCard(Card):
 
     def _build_looks(self) -> QWidget:
         """Buttons that look further into the chosen model."""
-        self.open = IconButton("Open folder", "folder", "quiet")
-        self.tokenizer = IconButton("Its tokenizer", "text", "quiet")
-        self.tokenizer.setToolTip("Look at its tokenizer on the Tokenizer page")
+        self.open = IconButton(tr("Open folder"), "folder", "quiet")
+        self.tokenizer = IconButton(tr("Its tokenizer"), "text", "quiet")
+        self.tokenizer.setToolTip(tr("Look at its tokenizer on the Tokenizer page"))
         self.open.clicked.connect(self._on_open)
         self.tokenizer.clicked.connect(lambda: self.tokenizer_asked.emit(self._model.folder if self._model else ""))
         holder = QWidget()
@@ -151,8 +153,8 @@ class ModelCard(Card):
         """One click chooses the embedded model that goes with the task."""
         self._embedded = demo_model(task)
         self.embedded.setText(self._embedded.name)
-        self.embedded.setAccessibleName(f"Begin with {self._embedded.name}")
-        self.embedded.setToolTip(f"An embedded model: {self._embedded.use}")
+        self.embedded.setAccessibleName(tr("Begin with {name}", name=self._embedded.name))
+        self.embedded.setToolTip(tr("An embedded model: {use}", use=self._embedded.use))
 
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""
@@ -219,7 +221,7 @@ class ModelCard(Card):
         self.state.setText("")
         self.bar.hide()
         self.facts.show_model(model)
-        self.notes.setText("\n".join(f"•  {note}" for note in model.notes))
+        self.notes.setText("\n\n".join(model.notes))
         self.notes.setVisible(bool(model.notes))
         self.pill.set(*safety(model))
         self.pill.setVisible(bool(self.pill.text()))
@@ -247,7 +249,7 @@ class ModelCard(Card):
             self.banner.clear()
             return
         self._limit = found.limit
-        self.shorten.setText(f"Set it to {found.limit}")
+        self.shorten.setText(tr("Set it to {limit}", limit=found.limit))
         self.banner.show_message(found.kind, found.sentence)
 
     # What people do
@@ -272,5 +274,9 @@ class ModelCard(Card):
 
 def _reading_words(progress: Progress | None) -> str:
     if progress is not None and progress.unit == "bytes" and progress.total:
-        return f"{wording.megabytes(progress.done / 1e6)} of {wording.megabytes(progress.total / 1e6)}"
-    return progress.text if progress is not None and progress.text else "Looking…"
+        return tr(
+            "{done} of {total}",
+            done=wording.megabytes(progress.done / 1000000.0),
+            total=wording.megabytes(progress.total / 1000000.0),
+        )
+    return progress.text if progress is not None and progress.text else tr("Looking…")

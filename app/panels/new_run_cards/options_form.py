@@ -1,6 +1,6 @@
 """Owns the form of what was chosen elsewhere, an optimizer or an adapter; without settings it is not there."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from PySide6.QtCore import Signal
@@ -19,7 +19,7 @@ class OptionsForm(QWidget):
 
     def __init__(self, prefix: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._prefix, self._chosen = prefix, ""
+        self.prefix, self._chosen = prefix, ""
         self.form: SchemaForm | None = None
         self._title = label("", "faint", wrap=True)
         self._column = QVBoxLayout(self)
@@ -39,18 +39,27 @@ class OptionsForm(QWidget):
         self.setVisible(self.form is not None)
 
     def _build(self, settings: dict[str, Any]) -> None:
-        if self.form is not None:
-            self.form.hide()
-            self._column.removeWidget(self.form)
-            self.form.deleteLater()
-            self.form = None
+        before, self.form = self.form, None
+        if before is not None:
+            before.hide()
+            self._column.removeWidget(before)
+            before.deleteLater()
+            if before.mistakes():
+                self.mistakes_changed.emit()  # they are gone with it
         if not settings.get("properties"):
             return
         self._title.setText(str(settings.get("description") or ""))
-        self.form = SchemaForm(settings, prefix=self._prefix)
+        self.form = SchemaForm(settings, prefix=self.prefix)
         self.form.changed.connect(self.changed)
         self.form.mistakes_changed.connect(self.mistakes_changed)
         self._column.addWidget(self.form)
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Show the settings of these keys alone, and nothing where there is none; None shows all again."""
+        if self.form is None:
+            return
+        self.form.show_matches(keys or (), alone=keys is not None)
+        self.setVisible(keys is None or not set(keys).isdisjoint(self.form.keys()))
 
     def forms(self) -> list[SchemaForm]:
         """The form, if there is one."""

@@ -5,13 +5,14 @@ from PySide6.QtGui import QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
 from app.core.dropped_paths import are_specs, paths_in_text
+from app.core.language import tr
 from app.panels.new_run_cards.data_card import DataCard
 from app.widgets.drop_hint import DropHint
 
 _SPLIT_WORDS = {
-    "train": "Drop to train on it",
-    "validation": "Drop to validate on it",
-    "test": "Drop to test on it",
+    "train": tr("Drop to train on it"),
+    "validation": tr("Drop to validate on it"),
+    "test": tr("Drop to test on it"),
 }
 _DRAGGED = (QEvent.Type.DragEnter, QEvent.Type.DragMove, QEvent.Type.Drop)
 
@@ -70,7 +71,7 @@ class PageDrops(QObject):
             self.hint.hide()
             self.dropped.emit(paths, split)
         else:
-            self.hint.show_target(target, _SPLIT_WORDS.get(split, "Drop to use it as data"))
+            self.hint.show_target(target, _SPLIT_WORDS.get(split, tr("Drop to use it as data")))
         return True
 
     def _target(self, place: QPoint) -> tuple[str, QRect]:

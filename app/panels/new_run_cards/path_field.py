@@ -1,13 +1,19 @@
 """Owns a line for a file or folder: typed, browsed, or dropped on it."""
 
-from PySide6.QtCore import Qt, Signal
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.draft_file import is_spec
 from app.core.dropped_paths import paths_in_text
+from app.core.language import inside, tr
 from app.widgets.icon_label import IconToolButton
 from app.widgets.path_line import PathLine
+
+REST_MS = 400
+"""Whoever types on has not named the file yet."""
 
 Paths = str | list[str] | None
 
@@ -25,8 +31,11 @@ class PathField(QWidget):
         self.line = PathLine(placeholderText=hint)
         self.line.setAccessibleName(name)
         self.line.editingFinished.connect(self._on_edited)
-        self.file_button = IconToolButton("table", f"Choose a file: {name.lower()}")
-        self.folder_button = IconToolButton("folder", f"Choose a folder: {name.lower()}")
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._on_rest)
+        self.line.textEdited.connect(lambda: self._rest.start())
+        self.file_button = IconToolButton("table", tr("Choose a file: {name}", name=inside(name)))
+        self.folder_button = IconToolButton("folder", tr("Choose a folder: {name}", name=inside(name)))
         self.file_button.clicked.connect(self._on_choose_file)
         self.folder_button.clicked.connect(self._on_choose_folder)
         self.folder_button.setVisible(folders)
@@ -67,9 +76,19 @@ class PathField(QWidget):
             self.changed.emit(self._value)
 
     def _on_edited(self) -> None:
-        text = self.line.text()
-        parts = paths_in_text(text) or [part.strip() for part in text.split(";") if part.strip()]
+        self._rest.stop()
+        parts = self._parts()
         self.choose(parts if len(parts) > 1 else parts[0] if parts else None)
+
+    def _on_rest(self) -> None:
+        """Whoever has written the whole name of a file need not press Enter; folders may be on the way to one."""
+        parts = self._parts()
+        if parts and self.acceptDrops() and all(Path(part).is_file() for part in parts):
+            self._on_edited()
+
+    def _parts(self) -> list[str]:
+        text = self.line.text()
+        return paths_in_text(text) or [part.strip() for part in text.split(";") if part.strip()]
 
     def _on_choose_file(self) -> None:
         paths, _ = QFileDialog.getOpenFileNames(self, self._name, self._start())

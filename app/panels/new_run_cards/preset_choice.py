@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.core import own_presets
 from app.core.draft import Draft
+from app.core.language import tr
 from app.core.setting_index import Difference, differences
 from app.panels.new_run_cards.editing import Editing
 from app.panels.new_run_cards.preset_saving import PresetSaving
@@ -71,7 +72,14 @@ class PresetChoice(QObject):
         try:
             own_presets.delete(preset)
         except OSError as error:
-            self.message.emit("error", f"The preset “{preset.title}” could not be deleted: {error.strerror}.")
+            self.message.emit(
+                "error",
+                tr(
+                    "The preset “{title}” could not be deleted: {strerror}.",
+                    title=preset.title,
+                    strerror=error.strerror,
+                ),
+            )
             return
         if self._editing.overlay.preset == preset:
             self._editing.overlay.forget()
@@ -98,11 +106,19 @@ class PresetChoice(QObject):
             kept = own_presets.fragment(self._editing.draft, sections, self._editing.settings())
             saved = own_presets.save(title, description, kept)
         except OSError as error:
-            self.message.emit("error", f"The preset “{title}” could not be saved: {error.strerror}.")
+            self.message.emit(
+                "error",
+                tr("The preset “{title}” could not be saved: {strerror}.", title=title, strerror=error.strerror),
+            )
             return
         self.offer()
         self.show()
         self._fill_dialog()
         self.message.emit(
-            "success", f"Saved the preset “{saved.title}”. A spec uses it with: include: preset:{saved.name}"
+            "success",
+            tr(
+                "Saved the preset “{title}”. A spec uses it with: include: preset:{name}",
+                title=saved.title,
+                name=saved.name,
+            ),
         )

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from app.core.draft import Draft, flat
+from app.core.language import tr
 from app.core.own_presets import CHOICES, file_name, fragment, problem
 from app.core.setting_index import Setting, title_of, value_words
 from app.panels.new_run_cards.rows import Rows
@@ -27,16 +28,16 @@ class PresetSaving(QDialog):
         self._draft, self._settings = Draft(), dict[str, Setting]()
         self._shipped: Sequence[Preset] = ()
         self._own: Sequence[Preset] = ()
-        self.setWindowTitle("Save as a preset")
+        self.setWindowTitle(tr("Save as a preset"))
         self.resize(600, 560)
-        self.name = QLineEdit(placeholderText="For example: short texts, careful")
+        self.name = QLineEdit(placeholderText=tr("For example: short texts, careful"))
         self.name.setMaxLength(80)
-        self.description = QLineEdit(placeholderText="What it is good for")
+        self.description = QLineEdit(placeholderText=tr("What it is good for"))
         self.boxes = {section: QCheckBox(title) for section, title in CHOICES.items()}
-        self.table = TextTable("What the preset will hold")
+        self.table = TextTable(tr("What the preset will hold"))
         self.mistake = label("", "mistake", wrap=True)
-        self.save = IconButton("Save preset", "save", "primary")
-        self.cancel = IconButton("Cancel", "close")
+        self.save = IconButton(tr("Save preset"), "save", "primary")
+        self.cancel = IconButton(tr("Cancel"), "close")
         self.name.textChanged.connect(self._show)
         for box in self.boxes.values():
             box.clicked.connect(self._show)
@@ -46,9 +47,9 @@ class PresetSaving(QDialog):
 
     def _place(self) -> None:
         rows = Rows()
-        rows.add("Name", self.name)
+        rows.add(tr("Name"), self.name)
         rows.addWidget(self.mistake, rows.rowCount(), 1)
-        rows.add("Description", self.description)
+        rows.add(tr("Description"), self.description)
         choices = QGridLayout()
         for number, box in enumerate(self.boxes.values()):
             choices.addWidget(box, number // 3, number % 3)
@@ -62,7 +63,7 @@ class PresetSaving(QDialog):
         column.setContentsMargins(20, 18, 20, 18)
         column.setSpacing(12)
         column.addLayout(rows)
-        column.addWidget(label("What the preset sets when it is used:", "muted"))
+        column.addWidget(label(tr("What the preset sets when it is used:"), "muted"))
         column.addLayout(choices)
         column.addWidget(self.table, 1)
         column.addLayout(foot)
@@ -78,7 +79,7 @@ class PresetSaving(QDialog):
             holds = bool(fragment(self._draft, [section], self._settings))
             box.setEnabled(holds)
             box.setChecked(holds and section in AT_FIRST)
-            box.setToolTip("" if holds else "Nothing of this is set")
+            box.setToolTip("" if holds else tr("Nothing of this is set"))
         self._show()
         self.name.setFocus()
 
@@ -89,13 +90,13 @@ class PresetSaving(QDialog):
     def _show(self) -> None:
         held = list(flat(fragment(self._draft, self.sections(), self._settings)))
         self.table.show_rows(
-            ("Setting", "Value", "In a spec"),
+            (tr("Setting"), tr("Value"), tr("In a spec")),
             [[title_of(self._settings, key), value_words(value), key] for key, value in held],
         )
         title = self.name.text()
-        wrong = problem(title, self._shipped) or ("" if held else "Tick what the preset shall set.")
+        wrong = problem(title, self._shipped) or ("" if held else tr("Tick what the preset shall set."))
         replaces = next((one.title for one in self._own if title.strip() and one.name == file_name(title)), "")
-        said = f"It takes the place of your preset “{replaces}”." if replaces else ""
+        said = tr("It takes the place of your preset “{replaces}”.", replaces=replaces) if replaces else ""
         self.mistake.setText((wrong or said) if title.strip() else "")
         self.mistake.setVisible(bool(self.mistake.text()))
         self.save.setEnabled(not wrong)

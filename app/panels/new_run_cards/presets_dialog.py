@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.core.setting_index import Difference, value_words
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
@@ -13,7 +14,7 @@ from app.widgets.text_table import TextTable
 from backend.contract.catalog import Preset
 
 Compare = Callable[[Preset], list[Difference]]
-OWN, ANY_TASK = "Your own", "Any task"
+OWN, ANY_TASK = tr("Your own"), tr("Any task")
 PRESET = Qt.ItemDataRole.UserRole
 
 
@@ -28,21 +29,21 @@ class PresetsDialog(QDialog):
         super().__init__(parent)
         self._compare = compare
         self._own: Sequence[Preset] = ()
-        self.setWindowTitle("Presets")
+        self.setWindowTitle(tr("Presets"))
         self.resize(880, 560)
         self.list = QListWidget()
         theme.role(self.list, "lines")
-        self.list.setAccessibleName("Presets")
+        self.list.setAccessibleName(tr("Presets"))
         self.list.setFixedWidth(270)
         self.list.currentItemChanged.connect(self._show)
         self.list.itemDoubleClicked.connect(self._on_use)
         self.title, self.description = label("", "section"), label("", "muted", wrap=True)
         self.said = label("", "faint")
-        self.table = TextTable("What the preset changes")
-        self.use = IconButton("Use this preset", "check", "primary")
-        self.delete = IconButton("Delete", "trash", "danger")
-        self.save = IconButton("Save the present settings as a preset", "save")
-        self.close_button = IconButton("Close", "close")
+        self.table = TextTable(tr("What the preset changes"))
+        self.use = IconButton(tr("Use this preset"), "check", "primary")
+        self.delete = IconButton(tr("Delete"), "trash", "danger")
+        self.save = IconButton(tr("Save the present settings as a preset"), "save")
+        self.close_button = IconButton(tr("Close"), "close")
         self.use.clicked.connect(self._on_use)
         self.delete.clicked.connect(lambda: self.deleted.emit(self.preset()))
         self.save.clicked.connect(self.save_asked)
@@ -116,14 +117,16 @@ class PresetsDialog(QDialog):
         self.title.setText(preset.title)
         self.description.setText(preset.description)
         self.description.setVisible(bool(preset.description))
-        number = "1 setting" if len(changes) == 1 else f"{len(changes)} settings"
+        number = tr("1 setting") if len(changes) == 1 else tr("{number} settings", number=len(changes))
         self.said.setText(
-            f"Changes {number} of the page:" if changes else "Changes nothing: the page is set like this already."
+            tr("Changes {number} of the page:", number=number)
+            if changes
+            else tr("Changes nothing: the page is set like this already.")
         )
         rows = [
             [one.setting.title, value_words(one.before), value_words(one.after), one.setting.key] for one in changes
         ]
-        self.table.show_rows(("Setting", "Now", "With the preset", "In a spec"), rows)
+        self.table.show_rows((tr("Setting"), tr("Now"), tr("With the preset"), tr("In a spec")), rows)
 
     def _on_use(self) -> None:
         preset = self.preset()

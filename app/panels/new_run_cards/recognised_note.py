@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QWidget
 
 from app import theme
 from app.core import data_words
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.data_choice import RecognisedData
@@ -21,8 +22,8 @@ class RecognisedNote(QFrame):
         super().__init__(parent)
         theme.role(self, "banner-info")
         self.words = label("", wrap=True, selectable=True)
-        self.task, self.undo = IconButton("", "target", "quiet"), IconButton("Undo", "undo", "quiet")
-        self.undo.setToolTip("Choose again what was chosen before")
+        self.task, self.undo = IconButton("", "target", "quiet"), IconButton(tr("Undo"), "undo", "quiet")
+        self.undo.setToolTip(tr("Choose again what was chosen before"))
         self.task.clicked.connect(self.task_asked)
         self.undo.clicked.connect(self.undo_asked)
         grid = QGridLayout(self)
@@ -49,7 +50,7 @@ class RecognisedNote(QFrame):
         self.words.setText(said)
         self.setAccessibleName(said)
         self.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
-        self.task.setText(f"Switch to {task.replace('_', ' ')}")
+        self.task.setText(tr("Switch to {replace}", replace=task.replace("_", " ")))
         self.task.setVisible(bool(task))
         self.show()
 

@@ -10,14 +10,15 @@ from PySide6.QtCore import QObject, Signal
 from app.core import wording
 from app.core.draft import Draft
 from app.core.dropped_paths import as_changes, reads_otherwise, whole_choice
+from app.core.language import tr
 from app.panels.new_run_cards.data_card import DataCard
 from app.services.backend_client import BackendClient, Ticket
 from backend.contract.data_choice import RecognisedData
 from backend.contract.queries import Mistake
 
 _OTHERS = {
-    "validation": "give validation data of the same kind, or drop this on the page to train on it.",
-    "test": "give test data of the same kind, or drop this on the page to train on it.",
+    "validation": tr("give validation data of the same kind, or drop this on the page to train on it."),
+    "test": tr("give test data of the same kind, or drop this on the page to train on it."),
 }
 
 
@@ -76,7 +77,15 @@ class Recognising(QObject):
             and self._draft.get("data.train")
             and found.data["source"] != self._draft.get("data.source")
         ):
-            self._refuse(Mistake(f"{found.words} The training data is stored in another way; {_OTHERS[split]}"))
+            self._refuse(
+                Mistake(
+                    tr(
+                        "{words} The training data is stored in another way; {OTHERS}",
+                        words=found.words,
+                        OTHERS=_OTHERS[split],
+                    )
+                )
+            )
             return
         self._before, self._task = self._data(), found.task
         wanted = whole_choice(self._before, found.data, split or None)

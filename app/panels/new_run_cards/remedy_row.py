@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
 from app import theme
 from app.core import wording
+from app.core.language import tr
 from app.widgets.card import label
 from backend.contract.cost import Remedy
 
@@ -22,14 +23,14 @@ class RemedyRow(QWidget):
         super().__init__(parent)
         self.buttons = [QPushButton() for _ in range(SHOWN)]
         self._offered: list[Remedy] = []
-        self.more = QPushButton("Other ways")
+        self.more = QPushButton(tr("Other ways"))
         self.menu = QMenu(self.more)
         self.menu.setToolTipsVisible(True)
         self.more.setMenu(self.menu)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 2, 0, 0)
         row.setSpacing(6)
-        row.addWidget(label("Make it fit:", "muted"))
+        row.addWidget(label(tr("Make it fit:"), "muted"))
         for place, button in enumerate(self.buttons):
             theme.role(button, "chip")
             button.clicked.connect(lambda _=False, place=place: self.chosen.emit(self._offered[place]))
@@ -47,8 +48,8 @@ class RemedyRow(QWidget):
             button.setVisible(place < len(self._offered))
             if place < len(self._offered):
                 remedy = self._offered[place]
-                button.setText(f"{remedy.title} · {wording.megabytes(remedy.memory_mb)}")
-                button.setToolTip(f"{remedy.note} It needs about {wording.megabytes(remedy.memory_mb)} then.")
+                button.setText(_button_words(remedy))
+                button.setToolTip(_hint(remedy))
         self.menu.clear()
         for remedy in ordered[len(self._offered) :]:
             action = self.menu.addAction(remedy_words(remedy))
@@ -58,7 +59,23 @@ class RemedyRow(QWidget):
         self.setVisible(bool(ordered))
 
 
+def _button_words(remedy: Remedy) -> str:
+    """What to do, and the memory that it leaves where that is known."""
+    return f"{remedy.title} · {wording.megabytes(remedy.memory_mb)}" if remedy.memory_mb else remedy.title
+
+
+def _hint(remedy: Remedy) -> str:
+    if not remedy.memory_mb:
+        return remedy.note
+    needed = wording.megabytes(remedy.memory_mb)
+    return tr("{note} It needs about {memory_mb} then.", note=remedy.note, memory_mb=needed)
+
+
 def remedy_words(remedy: Remedy) -> str:
     """`LoRA adapter: about 3.1 GB`, and whether that is still too much."""
     needed = wording.megabytes(remedy.memory_mb)
-    return f"{remedy.title}: about {needed}" if remedy.fits else f"{remedy.title}: about {needed}, still too much"
+    return (
+        tr("{title}: about {needed}", title=remedy.title, needed=needed)
+        if remedy.fits
+        else tr("{title}: about {needed}, still too much", title=remedy.title, needed=needed)
+    )

@@ -8,6 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import report_text, wording
+from app.core.language import tr
 from app.panels.new_run_cards.report_view import ReportView
 from app.services.backend_client import BackendClient, Ticket
 from app.widgets.card import label
@@ -26,19 +27,19 @@ class ReportDialog(QDialog):
         self._arguments: Mapping[str, Any] = {}
         self._ticket: Ticket | None = None
         self.report: DataReport | None = None
-        self.setWindowTitle("Data report")
+        self.setWindowTitle(tr("Data report"))
         self.resize(940, 720)
-        self.title, self.subtitle = label("Data report", "title"), label("", "muted", wrap=True)
+        self.title, self.subtitle = label(tr("Data report"), "title"), label("", "muted", wrap=True)
         self.said = label("", "faint")
-        self.markdown = IconButton("Copy as Markdown", "copy")
-        self.json = IconButton("Copy as JSON", "copy")
-        self.again = IconButton("Read again", "refresh")
-        self.cancel = IconButton("Cancel", "close")
+        self.markdown = IconButton(tr("Copy as Markdown"), "copy")
+        self.json = IconButton(tr("Copy as JSON"), "copy")
+        self.again = IconButton(tr("Read again"), "refresh")
+        self.cancel = IconButton(tr("Cancel"), "close")
         self.words, self.bar = label("", "muted"), ThinProgressBar()
         self.view = ReportView()
-        self.failure = EmptyState("error", "", button="Try again")
+        self.failure = EmptyState("error", "", button=tr("Try again"))
         self._place()
-        self.markdown.clicked.connect(lambda: self._copy("Markdown", report_text.as_markdown))
+        self.markdown.clicked.connect(lambda: self._copy(tr("Markdown"), report_text.as_markdown))
         self.json.clicked.connect(lambda: self._copy("JSON", report_text.as_json))
         self.again.clicked.connect(self._ask)
         self.failure.asked.connect(self._ask)
@@ -87,7 +88,7 @@ class ReportDialog(QDialog):
     def _ask(self) -> None:
         self._forget()
         self._show_page(0)
-        self.words.setText("Reading the data…")
+        self.words.setText(tr("Reading the data…"))
         self.bar.set_fraction(None)
         self.cancel.setFocus()
         self._ticket = self._client.ask(
@@ -102,26 +103,37 @@ class ReportDialog(QDialog):
 
     def _on_progress(self, progress: Progress) -> None:
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
-        total = f" of {wording.grouped(int(progress.total))}" if progress.total else ""
+        total = tr(" of {total}", total=wording.grouped(int(progress.total))) if progress.total else ""
         unit = progress.text or progress.unit
-        self.words.setText(f"Reading the data… {wording.grouped(int(progress.done))}{total} {unit}".rstrip())
+        self.words.setText(
+            tr(
+                "Reading the data… {done}{total} {unit}",
+                done=wording.grouped(int(progress.done)),
+                total=total,
+                unit=unit,
+            ).rstrip()
+        )
 
     def _on_report(self, report: DataReport) -> None:
         self.report = report
-        counted = f"tokens of {wording.short_path(report.tokenizer)}" if report.tokenizer else "no tokens counted"
-        self.title.setToolTip(f"Measured in {report.seconds:.1f} s, {counted}")
+        counted = (
+            tr("tokens of {tokenizer}", tokenizer=wording.short_path(report.tokenizer))
+            if report.tokenizer
+            else tr("no tokens counted")
+        )
+        self.title.setToolTip(tr("Measured in {seconds:.1f} s, {counted}", seconds=report.seconds, counted=counted))
         self.view.show_report(report)
         self._show_page(1)
         self.view.setFocus()
 
     def _on_mistake(self, mistake: Mistake) -> None:
-        self.failure.set_words("The data could not be read", wording.sentence(mistake.message, mistake.field))
+        self.failure.set_words(tr("The data could not be read"), wording.sentence(mistake.message, mistake.field))
         self._show_page(2)
 
     def _copy(self, kind: str, text_of: Any) -> None:
         if self.report is not None:
             QGuiApplication.clipboard().setText(text_of(self.report))
-            self.said.setText(f"Copied as {kind}")
+            self.said.setText(tr("Copied as {kind}", kind=kind))
 
     def _forget(self) -> None:
         if self._ticket is not None and self._ticket.open:

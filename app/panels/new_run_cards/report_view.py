@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.core import report_text, wording
+from app.core.language import tr, trn
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label, rule
 from app.widgets.label_bars import Bar, LabelBars
@@ -18,7 +19,7 @@ class ReportView(QScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, widgetResizable=True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Data report")
+        self.setAccessibleName(tr("Data report"))
         self.cards: dict[str, Card] = {}
 
     def show_report(self, report: DataReport) -> None:
@@ -43,7 +44,7 @@ class ReportView(QScrollArea):
 def _split_card(name: str, split: SplitReport, inputs: list[str]) -> Card:
     card = Card(report_text.split_title(name))
     files = [wording.name_of_path(file) for file in split.files]
-    shown = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    shown = ", ".join(files[:3]) + (tr(" and {number} more", number=len(files) - 3) if len(files) > 3 else "")
     corner = label(shown, "faint")
     corner.setToolTip("\n".join(split.files))
     card.corner.addWidget(corner)
@@ -56,11 +57,11 @@ def _split_card(name: str, split: SplitReport, inputs: list[str]) -> Card:
 
 
 def _counts(split: SplitReport, inputs: list[str]) -> QGridLayout:
-    same = f"same {', '.join(inputs[:3])}{' …' if len(inputs) > 3 else ''}"
-    shown = [("Rows", split.rows, ""), ("Repeated", split.duplicates, report_text.repeated(split) or same)]
+    same = tr("same {inputs}{value}", inputs=", ".join(inputs[:3]), value=" …" if len(inputs) > 3 else "")
+    shown = [(tr("Rows"), split.rows, ""), (tr("Repeated"), split.duplicates, report_text.repeated(split) or same)]
     if split.in_train is not None:
-        shown.append(("In the training data too", split.in_train, same))
-    shown.append(("Cannot be used", split.unusable, "left out of training" if split.unusable else ""))
+        shown.append((tr("In the training data too"), split.in_train, same))
+    shown.append((tr("Cannot be used"), split.unusable, tr("left out of training") if split.unusable else ""))
     grid = QGridLayout()
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(0)
@@ -81,7 +82,7 @@ def _add_lengths(card: Card, split: SplitReport) -> None:
     grid = QGridLayout()
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(6)
-    grid.addWidget(label("Lengths", "strong"), 0, 0)
+    grid.addWidget(label(tr("Lengths"), "strong"), 0, 0)
     grid.setColumnStretch(0, 1)
     for place, heading in enumerate(report_text.HEADINGS, start=1):
         grid.addWidget(label(heading, "caption"), 0, place, RIGHT)
@@ -101,10 +102,10 @@ def _add_labels(card: Card, split: SplitReport) -> None:
             continue
         card.add(rule())
         more = (column.distinct or len(column.labels)) - len(column.labels)
-        others = f", the {len(column.labels)} most frequent" if more > 0 else ""
-        distinct = wording.count(column.distinct or len(column.labels), "different value")
+        others = tr(", the {number} most frequent", number=len(column.labels)) if more > 0 else ""
+        distinct = trn("{count} different value", "{count} different values", column.distinct or len(column.labels))
         card.add(label(f"{name}: {distinct}{others}", "strong"))
-        bars = LabelBars(f"Shares of {name}")
+        bars = LabelBars(tr("Shares of {name}", name=name))
         bars.show_bars([Bar(f"{one.label}  ·  {wording.grouped(one.count)}", one.ratio) for one in column.labels])
         card.add(bars)
 

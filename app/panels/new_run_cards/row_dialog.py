@@ -6,6 +6,7 @@ from typing import Any
 from PySide6.QtWidgets import QDialog, QPlainTextEdit, QScrollArea, QVBoxLayout, QWidget
 
 from app.core import wording
+from app.core.language import tr
 from app.services.backend_client import BackendClient, Ticket
 from app.widgets.card import label
 from backend.contract.data_choice import DataRow
@@ -23,11 +24,11 @@ class RowDialog(QDialog):
         self._client = client
         self._ticket: Ticket | None = None
         self.cells: dict[str, QPlainTextEdit] = {}
-        self.setWindowTitle("A row of the data")
+        self.setWindowTitle(tr("A row of the data"))
         self.resize(680, 560)
         self.title, self.said = label("", "section"), label("", "faint", wrap=True)
         self.area = QScrollArea(widgetResizable=True)
-        self.area.setAccessibleName("Columns of the row")
+        self.area.setAccessibleName(tr("Columns of the row"))
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 16, 20, 16)
         for widget in (self.title, self.area, self.said):
@@ -37,11 +38,13 @@ class RowDialog(QDialog):
     def show_row(self, preview: DataPreview, row: int, arguments: Mapping[str, Any]) -> None:
         """Open on a row; `arguments` name the data, of which a long cell is asked for whole."""
         self._forget()
-        self.title.setText(f"Row {wording.grouped(row + 1)} of {wording.grouped(preview.row_count)}")
+        self.title.setText(
+            tr("Row {row} of {row_count}", row=wording.grouped(row + 1), row_count=wording.grouped(preview.row_count))
+        )
         values = dict(zip(preview.columns, preview.rows[row], strict=False))
         self._fill(values)
         cut = any(text.endswith("…") for text in values.values())
-        self.said.setText("Reading the row whole…" if cut else "")
+        self.said.setText(tr("Reading the row whole…") if cut else "")
         self._ticket = self._client.ask("data_row", {**arguments, "row": row}, self._on_row, self._on_mistake)
         self.show()
         self.raise_()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QLabel
 
+from app.core.language import tr
 from app.core.setting_index import Setting, found
 from app.panels.new_run_cards.cards import Cards
 from app.panels.new_run_cards.jump_bar import JumpBar
@@ -25,6 +26,8 @@ class Seeking(QObject):
         self.places: list[tuple[str, QLabel]] = []
         """Key and title of each match, from the top of the page down."""
         self._at = 0
+        self._unused = ""
+        """What was looked for and has no effect now; empty where something was found, or nothing is called so."""
         self._soon = QTimer(self, singleShot=True, interval=PATIENCE_MS)
         self._soon.timeout.connect(self.seek)
         bar.sought.connect(self._on_typed)
@@ -44,6 +47,9 @@ class Seeking(QObject):
         keys = found(self._settings(), self._bar.search.text())
         self._cards.show_matches(keys or None)
         self.places = self._found_places(keys)
+        if keys and not self.places:
+            self._cards.show_matches(None)
+        self._unused = keys[0] if keys and not self.places else ""
         self._at = self._place_of(keys)
         self._mark_all("match")
         self._show()
@@ -78,11 +84,24 @@ class Seeking(QObject):
             QTimer.singleShot(0, title, lambda: self._cards.scroll_to(title))
 
     def _show(self) -> None:
-        self._bar.show_count(self._at + 1 if self.places else 0, len(self.places))
+        self._bar.show_count(self._at + 1 if self.places else 0, len(self.places), self._unused_words())
         if self.places:
             title = self.places[self._at][1]
             _mark(title, "found")
             QTimer.singleShot(0, title, lambda: self._cards.scroll_to(title))
+
+    def _unused_words(self) -> str:
+        settings = self._settings()
+        if self._unused not in settings:
+            return ""
+        setting = settings[self._unused]
+        deciding = next(iter(setting.extras.get("when") or ()), "")
+        other = settings.get(f"{setting.section}.{deciding}")
+        return (
+            tr("“{title}” has no effect with the present choice of “{other}”.", title=setting.title, other=other.title)
+            if other is not None
+            else ""
+        )
 
     def _on_left(self) -> None:
         if key := self.present():

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from app import theme
 from app.core import schema, wording
 from app.core.draft import Draft
+from app.core.language import tr
 from app.core.setting_index import Difference
 from app.panels.new_run_cards.options_form import OptionsForm
 from app.panels.new_run_cards.rows import Rows
@@ -28,13 +29,13 @@ ELSEWHERE = {
 }
 """Fields that stand on other cards, or in the form of what was chosen."""
 GROUPS = {
-    "task": "Task",
-    "data": "Data",
-    "training": "Training",
-    "evaluation": "Evaluation",
-    "model": "Model",
+    "task": tr("Task"),
+    "data": tr("Data"),
+    "training": tr("Training"),
+    "evaluation": tr("Evaluation"),
+    "model": tr("Model"),
 }
-NO_ADAPTER = "None: every weight is trained"
+NO_ADAPTER = tr("None: all weights learn")
 
 
 class SettingsCard(Card):
@@ -48,7 +49,7 @@ class SettingsCard(Card):
     """Somebody wants to see all that is not its default."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("5 · Settings", parent)
+        super().__init__(tr("5 · Settings"), parent)
         self._task: tuple[str, int] = ("", 0)
         self._schemas: dict[str, dict[str, Any]] = {}
         self._draft = Draft()
@@ -59,14 +60,14 @@ class SettingsCard(Card):
         self.groups: dict[str, SettingsGroup] = {}
         self.changes = QPushButton()
         theme.role(self.changes, "small")
-        self.changes.setToolTip("See all settings that are not their defaults")
+        self.changes.setToolTip(tr("See all settings that are not their defaults"))
         self.changes.clicked.connect(self.changes_asked)
         self.corner.addWidget(self.changes)
         self._few = QVBoxLayout()
         self._few.setSpacing(0)
         self.body.addLayout(self._few)
         self._build_choices()
-        self._all = label("ALL OTHER SETTINGS", "heading")
+        self._all = label(tr("ALL OTHER SETTINGS"), "heading")
         self.body.addWidget(self._all)
         self._rest = QVBoxLayout()
         self._rest.setSpacing(4)
@@ -85,13 +86,16 @@ class SettingsCard(Card):
         rows.setColumnMinimumWidth(0, 150)
         rows.setContentsMargins(0, 0, 62, 0)
         self.captions: dict[str, QLabel] = {
-            "evaluation.best_metric": rows.add("Best checkpoint by", self.best),
-            "adapter.type": rows.add("Adapter", self.adapter),
+            "evaluation.best_metric": rows.add(tr("Best checkpoint by"), self.best),
+            "adapter.type": rows.add(tr("Adapter"), self.adapter),
         }
         self.best.setToolTip(
-            "The checkpoint with the best value of this metric is kept and used for predictions\nIn a spec: evaluation.best_metric"
+            tr(
+                "The checkpoint with the best value of this metric is kept and used for predictions\nIn a "
+                "spec: evaluation.best_metric"
+            )
         )
-        self.adapter.setToolTip("Trains a few added weights in place of all: less memory\nIn a spec: adapter")
+        self.adapter.setToolTip(tr("Trains a few added weights in place of all: less memory\nIn a spec: adapter"))
         self.adapter_form = OptionsForm("adapter")
         self.optimizer_form = OptionsForm("training.optimizer_options", self)
         for form in (self.adapter_form, self.optimizer_form):
@@ -119,6 +123,8 @@ class SettingsCard(Card):
         for name in GROUPS if is_new else ("task",):
             self._build_few(name)
             self._build_group(name)
+        for section, part in (*self.forms.items(), *self.groups.items()):
+            part.set_usual(task.defaults.get(section) or {})
         self._offer_choices(task, catalog)
 
     def _build_few(self, name: str) -> None:
@@ -154,7 +160,7 @@ class SettingsCard(Card):
 
     def _offer_choices(self, task: TaskEntry, catalog: Catalog) -> None:
         self.best.clear()
-        self.best.addItem("None: the last weights", None)
+        self.best.addItem(tr("None: the last weights"), None)
         for metric in task.metrics:
             self.best.addItem(wording.metric_title(metric), metric)
         self.adapter.clear()
@@ -196,7 +202,7 @@ class SettingsCard(Card):
         adapter = self._draft.get("adapter") or {}
         name = str(adapter.get("type") or "")
         if name and self.adapter.findData(name) < 0:
-            self.adapter.addItem(f"{name} (not known here)", name)
+            self.adapter.addItem(tr("{name} (not known here)", name=name), name)
         self.adapter.setCurrentIndex(max(0, self.adapter.findData(name)) if name else 0)
         chosen = self._adapters.get(name)
         self.adapter_form.show_choice(name, chosen.settings if chosen else None, adapter)
@@ -216,7 +222,7 @@ class SettingsCard(Card):
 
     def show_changes(self, changes: Collection[Difference]) -> None:
         """How many settings are not their defaults, here and in each group."""
-        self.changes.setText(f"{len(changes)} changed")
+        self.changes.setText(tr("{number} changed", number=len(changes)))
         self.changes.setVisible(bool(changes))
         keys = [change.setting.key for change in changes]
         for group in self.groups.values():
@@ -224,17 +230,19 @@ class SettingsCard(Card):
 
     def show_matches(self, keys: Collection[str] | None) -> None:
         """Show the settings of these keys alone, wherever they were folded away; None shows all again."""
-        for form in [*self.forms.values(), *self.adapter_form.forms(), *self.optimizer_form.forms()]:
+        for form in self.forms.values():
             form.show_matches(keys or (), alone=keys is not None)
         for group in self.groups.values():
             group.show_matches(keys)
+        for options in (self.adapter_form, self.optimizer_form):  # a group that was opened shows its options again
+            options.show_matches(keys)
         self._all.setVisible(keys is None)
         self._choices.setVisible(keys is None or any(key in keys for key in self.captions))
 
     def open(self, key: str) -> None:
         """Unfold the group in which a setting stands."""
         for group in self.groups.values():
-            if key in group.keys or (group.name == "training" and key.startswith("training.optimizer_options.")):
+            if group.has(key):
                 group.set_open(True)
 
     # Mistakes
@@ -258,14 +266,15 @@ class SettingsCard(Card):
 
     def clear_marks(self) -> None:
         """Take the mistakes away that were said from outside."""
-        for form in self._all_forms():
+        for form in self.forms_shown():
             form.clear_marks()
 
     def mistakes(self) -> list[str]:
         """The sentences of all marked fields."""
-        return [sentence for form in self._all_forms() for sentence in wording.mistakes(form.mistakes())]
+        return [sentence for form in self.forms_shown() for sentence in form.mistake_sentences()]
 
-    def _all_forms(self) -> list[SchemaForm]:
+    def forms_shown(self) -> list[SchemaForm]:
+        """All forms that were made, from the top down."""
         options = [*self.adapter_form.forms(), *self.optimizer_form.forms()]
         return [*self.forms.values(), *self.others.values(), *options]
 

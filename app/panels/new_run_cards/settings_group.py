@@ -7,6 +7,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
+from app.panels.new_run_cards.options_form import OptionsForm
 from app.widgets.card import label, rule
 from app.widgets.schema_form import SchemaForm
 
@@ -21,7 +23,7 @@ class SettingsGroup(QWidget):
     """Keys whose defaults shall hold again."""
 
     def __init__(
-        self, name: str, title: str, schema: Mapping[str, Any], extra: QWidget | None = None,
+        self, name: str, title: str, schema: Mapping[str, Any], extra: OptionsForm | None = None,
         parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
@@ -29,6 +31,7 @@ class SettingsGroup(QWidget):
         self.keys = {f"{name}.{field}" for field in schema.get("properties", {})}
         self.form: SchemaForm | None = None
         self._values: Mapping[str, Any] = {}
+        self._usual: Mapping[str, Any] = {}
         self._changed_keys: list[str] = []
         self.fold = QToolButton()
         self.fold.setText(title)
@@ -37,9 +40,9 @@ class SettingsGroup(QWidget):
         theme.role(self.fold, "fold")
         self.fold.toggled.connect(self.set_open)
         self.count = label("", "faint")
-        self.reset = QPushButton("Reset")
+        self.reset = QPushButton(tr("Reset"))
         theme.role(self.reset, "small")
-        self.reset.setAccessibleName(f"Reset the settings of {title}")
+        self.reset.setAccessibleName(tr("Reset the settings of {title}", title=title))
         self.reset.clicked.connect(lambda: self.reset_asked.emit(self._changed_keys))
         self._place()
         self.apply_theme()
@@ -60,6 +63,10 @@ class SettingsGroup(QWidget):
         if self._extra is not None:
             self._column.addWidget(self._extra)
 
+    def has(self, key: str) -> bool:
+        """Whether a setting stands here, or in what stands below."""
+        return key in self.keys or (self._extra is not None and key.startswith(f"{self._extra.prefix}."))
+
     def is_open(self) -> bool:
         """Whether the fields are shown."""
         return self.fold.isChecked()
@@ -76,6 +83,7 @@ class SettingsGroup(QWidget):
 
     def _build(self) -> None:
         self.form = SchemaForm(self._schema, prefix=self.name)
+        self.form.set_usual(self._usual)
         self.form.show_values(self._values)
         self.form.changed.connect(self.changed)
         self.form.mistakes_changed.connect(self.mistakes_changed)
@@ -87,11 +95,17 @@ class SettingsGroup(QWidget):
         if self.form is not None:
             self.form.show_values(values)
 
+    def set_usual(self, values: Mapping[str, Any]) -> None:
+        """Defaults that come before those of the schema."""
+        self._usual = values
+        if self.form is not None:
+            self.form.set_usual(values)
+
     def show_changed(self, keys: Collection[str]) -> None:
         """These are not their defaults; those of other groups mean nothing here."""
         self._changed_keys = [key for key in keys if key in self.keys]
         number = len(self._changed_keys)
-        self.count.setText(f"{number} changed" if number else "")
+        self.count.setText(tr("{number} changed", number=number) if number else "")
         self.reset.setVisible(bool(number))
 
     def show_matches(self, keys: Collection[str] | None) -> None:
@@ -101,7 +115,7 @@ class SettingsGroup(QWidget):
             if self.form is not None:
                 self.form.show_matches((), alone=False)
             return
-        own = self.keys & set(keys)
+        own = {key for key in keys if self.has(key)}
         if own:
             self.set_open(True)
         if self.form is not None:

@@ -6,21 +6,30 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.core.draft import Draft
+from app.core.language import tr
 from app.core.source_choice import SplitKind
 from app.panels.new_run_cards.path_field import PathField
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.number_line import NumberLine
 from app.widgets.quiet_combo_box import QuietComboBox
 
-FRACTION, FILE, SPLIT, OWN, NONE = "A fraction", "A file", "A split", "Its own", "None"
+FRACTION, FILE, SPLIT, OWN, NONE = tr("A fraction"), tr("A file"), tr("A split"), tr("Its own"), tr("None")
 KINDS: dict[SplitKind, tuple[str, ...]] = {
     "files": (FRACTION, FILE, NONE), "names": (FRACTION, SPLIT, NONE),
     "own": (OWN, FRACTION, SPLIT), "fixed": (OWN, FRACTION),
 }  # fmt: skip
 HINTS: dict[SplitKind, tuple[str, str, str]] = {
-    "files": ("A file or folder; or drop it here", "The same kind of file", "Optional; scored once, at the end"),
-    "names": ("Name of the split, for example train", "For example validation", "Optional; scored once, at the end"),
-    "own": ("Its own", "Name of the split", "Optional, for example test; scored once"),
+    "files": (
+        tr("A file or folder; or drop it here"),
+        tr("The same kind of file"),
+        tr("Optional; scored once, at the end"),
+    ),
+    "names": (
+        tr("Name of the split, for example train"),
+        tr("For example validation"),
+        tr("Optional; scored once, at the end"),
+    ),
+    "own": (tr("Its own"), tr("Name of the split"), tr("Optional, for example test; scored once")),
     "fixed": ("", "", ""),
 }
 
@@ -35,23 +44,23 @@ class SplitFields(QWidget):
         super().__init__(parent)
         self._kind: SplitKind = "files"
         self._shown: Any = None
-        self.train = PathField("Training data", "")
+        self.train = PathField(tr("Training data"), "")
         self.validation_kind = QuietComboBox()
         self.validation_kind.textActivated.connect(self._on_kind)
         self.fraction = NumberLine(whole=False)
-        self.fraction.setAccessibleName("Fraction of the training rows for validation")
+        self.fraction.setAccessibleName(tr("Fraction of the training rows for validation"))
         self.fraction.setFixedWidth(72)
         self.fraction.editingFinished.connect(self._on_fraction)
-        self.validation = PathField("Validation data", "")
-        self.test = PathField("Test data", "")
+        self.validation = PathField(tr("Validation data"), "")
+        self.test = PathField(tr("Test data"), "")
         for key, field in (("train", self.train), ("validation", self.validation), ("test", self.test)):
             field.changed.connect(lambda value, key=key: self.changed.emit(f"data.{key}", value))
         rows = Rows()
         rows.setContentsMargins(0, 0, 0, 0)
         self._captions: list[tuple[QLabel, QWidget]] = [
-            (rows.add("Training", self.train), self.train),
-            (rows.add("Validation", self._both(), self.validation_kind), self.validation_kind),
-            (rows.add("Test", self.test), self.test),
+            (rows.add(tr("Training"), self.train), self.train),
+            (rows.add(tr("Validation"), self._both(), self.validation_kind), self.validation_kind),
+            (rows.add(tr("Test"), self.test), self.test),
         ]
         self.setLayout(rows)
         self._take_kind("files")
@@ -120,4 +129,4 @@ class SplitFields(QWidget):
             self.changed.emit("data.validation", value)
         else:
             self._show_validation(self._shown)
-            self.refused.emit("Validation: a fraction lies between 0 and 1, for example 0.1. Nothing was changed.")
+            self.refused.emit(tr("Validation: a fraction lies between 0 and 1, for example 0.1. Nothing was changed."))

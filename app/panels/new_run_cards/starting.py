@@ -1,5 +1,7 @@
 """Owns the press on Start: the run is started by the command line, which may refuse in one sentence."""
 
+from typing import Any
+
 from PySide6.QtCore import QObject, Signal
 
 from app.core.draft import Draft
@@ -19,6 +21,13 @@ class Starting(QObject):
         super().__init__(parent)
         self._context, self._draft, self._findings = context, draft, findings
         self.busy = False
+        self._handed_over: dict[str, Any] | None = None
+        self._last: dict[str, Any] | None = None
+
+    @property
+    def is_all_started(self) -> bool:
+        """Whether the draft is what was last started as a run."""
+        return self._last is not None and self._draft.values() == self._last
 
     def start(self) -> None:
         """Hand the spec over, with what this user has agreed to."""
@@ -26,6 +35,7 @@ class Starting(QObject):
             return
         self._set_busy(True)
         consent = self._findings.consent()
+        self._handed_over = self._draft.values()
         self._context.jobs.start(self._draft.values(), self._on_started, self._on_refused, consent)
 
     def _set_busy(self, busy: bool) -> None:
@@ -34,6 +44,7 @@ class Starting(QObject):
 
     def _on_started(self, path: str) -> None:
         self._set_busy(False)
+        self._last = self._handed_over
         self._context.library_watcher.look_now()
         self.started.emit(path)
         # Last, as a full disk must not keep the run from being shown.

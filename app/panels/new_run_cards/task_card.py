@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
 from app import theme
 from app.core.draft import Draft
+from app.core.language import tr
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
@@ -30,10 +31,10 @@ class TaskCard(Card):
     save_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("1 · Task", parent)
+        super().__init__(tr("1 · Task"), parent)
         self.tasks = QuietComboBox()
         self.tasks.activated.connect(lambda number: self.chosen.emit(self.tasks.itemData(number)))
-        self.name = QLineEdit(placeholderText="A name for this run")
+        self.name = QLineEdit(placeholderText=tr("A name for this run"))
         self.name.setMaxLength(100)
         self.name.setProperty("follows_draft", True)
         self.name.textEdited.connect(self.renamed)
@@ -41,11 +42,11 @@ class TaskCard(Card):
         self.presets.activated.connect(self._on_preset)
         self.description = label("", "faint", wrap=True)
         rows = Rows()
-        rows.add("Task", self.tasks)
+        rows.add(tr("Task"), self.tasks)
         rows.addWidget(self.description, rows.rowCount(), 1)
-        self.look = IconToolButton("table", "Look through the presets and what they change")
+        self.look = IconToolButton("table", tr("Look through the presets and what they change"))
         self.look.clicked.connect(self.look_asked)
-        self.save = IconToolButton("save", "Save the present settings as a preset")
+        self.save = IconToolButton("save", tr("Save the present settings as a preset"))
         self.save.clicked.connect(self.save_asked)
         holder = QWidget()
         row = QHBoxLayout(holder)
@@ -54,13 +55,13 @@ class TaskCard(Card):
         row.addWidget(self.presets, 1)
         row.addWidget(self.look)
         row.addWidget(self.save)
-        rows.add("Preset", holder, self.presets)
+        rows.add(tr("Preset"), holder, self.presets)
         self.preset_words = label("", "faint", wrap=True)
         rows.addWidget(self.preset_words, rows.rowCount(), 1)
         self.preset_changes = label("", "muted", wrap=True)
         rows.addWidget(self.preset_changes, rows.rowCount(), 1)
         self.preset_changes.hide()
-        rows.add("Name", self.name)
+        rows.add(tr("Name"), self.name)
         self.body.addLayout(rows)
         self._entries: list[TaskEntry] = []
         self._presets: list[Preset] = []
@@ -76,7 +77,7 @@ class TaskCard(Card):
         for task in tasks:
             self.tasks.addItem(task.title, task.name)
         self.tasks.setCurrentIndex(-1)
-        self.tasks.setPlaceholderText("Choose what the model shall learn")
+        self.tasks.setPlaceholderText(tr("Choose what the model shall learn"))
 
     def set_presets(self, presets: Sequence[Preset], own: Sequence[Preset] = ()) -> None:
         """Offer these."""
@@ -87,11 +88,11 @@ class TaskCard(Card):
         """A heading per task, the chosen one's first, and a person's own above them."""
         self._offered_for = task
         self.presets.clear()
-        self.presets.addItem("None", None)
+        self.presets.addItem(tr("None"), None)
         titles = {entry.name: entry.title for entry in self._entries}
-        self._add_presets("Your own", self._own)
+        self._add_presets(tr("Your own"), self._own)
         for kind in sorted({_task_of(preset) for preset in self._presets}, key=lambda name: (name != task, name)):
-            self._add_presets(titles.get(kind, "Any task"), [one for one in self._presets if _task_of(one) == kind])
+            self._add_presets(titles.get(kind, tr("Any task")), [one for one in self._presets if _task_of(one) == kind])
         self._select_preset()
 
     def _add_presets(self, heading: str, presets: Sequence[Preset]) -> None:
@@ -145,7 +146,7 @@ class TaskCard(Card):
 
 def _change_words(changes: Sequence[str]) -> str:
     more = len(changes) - SHOWN_CHANGES
-    return "  ·  ".join([*changes[:SHOWN_CHANGES], *([f"{more} more"] if more > 0 else [])])
+    return "  ·  ".join([*changes[:SHOWN_CHANGES], *([tr("{more} more", more=more)] if more > 0 else [])])
 
 
 def _task_of(preset: Preset) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import wording
+from app.core.language import tr, trn
 from app.core.report_text import split_title
 from app.services.backend_client import BackendClient
 from app.widgets.card import label
@@ -14,10 +15,10 @@ from app.widgets.text_table import TextTable
 from backend.contract.data_choice import DataGlance
 from backend.contract.queries import Exported, Mistake
 
-HEADER = ("Split", "File", "Line", "Reason")
-WORDS = (
-    "They are left out: the run trains and measures on all other rows, and lists these again in its journal. "
-    "Mend them in the file and read it again to use them."
+HEADER = (tr("Split"), tr("File"), tr("Line"), tr("Reason"))
+WORDS = tr(
+    "They are left out: the run trains and measures on all other rows, and lists these again "
+    "in its journal. Mend them in the file and read it again to use them."
 )
 
 
@@ -28,13 +29,15 @@ class UnusableDialog(QDialog):
         super().__init__(parent)
         self._client = client
         self._arguments: Mapping[str, Any] = {}
-        self.setWindowTitle("Rows that cannot be used")
+        self.setWindowTitle(tr("Rows that cannot be used"))
         self.resize(720, 480)
         self.title, self.reasons = label("", "section"), label("", "muted", wrap=True, selectable=True)
-        self.table = TextTable("Rows that cannot be used")
+        self.table = TextTable(tr("Rows that cannot be used"))
         self.said = label("", "faint", wrap=True)
-        self.export = IconButton("Export as CSV", "save")
+        self.export = IconButton(tr("Export as CSV"), "save")
         self.export.clicked.connect(self._on_export)
+        self.close_button = IconButton(tr("Close"), "close")
+        self.close_button.clicked.connect(self.close)
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 16, 20, 16)
         column.setSpacing(10)
@@ -44,6 +47,7 @@ class UnusableDialog(QDialog):
         foot = QHBoxLayout()
         foot.addWidget(self.said, 1)
         foot.addWidget(self.export)
+        foot.addWidget(self.close_button)
         column.addLayout(foot)
 
     def show_rows(self, glance: DataGlance, arguments: Mapping[str, Any]) -> None:
@@ -51,7 +55,7 @@ class UnusableDialog(QDialog):
         self._arguments = arguments
         listed = [(split_title(split.split), row) for split in glance.splits for row in split.first_unusable]
         count = sum(split.unusable for split in glance.splits)
-        self.title.setText(f"{wording.count(count, 'row')} cannot be used")
+        self.title.setText(tr("{count} cannot be used", count=trn("{count} row", "{count} rows", count)))
         reasons: dict[str, int] = {}
         for split in glance.splits:
             for reason, number in split.reasons.items():
@@ -62,7 +66,9 @@ class UnusableDialog(QDialog):
         )
         more = count - len(listed)
         self.said.setText(
-            f"The first {wording.grouped(len(listed))} are listed; the file will have all." if more > 0 else ""
+            tr("The first {number} are listed; the file will have all.", number=wording.grouped(len(listed)))
+            if more > 0
+            else ""
         )
         self.show()
         self.raise_()
@@ -70,18 +76,24 @@ class UnusableDialog(QDialog):
 
     def _on_export(self) -> None:
         path, _ = QFileDialog.getSaveFileName(
-            self, "Export the rows that cannot be used", "unusable.csv", "CSV (*.csv)"
+            self, tr("Export the rows that cannot be used"), "unusable.csv", tr("CSV (*.csv)")
         )
         if path:
             self.write(path)
 
     def write(self, path: str) -> None:
         """Write all of them to a file."""
-        self.said.setText("Writing…")
+        self.said.setText(tr("Writing…"))
         self._client.ask("export_unusable", {**self._arguments, "output": path}, self._on_written, self._on_mistake)
 
     def _on_written(self, written: Exported) -> None:
-        self.said.setText(f"{wording.count(written.rows, 'row')} written to {wording.short_path(written.path)}")
+        self.said.setText(
+            tr(
+                "{count} written to {path}",
+                count=trn("{count} row", "{count} rows", written.rows),
+                path=wording.short_path(written.path),
+            )
+        )
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self.said.setText(wording.sentence(mistake.message, mistake.field))

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QWidget
 
 from app.core.asked import Asked, name_of
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.compared_view import ComparedView
 from app.panels.predictions_cards.row_views.registry import view_of
@@ -17,7 +18,7 @@ from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 
-KEPT_OPEN = "An open model answers at once. It is closed after five idle minutes, or when a run needs its device."
+KEPT_OPEN = tr("An open model answers at once. It is closed after five idle minutes, or when a run needs its device.")
 
 
 class AnswerCard(Card):
@@ -29,12 +30,14 @@ class AnswerCard(Card):
     """A chat is to go on from this answer."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Answer", parent)
+        super().__init__(tr("Answer"), parent)
         self.facts = label("", "faint")
         self.corner.addWidget(self.facts)
         self.note = Banner()
         self.cuts = Banner()
-        self.empty = EmptyState("target", "Nothing asked yet", "Type something at the left and press Enter.", "Answer")
+        self.empty = EmptyState(
+            "target", tr("Nothing asked yet"), tr("Type something at the left and press Enter."), tr("Answer")
+        )
         self.empty.asked.connect(self.asked)
         self.view: RowView | None = None
         self.compared: ComparedView | None = None
@@ -50,10 +53,10 @@ class AnswerCard(Card):
 
     def _foot(self) -> QWidget:
         self.open = ElidedLabel("", "faint")
-        self.release = IconButton("Let go", "close", "quiet")
-        self.release.setToolTip("Close the open models and give their memory back")
+        self.release = IconButton(tr("Let go"), "close", "quiet")
+        self.release.setToolTip(tr("Close the open models and give their memory back"))
         self.release.clicked.connect(self.let_go)
-        self.go_on = IconButton("Continue this chat", "plus", "quiet")
+        self.go_on = IconButton(tr("Continue this chat"), "plus", "quiet")
         self.go_on.clicked.connect(self.continued)
         self.go_on.hide()
         self._open_row = QWidget()
@@ -82,7 +85,7 @@ class AnswerCard(Card):
             self.facts.setText(f"{asked.name} · {asked.facts()}")
             self.show_row(asked.row, asked.answer.task)
         else:
-            self.facts.setText("two models")
+            self.facts.setText(tr("two models"))
             self._compared_view().show_asked(asked)
 
     def show_row(self, values: Mapping[str, Any], task: str) -> None:
@@ -125,6 +128,6 @@ class AnswerCard(Card):
     def show_open(self, targets: Sequence[str], facts: Mapping[str, str]) -> None:
         """Which models are open, with device and memory where these are known."""
         told = [f"{name_of(one)} ({facts[one]})" if one in facts else name_of(one) for one in targets]
-        self.open.setText(f"Open: {', '.join(told)}" if told else "")
+        self.open.setText(tr("Open: {told}", told=", ".join(told)) if told else "")
         self.open.setToolTip("\n".join([*targets, KEPT_OPEN]) if told else "")
         self.release.setVisible(bool(told))

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 
 from app import theme
 from app.core.asked import Asked
+from app.core.language import tr
 from app.widgets.card import Card, label
 from app.widgets.directed_text import DirectedText
 from app.widgets.icon_label import IconToolButton
@@ -23,20 +24,20 @@ class AnswerList(Card):
     removed = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Last answers", parent)
+        super().__init__(tr("Last answers"), parent)
         self._asked: Sequence[Asked] = ()
-        self.search = QLineEdit(placeholderText="Find", clearButtonEnabled=True)
-        self.search.setAccessibleName("Find in the last answers")
+        self.search = QLineEdit(placeholderText=tr("Find"), clearButtonEnabled=True)
+        self.search.setAccessibleName(tr("Find in the last answers"))
         self.search.setMaximumWidth(180)
         self.search.textChanged.connect(self._filter)
-        self.again = IconToolButton("refresh", "Ask this again")
+        self.again = IconToolButton("refresh", tr("Ask this again"))
         self.again.clicked.connect(lambda: self._emit(self.again_requested))
-        self.delete = IconToolButton("trash", "Take this answer off the list (Delete)")
+        self.delete = IconToolButton("trash", tr("Take this answer off the list (Delete)"))
         self.delete.clicked.connect(lambda: self._emit(self.removed))
         for widget in (self.search, self.again, self.delete):
             self.corner.addWidget(widget)
         self.list = QListWidget()
-        self.list.setAccessibleName("Last answers")
+        self.list.setAccessibleName(tr("Last answers"))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         theme.role(self.list, "lines")
@@ -46,7 +47,7 @@ class AnswerList(Card):
         delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)
         delete.activated.connect(lambda: self._emit(self.removed))
-        self.nothing = label("No answer holds these words.", "faint")
+        self.nothing = label(tr("No answer holds these words."), "faint")
         self.nothing.hide()
         self.add(self.list, 1)
         self.add(self.nothing)

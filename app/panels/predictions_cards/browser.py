@@ -7,8 +7,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.core.language import inside, tr, trn
 from app.core.run_task import RunTask, read_run_task
-from app.core.wording import count, grouped, metric_title, number
+from app.core.wording import grouped, metric_title, number
 from app.panels.predictions_cards.export_dialog import ExportChoice, Offer
 from app.panels.predictions_cards.exporting import Exporting
 from app.panels.predictions_cards.file_prediction import FilePrediction
@@ -30,6 +31,8 @@ class Browser(QWidget):
     """Shows one file; emits what it wants to say. A data file that is dropped on it is predicted by the run."""
 
     message = Signal(str, str)
+    wrote = Signal(str, str)
+    """What was exported, in words, and the file."""
     summary_changed = Signal(str)
     """One line about what is shown; empty where nothing is."""
     exportable = Signal(bool)
@@ -58,7 +61,7 @@ class Browser(QWidget):
         self.further = FilePrediction(context.client)
         self.line = ActivityLine()
         self.exporting = Exporting(context.client, self.line, self)
-        self.empty = EmptyState("target", "", "", "Show runs")
+        self.empty = EmptyState("target", "", "", tr("Show runs"))
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.view)
@@ -82,7 +85,7 @@ class Browser(QWidget):
         self.filters.changed.connect(self._filter)
         self.filters.order_chosen.connect(self._on_order_chosen)
         self.chosen.changed.connect(self._show_indices)
-        self.chosen.refused.connect(lambda words: self.message.emit("error", words))
+        self.chosen.refused.connect(self._on_refused)
         self.chosen.waiting.connect(self._on_waiting)
         self.chosen.opening.connect(self._on_opening)
         self.chosen.opened.connect(self._on_opened)
@@ -97,6 +100,7 @@ class Browser(QWidget):
         self.overview.mistakes_wanted.connect(self._on_mistakes_wanted)
         self.further.predicted.connect(self._on_predicted)
         self.further.busy.connect(lambda busy: self.predictable.emit(not busy and self.run is not None))
+        self.exporting.wrote.connect(self.wrote)
         self.exporting.busy.connect(lambda busy: self.exportable.emit(not busy and self.rows is not None))
         below = QShortcut(QKeySequence("Down"), self.filters.search.line, self.view.enter)
         below.setContext(Qt.ShortcutContext.WidgetShortcut)
@@ -141,7 +145,7 @@ class Browser(QWidget):
             self.rows = PredictionRows(path)
         except (OSError, ValueError) as error:
             self._show_nothing()
-            self.empty.set_words("These predictions cannot be read", f"{path.name}: {error}")
+            self.empty.set_words(tr("These predictions cannot be read"), f"{path.name}: {error}")
             return
         self._show_rows(self.rows)
 
@@ -155,12 +159,13 @@ class Browser(QWidget):
         self.filters.forget()
 
     def _show_nothing(self) -> None:
-        title = "No predictions yet"
-        sentence = "A run writes its predictions when it ends. Choose a run that has finished."
+        title = tr("No predictions yet")
+        sentence = tr("A run writes its predictions when it ends. Choose a run that has finished.")
         if self.run is not None:
-            sentence = (
-                f"{self.run.name} has not written predictions yet; it does so when it ends. "
-                "Once it has a model, drop a data file here to predict it."
+            sentence = tr(
+                "{name} has not written predictions yet; it does so when it ends. Once it has a model, "
+                "drop a data file here to predict it.",
+                name=self.run.name,
             )
         self.empty.set_words(title, sentence)
         self.stack.setCurrentWidget(self.empty)
@@ -183,37 +188,51 @@ class Browser(QWidget):
         self.filters.offer_orders([order for order in form.orders if order.fits(there)])
         self._enable(True, rows.has_actual and form.compares)
         self.chosen.open(rows)
-        if not rows.needs_pages:  # else both would lay the file out at the same time
+        if rows.needs_pages:  # else both would lay the file out at the same time
+            self._on_opening(0.0)
+        else:
             self.statistics.open(rows, form)
         self._filter()
 
     def _write_summary(self) -> None:
         assert self.rows is not None
         assert self.run is not None
-        words = [count(self.rows.row_count, "row")]
+        words = [trn("{count} row", "{count} rows", self.rows.row_count)]
         shown = self.table.shown_count()
         if shown != self.rows.row_count:
-            words.append(f"{grouped(shown)} shown")
+            words.append(tr("{shown} shown", shown=grouped(shown)))
         run = self._context.library.find(self.run)
         if run is not None and run.metric and run.best is not None and self.filters.split == "validation":
-            words.append(f"{metric_title(run.metric).lower()} {number(run.best)}")
+            words.append(f"{inside(metric_title(run.metric))} {number(run.best)}")
         words.append(run.title if run is not None else self.run.name)
         self.summary_changed.emit(" · ".join(words))
-        self.filters.show_count(f"{grouped(shown)} of {count(self.rows.row_count, 'row')}")
+        self.filters.show_count(
+            tr(
+                "{shown} of {count}",
+                shown=grouped(shown),
+                count=trn("{count} row", "{count} rows", self.rows.row_count),
+            )
+        )
 
     def _on_waiting(self, waiting: bool) -> None:
         if waiting:
-            self.filters.show_count("Looking…")
+            self.filters.show_count(tr("Looking…"))
+
+    def _on_refused(self, words: str) -> None:
+        self.overview.show_waiting("")
+        self.message.emit("error", words)
 
     def _on_opened(self) -> None:
         assert self.rows is not None
         self.table.refresh()
+        self.overview.show_waiting("")
         self.statistics.open(self.rows, self.view.form)
 
     def _on_opening(self, part: float) -> None:
-        if self.filters.wanted.is_empty and not self._sort[0]:
-            return
-        self.filters.show_count(f"Preparing the file, {part:.0%}")
+        words = tr("Preparing the file, {part:.0%}", part=part)
+        self.overview.show_waiting(words)
+        if not self.filters.wanted.is_empty or self._sort[0]:
+            self.filters.show_count(words)
 
     # Filter and sort
 
@@ -244,7 +263,7 @@ class Browser(QWidget):
     def _filter(self) -> None:
         if self.rows is not None:
             wanted = self.filters.wanted
-            self.overview.matrix.show_chosen(*(wanted.pair or ("", "")))
+            self.overview.show_chosen_pair(*(wanted.pair or ("", "")))
             self.overview.diagram.show_chosen(wanted.confidence)
             self.chosen.want(wanted, self._sort)
 
@@ -259,7 +278,7 @@ class Browser(QWidget):
     def predict_file(self, path: str) -> None:
         """Let the run predict a file, and show it when that is done."""
         if self.run is None:
-            self.message.emit("info", "Choose a run first; it predicts the file.")
+            self.message.emit("info", tr("Choose a run first; it predicts the file."))
             return
         self.further.predict(self.run, Path(path))
 
@@ -272,7 +291,7 @@ class Browser(QWidget):
         path = dropped_file(event)
         if self.run is not None and path is not None:
             event.acceptProposedAction()
-            self.hint.show_target(self.rect(), f"Predict {path.name} with {self.run.name}")
+            self.hint.show_target(self.rect(), tr("Predict {name} with {name_2}", name=path.name, name_2=self.run.name))
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         """The file goes elsewhere."""
@@ -292,10 +311,18 @@ class Browser(QWidget):
         """What could be exported now."""
         assert self.rows is not None
         columns, threshold = self.table.columns, self.rows.threshold
-        words = "" if threshold is None else f"With what is predicted where {threshold[0]} begins at {threshold[1]:.3f}"
-        return Offer(
-            self.table.shown_count(), len(columns), self.rows.row_count, len(self.rows.pages.columns), words
-        )  # fmt: skip
+        left_out = tuple(self.table.title(name) for name in self.rows.columns if name not in columns)
+        words = (
+            ""
+            if threshold is None
+            else tr(
+                "With what is predicted where {threshold} begins at {threshold_2:.3f}",
+                threshold=threshold[0],
+                threshold_2=threshold[1],
+            )
+        )
+        counts = (self.table.shown_count(), len(columns), self.rows.row_count, len(self.rows.pages.columns))
+        return Offer(*counts, left_out, words)
 
     def export(self, path: str, choice: ExportChoice) -> None:
         """Write the rows that are shown now, in their order, or all, to a file."""

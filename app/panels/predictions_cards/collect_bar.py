@@ -7,6 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.asked import Asked
+from app.core.language import tr
 from app.core.wording import name_of_path
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
@@ -14,7 +15,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 MOST_LABELS = 500
 SHORT = 16
 """Letters of a file's name on the button."""
-NOT_SAID = "Right answer?"
+NOT_SAID = tr("Right answer?")
 
 
 class CollectBar(QWidget):
@@ -29,18 +30,18 @@ class CollectBar(QWidget):
         self._file = ""
         self.right = QuietComboBox()
         self.right.setEditable(True)
-        self.right.setAccessibleName("The right answer")
-        self.right.setToolTip("If this is wrong: what the answer should be. It goes into the file, to train with.")
+        self.right.setAccessibleName(tr("The right answer"))
+        self.right.setToolTip(tr("If this is wrong: what the answer should be. It goes into the file, to train with."))
         self.right.setMinimumWidth(110)
         line = self.right.lineEdit()
         assert line is not None
         line.setPlaceholderText(NOT_SAID)
         self.right.currentTextChanged.connect(lambda text: self.right_changed.emit(text.strip()))
-        self.agree = IconToolButton("check", "The answer is right", "success")
+        self.agree = IconToolButton("check", tr("The answer is right"), "success")
         self.agree.clicked.connect(lambda: self.right.setEditText(self._predicted))
-        self.add_button = IconButton("Add to CSV…", "plus")
+        self.add_button = IconButton(tr("Add to CSV…"), "plus")
         self.add_button.clicked.connect(self._on_add)
-        self.choose = IconToolButton("folder", "Choose or name the CSV file that rows are added to")
+        self.choose = IconToolButton("folder", tr("Choose or name the CSV file that rows are added to"))
         self.choose.clicked.connect(self._choose)
         self._predicted = ""
         row = QHBoxLayout(self)
@@ -75,9 +76,15 @@ class CollectBar(QWidget):
         name = name_of_path(path or self._file)
         short = name if len(name) <= SHORT else f"{name[:SHORT]}…"
         self.add_button.set_icon("check" if path else "plus")
-        self.add_button.setText(f"Added to {short}" if path else f"Add to {short}" if name else "Add to CSV…")
-        added = f"This row was added to {path}; another click adds it once more"
-        first = f"Add this row to {self._file}" if name else "Name a CSV file and add this row to it"
+        self.add_button.setText(
+            tr("Added to {short}", short=short)
+            if path
+            else tr("Add to {short}", short=short)
+            if name
+            else tr("Add to CSV…")
+        )
+        added = tr("This row was added to {path}; another click adds it once more", path=path)
+        first = tr("Add this row to {file}", file=self._file) if name else tr("Name a CSV file and add this row to it")
         self.add_button.setToolTip(added if path else first)
 
     def show_busy(self, busy: bool) -> None:
@@ -93,9 +100,9 @@ class CollectBar(QWidget):
         suggested = self._file or str(Path.home() / "rows.csv")
         path, _ = QFileDialog.getSaveFileName(
             self,
-            "Add rows to a CSV file",
+            tr("Add rows to a CSV file"),
             suggested,
-            "Tables (*.csv *.tsv)",
+            tr("Tables (*.csv *.tsv)"),
             options=QFileDialog.Option.DontConfirmOverwrite,
         )
         if path:

@@ -7,7 +7,8 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.core.asked import Asked
-from app.core.wording import count, name_of_path, sentence
+from app.core.language import tr, trn
+from app.core.wording import name_of_path, sentence
 from app.panels.predictions_cards.collect_bar import CollectBar
 from app.services.context import AppContext
 from backend.contract.collected_rows import AddedRow
@@ -71,8 +72,17 @@ class Collecting(QObject):
     def _on_added(self, asked: Asked, answer: AddedRow) -> None:
         self.bar.show_busy(False)
         file = name_of_path(answer.path)
-        rows = "" if answer.rows is None else f", which has {count(answer.rows, 'row')} now"
-        self.message.emit("success", f"Made {file} with this row." if answer.created else f"Added to {file}{rows}.")
+        rows = (
+            ""
+            if answer.rows is None
+            else tr(", which has {count} now", count=trn("{count} row", "{count} rows", answer.rows))
+        )
+        self.message.emit(
+            "success",
+            tr("Made {file} with this row.", file=file)
+            if answer.created
+            else tr("Added to {file}{rows}.", file=file, rows=rows),
+        )
         self._become(asked, replace(asked, added=answer.path))
 
     def _become(self, asked: Asked, now: Asked) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.core.asked import Asked
 from app.core.compared_answers import LabelPair, agreement, label_pairs
 from app.core.entities import colors_of, entities, kinds_of, words_of
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.core.word_difference import difference
 from app.core.wording import number
@@ -33,12 +34,12 @@ class ComparedView(QWidget):
         self.sentence = label("", "strong", wrap=True, selectable=True)
         self.names = (ElidedLabel("", "strong"), ElidedLabel("", "strong"))
         self.facts = (ElidedLabel("", "faint"), ElidedLabel("", "faint"))
-        self.texts = (MarkedText("First answer"), MarkedText("Second answer"))
+        self.texts = (MarkedText(tr("First answer")), MarkedText(tr("Second answer")))
         self.bars = PairedBars()
-        self.bars.setAccessibleName("Probabilities of both models")
-        self.context = MarkedText("Context with both answers", fills=True)
-        self._labels = Section("Probability", self.bars)
-        self._context = Section("In the context, the second outlined", self.context)
+        self.bars.setAccessibleName(tr("Probabilities of both models"))
+        self.context = MarkedText(tr("Context with both answers"), fills=True)
+        self._labels = Section(tr("Probability"), self.bars)
+        self._context = Section(tr("In the context, the second outlined"), self.context)
         columns = QHBoxLayout()
         columns.setSpacing(18)
         for name, facts, text in zip(self.names, self.facts, self.texts, strict=True):
@@ -99,7 +100,11 @@ def names_of(asked: Asked) -> tuple[str, str]:
     """Both models in a few letters; the same one asked twice is told apart by its place."""
     assert asked.beside is not None
     first, second = asked.name, asked.beside.name
-    return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
+    return (
+        (first, second)
+        if first != second
+        else (tr("{first} (first)", first=first), tr("{second} (second)", second=second))
+    )
 
 
 def _group(pair: LabelPair, row: PredictedRow) -> Group:
@@ -140,7 +145,7 @@ def _whole(rows: Rows) -> Pieces:
 
 def _shown(row: PredictedRow) -> str:
     value = row.values.get("prediction")
-    return number(value) if isinstance(value, float) else row.prediction or "no answer"
+    return number(value) if isinstance(value, float) else row.prediction or tr("no answer")
 
 
 def _tags(rows: Rows) -> Pieces:

@@ -1,4 +1,4 @@
-"""Owns the question of what to take home: the rows as shown or all, in which format, safe for which program."""
+"""Owns the question of what to take home: which rows with which columns, in which format, safe for which program."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr, trn
 from app.core.preferences import Preferences
-from app.core.wording import count
 from app.widgets.card import label
 
-BOM_HINT = "A mark at the file's beginning, without which older spreadsheets take UTF-8 for something else"
-DEFUSE_HINT = "An apostrophe before cells that begin with = + - @, which a spreadsheet would run as a formula"
+INDENT = 26
+"""Pixels before words that belong to the choice above them."""
+NAMED = 6
+"""Columns that are named before the rest is only counted."""
+BOM_HINT = tr("A mark at the file's beginning, without which older spreadsheets take UTF-8 for something else")
+DEFUSE_HINT = tr("An apostrophe before cells that begin with = + - @, which a spreadsheet would run as a formula")
 
 
 @dataclass(frozen=True)
@@ -22,15 +26,18 @@ class Offer:
     shown_columns: int
     rows: int
     columns: int
+    left_out: tuple[str, ...] = ()
+    """Titles of the columns that the table does not show."""
     threshold: str = ""
     """What the further column would say; empty where no threshold is tried."""
 
 
 @dataclass(frozen=True)
 class ExportChoice:
-    """What a person has chosen; `suffix` is `csv` or `parquet`."""
+    """What a person has chosen; `suffix` is `csv` or `parquet`. The whole file is all rows with all columns."""
 
-    as_shown: bool
+    shown_rows: bool
+    shown_columns: bool
     suffix: str
     bom: bool
     defuse: bool
@@ -45,34 +52,52 @@ class ExportDialog(QDialog):
     def __init__(self, offer: Offer, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._preferences = preferences
-        self.setWindowTitle("Export predictions")
+        self.setWindowTitle(tr("Export predictions"))
         self.setMinimumWidth(440)
-        self.as_shown = QRadioButton(
-            f"As shown: {count(offer.shown_rows, 'row')}, {count(offer.shown_columns, 'column')}, in this order"
-        )
-        self.whole = QRadioButton(
-            f"The whole file: {count(offer.rows, 'row')}, {count(offer.columns, 'column')}, as the run wrote it"
-        )
-        self.as_shown.setChecked(True)
-        self.csv, self.parquet = QRadioButton("CSV (UTF-8)"), QRadioButton("Parquet")
+        self._offer_rows(offer)
+        self.csv, self.parquet = QRadioButton(tr("CSV (UTF-8)")), QRadioButton(tr("Parquet"))
         self.csv.setChecked(True)
-        self.bom = QCheckBox("Begin with a byte order mark")
+        self.bom = QCheckBox(tr("Begin with a byte order mark"))
         self.bom.setToolTip(BOM_HINT)
         self.bom.setChecked(preferences.csv_bom)
-        self.defuse = QCheckBox("Defuse cells that begin with = + - @")
+        self.defuse = QCheckBox(tr("Defuse cells that begin with = + - @"))
         self.defuse.setToolTip(DEFUSE_HINT)
         self.defuse.setChecked(preferences.csv_defuse)
         self.threshold = QCheckBox(offer.threshold)
         self.threshold.setChecked(bool(offer.threshold))
         self.threshold.setVisible(bool(offer.threshold))
         self.csv.toggled.connect(self._on_format)
-        self.save = QPushButton("Save as…")
+        self.save = QPushButton(tr("Save as…"))
         theme.role(self.save, "primary")
         self.save.setDefault(True)
         self.save.clicked.connect(self._on_save)
-        self.cancel = QPushButton("Cancel")
+        self.cancel = QPushButton(tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
         self._lay_out()
+
+    def _offer_rows(self, offer: Offer) -> None:
+        shown = trn("{count} row", "{count} rows", offer.shown_rows)
+        columns = trn("{count} column", "{count} columns", offer.shown_columns)
+        left = len(offer.left_out)
+        every = trn("{count} column", "{count} columns", offer.shown_columns + left)
+        words = tr("As shown: {count}, {count_2}, in this order", count=shown, count_2=columns)
+        self.as_shown = QRadioButton(words)
+        self.left_out = label(_left_out_words(offer.left_out), "faint", wrap=True)
+        self.left_out.setContentsMargins(INDENT, 0, 0, 0)
+        self.left_out.setVisible(left > 0)
+        self.all_columns = QRadioButton(
+            tr("These rows, all columns: {count}, {count_2}, in this order", count=shown, count_2=every)
+        )
+        self.all_columns.setVisible(left > 0)
+        self.whole = QRadioButton(
+            tr(
+                "The whole file: {count}, {count_2}, as the run wrote it",
+                count=trn("{count} row", "{count} rows", offer.rows),
+                count_2=trn("{count} column", "{count} columns", offer.columns),
+            )
+        )
+        is_part = offer.shown_rows < offer.rows
+        (self.all_columns if left and is_part else self.as_shown).setChecked(True)
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
@@ -83,9 +108,9 @@ class ExportDialog(QDialog):
         column.setContentsMargins(20, 18, 20, 16)
         column.setSpacing(8)
         for title, widgets in (
-            ("Rows", (self.as_shown, self.whole, self.threshold)),
-            ("Format", (self.csv, self.parquet)),
-            ("For spreadsheets", (self.bom, self.defuse)),
+            (tr("Rows"), (self.all_columns, self.as_shown, self.left_out, self.whole, self.threshold)),
+            (tr("Format"), (self.csv, self.parquet)),
+            (tr("For spreadsheets"), (self.bom, self.defuse)),
         ):
             group = QWidget(self)
             inner = QVBoxLayout(group)  # radio buttons exclude each other within one parent
@@ -105,7 +130,8 @@ class ExportDialog(QDialog):
         """What is chosen now."""
         is_csv = self.csv.isChecked()
         return ExportChoice(
-            as_shown=self.as_shown.isChecked(),
+            shown_rows=not self.whole.isChecked(),
+            shown_columns=self.as_shown.isChecked(),
             suffix="csv" if is_csv else "parquet",
             bom=is_csv and self.bom.isChecked(),
             defuse=is_csv and self.defuse.isChecked(),
@@ -118,3 +144,13 @@ class ExportDialog(QDialog):
                 self._preferences.set(name, box.isChecked())
         self.accept()
         self.chosen.emit(self.choice())
+
+
+def _left_out_words(titles: tuple[str, ...]) -> str:
+    names = ", ".join(titles[:NAMED])
+    rest = len(titles) - NAMED
+    if rest > 0:
+        return trn(
+            "Without {names} and {count} more column", "Without {names} and {count} more columns", rest, names=names
+        )
+    return tr("Without {names}", names=names)

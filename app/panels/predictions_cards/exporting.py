@@ -6,12 +6,14 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.core.language import tr, trn
 from app.core.pace_of_rows import Pace
-from app.core.wording import count, name_of_path
+from app.core.wording import name_of_path
 from app.panels.predictions_cards.export_dialog import ExportChoice
 from app.services.backend_client import BackendClient, Ticket
 from app.services.prediction_rows import PredictionRows, write_indices
 from app.widgets.activity_line import ActivityLine
+from backend.contract.predictions import AT_THRESHOLD
 from backend.contract.queries import Exported, Mistake, Progress
 
 
@@ -19,6 +21,8 @@ class Exporting(QObject):
     """One export at a time."""
 
     message = Signal(str, str)
+    wrote = Signal(str, str)
+    """What was written, in words, and the file."""
     busy = Signal(bool)
 
     def __init__(self, client: BackendClient, line: ActivityLine, parent: QObject | None = None) -> None:
@@ -36,11 +40,11 @@ class Exporting(QObject):
         columns: Sequence[str],
     ) -> None:
         """Write what is chosen; `indices` and `columns` are those that are shown."""
-        shown = choice.as_shown
+        wanted = columns if choice.shown_columns else rows.columns if choice.shown_rows else None
         question: dict[str, Any] = {
             "parquet": str(rows.path),
-            "indices": write_indices(indices) if shown and indices is not None else None,
-            "columns": list(columns) if shown else None,
+            "indices": write_indices(indices) if choice.shown_rows and indices is not None else None,
+            "columns": None if wanted is None else [name for name in wanted if name != AT_THRESHOLD],
             "output": output,
             "format": choice.suffix,
             "defuse": choice.defuse,
@@ -50,7 +54,7 @@ class Exporting(QObject):
             label, value = rows.threshold
             question["threshold"] = {"label": label, "value": value}
         self._pace.begin()
-        self._line.begin(f"Writing {name_of_path(output)}")
+        self._line.begin(tr("Writing {output}", output=name_of_path(output)))
         self.busy.emit(True)
         self._ticket = self._client.ask(
             "export_predictions", question, self._on_exported, self._on_mistake, self._on_progress
@@ -62,7 +66,8 @@ class Exporting(QObject):
 
     def _on_exported(self, answer: Exported) -> None:
         self._end()
-        self.message.emit("success", f"Wrote {count(answer.rows, 'row')} to {answer.path}.")
+        words = tr("Wrote {count} to {path}.", count=trn("{count} row", "{count} rows", answer.rows), path=answer.path)
+        self.wrote.emit(words, answer.path)
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self._end()
@@ -72,7 +77,7 @@ class Exporting(QObject):
         if self._ticket is not None:
             self._ticket.cancel()
             self._end()
-            self.message.emit("info", "The export was stopped; no file was written.")
+            self.message.emit("info", tr("The export was stopped; no file was written."))
 
     def _end(self) -> None:
         self._ticket = None

@@ -7,8 +7,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import inside, tr, trn
 from app.core.pace_of_rows import Pace
-from app.core.wording import count, metric_title, number, sentence
+from app.core.wording import metric_title, number, sentence
 from app.services.backend_client import BackendClient, Ticket
 from app.widgets.activity_line import ActivityLine
 from app.widgets.card import label
@@ -17,8 +18,8 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.predictions import FileFit, PredictedFile
 from backend.contract.queries import Mistake, Progress
 
-NONE = "No column"
-PATTERNS = "Data (*.csv *.tsv *.json *.jsonl *.parquet *.arrow *.txt *.conll *.gz *.zip);;All files (*)"
+NONE = tr("No column")
+PATTERNS = tr("Data (*.csv *.tsv *.json *.jsonl *.parquet *.arrow *.txt *.conll *.gz *.zip);;All files (*)")
 
 
 class FilePrediction(QWidget):
@@ -45,14 +46,14 @@ class FilePrediction(QWidget):
         self._grid.setVerticalSpacing(6)
         self._grid.setColumnStretch(2, 1)
         self.choices: dict[str, QuietComboBox] = {}
-        self.go = QPushButton("Predict")
+        self.go = QPushButton(tr("Predict"))
         theme.role(self.go, "primary")
         self.go.clicked.connect(self._on_mapped)
         self._lay_out()
         self.setVisible(False)
 
     def _lay_out(self) -> None:
-        close = IconToolButton("close", "Do not predict this file")
+        close = IconToolButton("close", tr("Do not predict this file"))
         close.clicked.connect(self._hide)
         top = QHBoxLayout()
         top.addWidget(self.sentence, 1)
@@ -77,12 +78,14 @@ class FilePrediction(QWidget):
     def predict(self, run: Path, data: Path, columns: dict[str, str] | None = None) -> None:
         """Let a run predict a file; `columns` says which column plays which part where its names are other ones."""
         if self.is_busy:
-            self.message.emit("info", f"{self._data.name} is still being predicted; stop it first, or wait.")
+            self.message.emit(
+                "info", tr("{name} is still being predicted; stop it first, or wait.", name=self._data.name)
+            )
             return
-        self._run, self._data, self._stage = run, data, "Starting"
+        self._run, self._data, self._stage = run, data, tr("Starting")
         question = {"run": str(run), "data": str(data), "columns": columns or {}}
         self.mapping.hide()
-        self.line.begin(f"Predicting {data.name}")
+        self.line.begin(tr("Predicting {name}", name=data.name))
         self.setVisible(True)
         self.busy.emit(True)
         self._ticket = self._client.ask(
@@ -94,7 +97,7 @@ class FilePrediction(QWidget):
         if self._ticket is not None:
             self._ticket.cancel()
             self._hide()
-            self.message.emit("info", f"Stopped; nothing was written for {self._data.name}.")
+            self.message.emit("info", tr("Stopped; nothing was written for {name}.", name=self._data.name))
 
     def _on_progress(self, progress: Progress) -> None:
         if progress.text:
@@ -104,17 +107,27 @@ class FilePrediction(QWidget):
             return
         words = self._pace.words(progress.done, progress.total, progress.unit, time.monotonic())
         fraction = progress.done / progress.total if progress.total else None
-        self.line.show_progress(f"{self._stage}: {words}" if self._stage != "Predicting" else words, fraction)
+        self.line.show_progress(f"{self._stage}: {words}" if self._stage != tr("Predicting") else words, fraction)
 
     def _on_predicted(self, answer: PredictedFile) -> None:
         self._hide()
-        said = f"Predicted {count(answer.rows, 'row')} of {self._data.name} into {Path(answer.csv).name}."
+        said = tr(
+            "Predicted {count} of {name} into {name_2}.",
+            count=trn("{count} row", "{count} rows", answer.rows),
+            name=self._data.name,
+            name_2=Path(answer.csv).name,
+        )
         measured = [f"{metric_title(name)} {number(value)}" for name, value in answer.metrics.items() if name != "loss"]
         if measured:
             said = f"{said} {measured[0]}."
         if answer.skipped_count:
-            left_out = count(answer.skipped_count, "row")
-            said = f"{said} {left_out} could not be used, the first at {answer.skipped[0]}."
+            left_out = trn("{count} row", "{count} rows", answer.skipped_count)
+            said = tr(
+                "{said} {left_out} could not be used, the first at {skipped}.",
+                said=said,
+                left_out=left_out,
+                skipped=answer.skipped[0],
+            )
         self.message.emit("warning" if answer.skipped_count else "success", said)
         self.predicted.emit(str(self._run), answer.name)
 
@@ -132,10 +145,14 @@ class FilePrediction(QWidget):
     # Columns of other names
 
     def _offer_mapping(self, fit: FileFit) -> None:
-        needed = ", ".join(part.title.lower() for part in fit.parts if part.needed)
+        needed = ", ".join(inside(part.title) for part in fit.parts if part.needed)
         self.sentence.setText(
-            f"{self._data.name} has the columns {', '.join(fit.columns)}; this run needs {needed}. "
-            "Choose which column is which."
+            tr(
+                "{name} has the columns {columns}; this run needs {needed}. Choose which column is which.",
+                name=self._data.name,
+                columns=", ".join(fit.columns),
+                needed=needed,
+            )
         )
         while item := self._grid.takeAt(0):
             item.widget().hide()  # type: ignore[union-attr]
@@ -153,7 +170,9 @@ class FilePrediction(QWidget):
             box.currentIndexChanged.connect(self._on_choice)
             box.setProperty("needed", part.needed)
             self.choices[part.name] = box
-            self._grid.addWidget(label(part.title if part.needed else f"{part.title} (optional)"), place, 0)
+            self._grid.addWidget(
+                label(part.title if part.needed else tr("{title} (optional)", title=part.title)), place, 0
+            )
             self._grid.addWidget(box, place, 1)
         self._on_choice()
         self.mapping.show()
@@ -165,7 +184,9 @@ class FilePrediction(QWidget):
             box.accessibleName() for box in self.choices.values() if box.property("needed") and not box.currentData()
         ]
         self.go.setEnabled(not missing)
-        self.go.setToolTip(f"Choose a column for {', '.join(missing).lower()} first" if missing else "")
+        self.go.setToolTip(
+            tr("Choose a column for {missing} first", missing=inside(", ".join(missing))) if missing else ""
+        )
 
     def _on_mapped(self) -> None:
         self.predict(self._run, self._data, {name: box.currentData() for name, box in self.choices.items()})

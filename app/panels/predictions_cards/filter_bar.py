@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.core.language import tr
 from app.core.row_filter import RIGHT, TEXT, RowFilter, ValueFilter
 from app.core.run_library import RunSummary
 from app.panels.predictions_cards.row_views.row_view import Order
@@ -15,10 +16,13 @@ from app.widgets.chips import chips
 from app.widgets.filter_chips import FilterChips
 from app.widgets.quiet_combo_box import QuietComboBox
 
-SPLITS = (("Validation", "validation"), ("Test", "test"))
-RIGHTNESS: tuple[tuple[str, bool | None], ...] = (("All", None), ("Right", True), ("Wrong", False))
-FILE_ORDER = Order("In the file's order", "", False)
-NO_SPLIT = {"validation": "This run has no predictions for validation data", "test": "This run was given no test data"}
+SPLITS = ((tr("Validation"), "validation"), (tr("Test"), "test"))
+RIGHTNESS: tuple[tuple[str, bool | None], ...] = ((tr("All"), None), (tr("Right"), True), (tr("Wrong"), False))
+FILE_ORDER = Order(tr("In the file's order"), "", False)
+NO_SPLIT = {
+    "validation": tr("This run has no predictions for validation data"),
+    "test": tr("This run was given no test data"),
+}
 
 
 class FilterBar(QWidget):
@@ -51,21 +55,21 @@ class FilterBar(QWidget):
         self.run_choice = QuietComboBox()
         self.run_choice.setMinimumWidth(200)
         self.run_choice.setMaximumWidth(460)
-        self.run_choice.setAccessibleName("Run")
+        self.run_choice.setAccessibleName(tr("Run"))
         self.run_choice.activated.connect(lambda _: self.run_chosen.emit(self.run_choice.currentData()))
         self.split_group, self._splits = chips([title for title, _ in SPLITS])
         self.right_group, self._rights = chips([title for title, _ in RIGHTNESS])
         self.split_group.idClicked.connect(self._on_split_clicked)
         self.right_group.idClicked.connect(lambda _: self._on_changed())
         self.other_choice = QuietComboBox()
-        self.other_choice.setAccessibleName("Predictions of another file")
-        self.other_choice.setToolTip("Files that this run has predicted since")
+        self.other_choice.setAccessibleName(tr("Predictions of another file"))
+        self.other_choice.setToolTip(tr("Files that this run has predicted since"))
         self.other_choice.setMinimumWidth(130)
         self.other_choice.setMaximumWidth(320)
         self.other_choice.activated.connect(self._on_other_chosen)
         self.order_choice = QuietComboBox()
-        self.order_choice.setAccessibleName("Order of the rows")
-        self.order_choice.setToolTip("Order of the rows")
+        self.order_choice.setAccessibleName(tr("Order of the rows"))
+        self.order_choice.setToolTip(tr("Order of the rows"))
         self.order_choice.setMinimumWidth(150)
         self.order_choice.setMaximumWidth(320)
         self.order_choice.activated.connect(lambda _: self.order_chosen.emit())
@@ -188,7 +192,7 @@ class FilterBar(QWidget):
     def offer_others(self, names: Sequence[str]) -> None:
         """Let choose among the predictions of other files."""
         self.other_choice.clear()
-        self.other_choice.addItem("Other files", "")
+        self.other_choice.addItem(tr("Other files"), "")
         for name in names:
             self.other_choice.addItem(name, name)
         self.other_choice.setVisible(bool(names))
@@ -218,7 +222,9 @@ class FilterBar(QWidget):
         self.search.setEnabled(any_rows)
         for place, button in enumerate(self.right_group.buttons()):
             button.setEnabled(any_rows and (has_actual or place == 0))
-            button.setToolTip("" if has_actual or place == 0 else "These rows have no actual values to compare with")
+            button.setToolTip(
+                "" if has_actual or place == 0 else tr("These rows have no actual values to compare with")
+            )
         if not has_actual:
             self.right_group.button(0).setChecked(True)
 

@@ -15,7 +15,8 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.core.wording import count, grouped, number
+from app.core.language import tr, trn
+from app.core.wording import grouped, number
 from app.panels.predictions_cards.threshold_view import ThresholdView
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
@@ -27,22 +28,24 @@ from app.widgets.text_table import TextTable
 from backend.contract.predictions import EntityScores, LabelScore, NumberStatistics, PredictionStatistics
 from backend.contract.queries import Confusion
 
-HINT = "Choose a row to see it whole. The arrow keys walk through the rows."
+HINT = tr("Choose a row to see it whole. The arrow keys walk through the rows.")
+LABEL_HINT = tr("Click to see only the rows that are actually this label")
 MATRIX, LABELS, RELIABILITY, THRESHOLD = range(4)
-TITLES = ("Matrix", "Labels", "Reliability", "Threshold")
+TITLES = (tr("Matrix"), tr("Labels"), tr("Reliability"), tr("Threshold"))
 
 
 class OverviewCard(Card):
     """Counts above what suits the task: a matrix, scores, a diagram, dots."""
 
     pair_chosen = Signal(str, str)
+    """Actual and predicted label, of which one may be empty; both where all rows are wanted again."""
     bin_chosen = Signal(float, float)
     row_chosen = Signal(int)
     mistakes_wanted = Signal()
     """The surest mistakes first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Overview", parent)
+        super().__init__(tr("Overview"), parent)
         self._place_tiles()
         self.parts, row = chips(TITLES)
         self.parts.idClicked.connect(self._on_part_clicked)
@@ -53,8 +56,11 @@ class OverviewCard(Card):
         row.addStretch(1)
         self.matrix = ConfusionMatrix()
         self.matrix.pair_chosen.connect(self.pair_chosen)
-        self.labels = TextTable("Scores of each label")
+        self.labels = TextTable(tr("Scores of each label"))
         self.labels.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        theme.role(self.labels, "tight")
+        self.labels.row_chosen.connect(self._on_label_chosen)
+        self._pair = ("", "")
         self.diagram = ReliabilityDiagram()
         self.diagram.bin_chosen.connect(self.bin_chosen)
         self.threshold = ThresholdView()
@@ -80,14 +86,14 @@ class OverviewCard(Card):
 
     def _place_tiles(self) -> None:
         self.right, self.wrong = label("", "value"), label("", "value")
-        self.mistakes = IconButton("Surest mistakes first", "target", "quiet")
-        self.mistakes.setToolTip("Only wrong rows, those that the model was surest of first")
+        self.mistakes = IconButton(tr("Surest mistakes first"), "target", "quiet")
+        self.mistakes.setToolTip(tr("Only wrong rows, those that the model was surest of first"))
         self.mistakes.clicked.connect(self.mistakes_wanted)
         self._tiles = QWidget()
         row = QHBoxLayout(self._tiles)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(24)
-        for value, words, role in ((self.right, "Right", "success"), (self.wrong, "Wrong", "danger")):
+        for value, words, role in ((self.right, tr("Right"), "success"), (self.wrong, tr("Wrong"), "danger")):
             column = QVBoxLayout()
             column.setSpacing(0)
             column.addWidget(value)
@@ -97,7 +103,7 @@ class OverviewCard(Card):
         row.addWidget(self.mistakes)
 
     def _matrix_page(self) -> QWidget:
-        self.shares = QCheckBox("Shares of each actual label")
+        self.shares = QCheckBox(tr("Shares of each actual label"))
         self.shares.toggled.connect(self.matrix.show_shares)
         return _scrolled(_stacked(self.matrix, self.shares))
 
@@ -110,10 +116,10 @@ class OverviewCard(Card):
 
     def _reliability_page(self) -> QWidget:
         self.calibration = label("", "section")
-        words = (
+        words = tr(
             "Expected calibration error: how far confidence and accuracy are apart, weighted by the rows of each bar."
         )
-        hint = "Bars on the dashed line are honest; below it the model is too sure. Click a bar to see its rows."
+        hint = tr("Bars on the dashed line are honest; below it the model is too sure. Click a bar to see its rows.")
         return _scrolled(_stacked(self.calibration, label(words, "faint", wrap=True), self.diagram, label(hint, "faint", wrap=True)))  # fmt: skip
 
     def _numbers_page(self) -> QWidget:
@@ -131,12 +137,17 @@ class OverviewCard(Card):
         self.matrix.show_counts([], [])
         self._say("")
 
+    def show_waiting(self, words: str) -> None:
+        """What is waited for before the rows are counted; nothing where nothing came of it."""
+        self._say(words)
+
     def _say(self, words: str) -> None:
         self.note.setText(words)
         self.note.setVisible(bool(words))
 
     def show_counts(self, right: int, wrong: int, has_confidence: bool = False) -> None:
         """How many rows are right and wrong."""
+        self._say("")
         self.right.setText(grouped(right))
         self.wrong.setText(grouped(wrong))
         self._tiles.setVisible(right + wrong > 0)
@@ -146,27 +157,42 @@ class OverviewCard(Card):
         """Counts, scores of each label, and how honest the confidence is; the matrix only of labels that are confused."""
         self.show_counts(found.right, found.rows - found.right, bool(found.probabilities))
         self._show_confusion(found.confusion)
-        self._show_scores(found.labels, f"Macro F1 {number(found.macro_f1)}", "Label")
+        self._show_scores(found.labels, tr("Macro F1 {macro_f1}", macro_f1=number(found.macro_f1)), tr("Label"))
         self.diagram.show_bins(found.bins)
-        self.calibration.setText(f"ECE {number(found.calibration_error)}")
+        self.calibration.setText(tr("ECE {calibration_error}", calibration_error=number(found.calibration_error)))
         self.threshold.offer(found.probabilities)
         there = (confuses, confuses, bool(found.bins), confuses and len(found.probabilities) > 1)
         self._offer([place for place, is_there in enumerate(there) if is_there and found.rows])
 
     def _show_confusion(self, confusion: Confusion) -> None:
         self.matrix.show_counts(confusion.labels, confusion.counts)
-        words = "Click a cell to see its rows."
+        words = tr("Click a cell or a label to see its rows.")
         if confusion.left_out:
-            words = f"Click a cell to see its rows. {count(confusion.left_out, 'row')} of rarer labels are left out."
+            words = tr(
+                "Click a cell or a label to see its rows. {count} of rarer labels are left out.",
+                count=trn("{count} row", "{count} rows", confusion.left_out),
+            )
         self._matrix_words = words
+
+    def show_chosen_pair(self, actual: str, predicted: str) -> None:
+        """Mark what the rows are narrowed to; emits nothing."""
+        self._pair = (actual, predicted)
+        self.matrix.show_chosen(actual, predicted)
+
+    def _on_label_chosen(self, row: int) -> None:
+        pair = (self.labels.texts()[row][0], "")
+        self.pair_chosen.emit(*(("", "") if pair == self._pair else pair))
 
     def show_entities(self, found: EntityScores) -> None:
         """Scores of each type of entity."""
         self.show_counts(found.right, found.rows - found.right)
-        words = (
-            f"All entities: precision {number(found.precision)}, recall {number(found.recall)}, F1 {number(found.f1)}"
+        words = tr(
+            "All entities: precision {precision}, recall {recall}, F1 {f1}",
+            precision=number(found.precision),
+            recall=number(found.recall),
+            f1=number(found.f1),
         )
-        self._show_scores(found.types, words, "Type")
+        self._show_scores(found.types, words, tr("Type"))
         self._offer([LABELS])
 
     def _show_scores(self, scores: Sequence[LabelScore], words: str, title: str) -> None:
@@ -175,29 +201,43 @@ class OverviewCard(Card):
             (one.label, number(one.precision, 2), number(one.recall, 2), number(one.f1, 2), grouped(one.actual))
             for one in scores
         ]  # fmt: skip
-        self.labels.show_rows((title, "Precision", "Recall", "F1", "Rows" if title == "Label" else "Actual"), rows)
+        are_labels = title == tr("Label")
+        self.labels.set_choosable(LABEL_HINT if are_labels else "")
+        self.labels.show_rows(
+            (title, tr("Precision"), tr("Recall"), "F1", tr("Rows") if are_labels else tr("Actual")), rows
+        )
         header = self.labels.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        for place, width in enumerate((88, 68, 60, 66), start=1):
-            self.labels.setColumnWidth(place, width)
+        for place in range(1, 5):
+            header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
 
     def show_numbers(self, found: NumberStatistics) -> None:
         """Dots of predicted against actual numbers."""
         self.numbers.setText(
-            f"Pearson {number(found.pearson)} · Spearman {number(found.spearman)}\n"
-            f"Mean absolute error {number(found.mean_absolute_error)} · root mean squared {number(found.root_mean_squared_error)}"
+            tr(
+                "Pearson {pearson} · Spearman {spearman}\nMean absolute error {mean_absolute_error} · "
+                "root mean squared {root_mean_squared_error}",
+                pearson=number(found.pearson),
+                spearman=number(found.spearman),
+                mean_absolute_error=number(found.mean_absolute_error),
+                root_mean_squared_error=number(found.root_mean_squared_error),
+            )
         )
         self.scatter.show_points(found.points, found.low, found.high)
         self._chips.hide()
         self.stack.setCurrentWidget(self._numbers)
         self.stack.show()
         drawn = (
-            f"{count(len(found.points), 'row')} of {grouped(found.rows)} are drawn. "
+            tr(
+                "{count} of {rows} are drawn. ",
+                count=trn("{count} row", "{count} rows", len(found.points)),
+                rows=grouped(found.rows),
+            )
             if len(found.points) < found.rows
             else ""
         )
-        self._say(f"{drawn}Click a dot to see its row.")
+        self._say(tr("{drawn}Click a dot to see its row.", drawn=drawn))
 
     def _offer(self, places: Sequence[int]) -> None:
         for place, button in enumerate(self.parts.buttons()):

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.widgets.card import Card
@@ -26,22 +27,22 @@ class RowCard(Card):
     closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Row", parent)
+        super().__init__(tr("Row"), parent)
         self._values: Mapping[str, Any] = {}
         self.view: RowView | None = None
         self.verdict = Pill("")
-        self.previous = self._step("chevron-up", "Mistake before (Ctrl+Up)", -1)
-        self.next = self._step("chevron-down", "Next mistake (Ctrl+Down)", 1)
-        before = IconToolButton("chevron-left", "Row before (Up in the table)")
-        after = IconToolButton("chevron-right", "Next row (Down in the table)")
+        self.previous = self._step("chevron-up", tr("Mistake before (Ctrl+Up)"), -1)
+        self.next = self._step("chevron-down", tr("Next mistake (Ctrl+Down)"), 1)
+        before = IconToolButton("chevron-left", tr("Row before (Up in the table)"))
+        after = IconToolButton("chevron-right", tr("Next row (Down in the table)"))
         for button, direction in ((before, -1), (after, 1)):
             button.clicked.connect(lambda _=False, direction=direction: self.row_step_requested.emit(direction))
-        copy = IconToolButton("copy", "Copy this row")
+        copy = IconToolButton("copy", tr("Copy this row"))
         copy.clicked.connect(self.copy)
-        close = IconToolButton("close", "Close this row (Escape)")
+        close = IconToolButton("close", tr("Close this row (Escape)"))
         close.setShortcut(QKeySequence("Escape"))
         close.clicked.connect(self.closed)
-        self.attempt = IconToolButton("play", "Put this row into the Try box", "accent_text")
+        self.attempt = IconToolButton("play", tr("Put this row into the Try box"), "accent_text")
         self.attempt.clicked.connect(lambda: self.try_requested.emit(dict(self._values)))
         for widget in (self.verdict, self.attempt, before, after, self.previous, self.next, copy, close):
             self.corner.addWidget(widget)
@@ -72,7 +73,7 @@ class RowCard(Card):
         self._values = row.values
         self.set_title(title)
         self.verdict.setVisible(right is not None)
-        self.verdict.set("Right" if right else "Wrong", "success" if right else "danger")
+        self.verdict.set(tr("Right") if right else tr("Wrong"), "success" if right else "danger")
         self.view.show_row(row)
         self._area.verticalScrollBar().setValue(0)
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedWidget
 
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.overview_card import OverviewCard
 from app.panels.predictions_cards.row_card import RowCard
@@ -13,7 +14,7 @@ from app.panels.predictions_cards.row_steps import RowSteps
 from app.panels.predictions_cards.row_views.plain_view import PlainView
 from app.panels.predictions_cards.row_views.row_view import RowView
 from app.panels.predictions_cards.table_card import TableCard
-from app.services.prediction_rows import PredictionRows
+from app.services.prediction_rows import ANSWERS, PredictionRows
 from app.widgets.remembered import RememberedSplitter
 from app.widgets.row_table import RowTable
 from backend.contract.predictions import AT_THRESHOLD
@@ -98,7 +99,12 @@ class RowsView(RememberedSplitter):
 
     def _usual_columns(self) -> list[str]:
         assert self.rows is not None
-        return self.rows.shown_columns(hidden=self.form.hidden(self._columns))
+        shown = self.rows.shown_columns(hidden=self.form.hidden(self._columns))
+        inputs = shown[: min((shown.index(name) for name in ANSWERS if name in shown), default=0)]
+        parts = set(self._columns.values())
+        # What plays no part in the task comes last: the table is read from the left.
+        further = [name for name in inputs if name not in parts] if parts.intersection(inputs) else []
+        return [*(name for name in shown if name not in further), *further]
 
     def is_right(self, row: int) -> bool | None:
         """Whether a row is right; None where that is unknown or no question."""
@@ -123,7 +129,7 @@ class RowsView(RememberedSplitter):
             self.side.setCurrentWidget(self.overview)
             return
         shown = PredictedRow(self.rows.pages.row(row), self._columns, self._bounds)
-        self.details.show_row(f"Row {row + 1:,}", shown, self.is_right(row))
+        self.details.show_row(tr("Row {row:,}", row=row + 1), shown, self.is_right(row))
         self.side.setCurrentWidget(self.details)
 
     def step(self, direction: int) -> None:
@@ -142,7 +148,7 @@ class RowsView(RememberedSplitter):
         self.table.setFocus()
 
     def _on_no_mistake(self, direction: int) -> None:
-        words = "No mistake below this row." if direction > 0 else "No mistake above this row."
+        words = tr("No mistake below this row.") if direction > 0 else tr("No mistake above this row.")
         self.message.emit("info", words)
 
     def show_source_row(self, row: int) -> None:

@@ -7,12 +7,13 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QWidget
 
+from app.core.language import inside, tr
 from app.core.row_filter import RowFilter, short
 from app.widgets.icon_label import IconToolButton
 
 CALM_MS = 200
-ANYWHERE = "Any column"
-EXACTNESS = (("case", "Match case"), ("words", "Whole words"), ("regex", "Regular expression"))
+ANYWHERE = tr("Any column")
+EXACTNESS = (("case", tr("Match case")), ("words", tr("Whole words")), ("regex", tr("Regular expression")))
 
 
 class SearchField(QWidget):
@@ -27,7 +28,7 @@ class SearchField(QWidget):
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.changed)
         self.line.textChanged.connect(self._calm.start)
-        self.options = IconToolButton("settings", "Where and how to search")
+        self.options = IconToolButton("settings", tr("Where and how to search"))
         self.options.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu = QMenu(self)
         self.options.setMenu(self.menu)
@@ -90,8 +91,8 @@ class SearchField(QWidget):
 
     def _say(self) -> None:
         column = short(self.column.replace("_", " "))
-        words = f"Find text in {column}" if column else "Find text in any column"
-        chosen = [title.lower() for name, title in EXACTNESS if self.exactness[name].isChecked()]
+        words = tr("Find text in {column}", column=column) if column else tr("Find text in any column")
+        chosen = [inside(title) for name, title in EXACTNESS if self.exactness[name].isChecked()]
         self.line.setPlaceholderText(words)
         self.line.setAccessibleName(words)
         self.line.setToolTip(f"{words}: {', '.join(chosen)}" if chosen else words)

@@ -4,6 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.core.language import tr
 from app.panels.predictions_cards.overview_card import OverviewCard
 from app.panels.predictions_cards.row_views.entity_view import EntityView
 from app.panels.predictions_cards.row_views.number_view import NumberView
@@ -53,6 +54,8 @@ class Statistics(QObject):
     def _ask(self, query: str, show: Any, **more: Any) -> None:
         assert self._rows is not None
         question = {"parquet": str(self._rows.path), **more}
+        if not more:
+            self._card.show_waiting(tr("Looking…"))
         self._tickets.append(self._client.ask(query, question, show, self._on_mistake))
 
     def _on_statistics(self, found: PredictionStatistics) -> None:
@@ -63,4 +66,5 @@ class Statistics(QObject):
             self._ask("threshold_counts", self._card.threshold.show_counts, label=label)
 
     def _on_mistake(self, mistake: Mistake) -> None:
+        self._card.show_waiting("")
         self.message.emit("error", mistake.message)

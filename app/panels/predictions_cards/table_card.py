@@ -7,9 +7,10 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
+from app.core.language import tr
 from app.core.row_filter import ValueFilter
+from app.services.chosen_columns import ChosenColumns, Columns
 from app.services.prediction_rows import CONFIDENCE, PredictionRows
-from app.services.remembered_columns import Columns, RememberedColumns
 from app.widgets.card import Card
 from app.widgets.icon_label import IconToolButton
 from app.widgets.row_table import RowTable
@@ -32,9 +33,9 @@ class TableCard(Card):
         self._usual: list[str] = []
         self._kind = ""
         self._kept = Columns()
-        self._remembered = RememberedColumns()
+        self._remembered = ChosenColumns()
         self.table = RowTable()
-        self.table.setAccessibleName("Predictions")
+        self.table.setAccessibleName(tr("Predictions"))
         self.table.set_many()
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.customContextMenuRequested.connect(lambda place: self.cell_menu().popup(self._on_screen(place)))
@@ -46,7 +47,7 @@ class TableCard(Card):
         copy_cell = QShortcut(QKeySequence("Ctrl+Shift+C"), self.table, self.table.copy_cell)
         copy_cell.setContext(Qt.ShortcutContext.WidgetShortcut)
         self.columns_menu = QMenu(self)
-        self.columns_button = IconToolButton("table", "Choose the columns that are shown")
+        self.columns_button = IconToolButton("table", tr("Choose the columns that are shown"))
         self.columns_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.columns_button.setMenu(self.columns_menu)
         self.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
@@ -59,7 +60,7 @@ class TableCard(Card):
         if rows is None:
             self.table.set_source(None)
             return
-        self.table.set_titles({AT_THRESHOLD: "At threshold"})
+        self.table.set_titles({AT_THRESHOLD: tr("At threshold")})
         self.table.set_source(rows, self._wanted())
         self._fit()
         self._offer_columns()
@@ -101,7 +102,7 @@ class TableCard(Card):
             action.setData(name)
             action.toggled.connect(self._on_columns_ticked)
         self.columns_menu.addSeparator()
-        self.columns_menu.addAction("Show the usual columns", self.reset_columns)
+        self.columns_menu.addAction(tr("Show the usual columns"), self.reset_columns)
 
     def _on_columns_ticked(self) -> None:
         ticked = [str(action.data()) for action in self.columns_menu.actions() if action.isChecked()]
@@ -141,9 +142,9 @@ class TableCard(Card):
         index = self.table.currentIndex()
         name = self.table.column_of(index.column()) if index.isValid() else ""
         if name:
-            menu.addAction("Copy cell\tCtrl+Shift+C", self.table.copy_cell)
-        menu.addAction("Copy rows\tCtrl+C", self.table.copy_rows)
-        menu.addAction("Copy rows with column names", lambda: self.table.copy_rows(with_titles=True))
+            menu.addAction(tr("Copy cell\tCtrl+Shift+C"), self.table.copy_cell)
+        menu.addAction(tr("Copy rows\tCtrl+C"), self.table.copy_rows)
+        menu.addAction(tr("Copy rows with column names"), lambda: self.table.copy_rows(with_titles=True))
         if name and name != AT_THRESHOLD and self._rows is not None:
             [value] = self._rows.cells([self.table.source_row(index.row())], name)
             self._add_conditions(menu, name, value)
@@ -159,8 +160,8 @@ class TableCard(Card):
             comparisons = ["at_least", "at_most"]
         for comparison in comparisons:
             condition = ValueFilter(name, comparison, value)
-            words = f"Only rows where {condition.words}".replace("&", "&&")
+            words = tr("Only rows where {words}", words=condition.words).replace("&", "&&")
             menu.addAction(words, lambda condition=condition: self.value_wanted.emit(condition))
 
     def _on_copied_part(self, count: int) -> None:
-        self.message.emit("info", f"The first {count:,} rows were copied; export to take more.")
+        self.message.emit("info", tr("The first {count:,} rows were copied; export to take more.", count=count))

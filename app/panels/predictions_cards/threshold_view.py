@@ -4,8 +4,9 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr, trn
 from app.core.threshold_scores import ThresholdScores
-from app.core.wording import count, number
+from app.core.wording import number
 from app.widgets.card import label
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.quiet_numbers import QuietDoubleSpinBox, QuietSlider
@@ -14,8 +15,8 @@ from backend.contract.predictions import THRESHOLD_STEPS, ThresholdCounts
 
 CALM_MS = 120
 """The table follows the slider when it has rested so long; the scores follow at once."""
-SCORES = (("Precision", "precision"), ("Recall", "recall"), ("F1", "f1"), ("Accuracy", "accuracy"))
-HINT = "From which probability on is this label predicted? Below it the most probable other label is."
+SCORES = ((tr("Precision"), "precision"), (tr("Recall"), "recall"), ("F1", "f1"), (tr("Accuracy"), "accuracy"))
+HINT = tr("From which probability on is this label predicted? Below it the most probable other label is.")
 
 
 class ThresholdView(QWidget):
@@ -31,24 +32,24 @@ class ThresholdView(QWidget):
         self._known: dict[str, ThresholdScores] = {}
         self._is_on = False
         self.choice = QuietComboBox()
-        self.choice.setAccessibleName("Label of the threshold")
+        self.choice.setAccessibleName(tr("Label of the threshold"))
         self.choice.activated.connect(lambda _: self._on_label())
         self.slider = QuietSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, THRESHOLD_STEPS)
-        self.slider.setAccessibleName("Threshold")
+        self.slider.setAccessibleName(tr("Threshold"))
         self.slider.setPageStep(50)
         self.slider.valueChanged.connect(self._on_moved)
         self.box = QuietDoubleSpinBox(minimum=0, maximum=1, step=0.01, decimals=3)
-        self.box.setAccessibleName("Threshold as a number")
+        self.box.setAccessibleName(tr("Threshold as a number"))
         self.box.valueChanged.connect(lambda value: self.slider.setValue(round(value * THRESHOLD_STEPS)))
         self.plot = ThresholdPlot()
         self.plot.moved.connect(lambda value: self.slider.setValue(round(value * THRESHOLD_STEPS)))
         self.said = label("", "caption", wrap=True)
-        self.best = QPushButton("Best F1")
-        self.best.setToolTip("Move to the threshold with the highest F1 of this label")
+        self.best = QPushButton(tr("Best F1"))
+        self.best.setToolTip(tr("Move to the threshold with the highest F1 of this label"))
         self.best.clicked.connect(self._on_best)
-        self.reset = QPushButton("Reset")
-        self.reset.setToolTip("Predict the most probable label again")
+        self.reset = QPushButton(tr("Reset"))
+        self.reset.setToolTip(tr("Predict the most probable label again"))
         self.reset.clicked.connect(self.switch_off)
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self._tell)
@@ -164,7 +165,15 @@ class ThresholdView(QWidget):
         at = scores.at(self.slider.value()) if scores else None
         for name, value in self.scores.items():
             value.setText(number(getattr(at, name)) if at else "–")
-        self.said.setText(f"{count(at.predicted, 'row')} predicted as {self.choice.currentText()}." if at else "")
+        self.said.setText(
+            tr(
+                "{count} predicted as {currentText}.",
+                count=trn("{count} row", "{count} rows", at.predicted),
+                currentText=self.choice.currentText(),
+            )
+            if at
+            else ""
+        )
 
     def apply_theme(self) -> None:
         """The plot reads its colours at every paint."""

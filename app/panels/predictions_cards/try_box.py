@@ -7,6 +7,8 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core.asked import Asked, Question, name_of
+from app.core.language import inside, tr
+from app.core.model_consent import CODE_FIELD
 from app.core.run_task import answer_role
 from app.core.wording import megabytes, sentence
 from app.panels.predictions_cards.answer_card import AnswerCard
@@ -126,7 +128,7 @@ class TryBox(QWidget):
             return
         row, columns = self.examples.next(self.form.first.chosen_whole(), self.form.task_chosen)
         if row is None:
-            self.message.emit("info", f"There is no example for {entry.title.lower()}.")
+            self.message.emit("info", tr("There is no example for {title}.", title=inside(entry.title)))
             return
         self.form.fill_row(row, columns)
 
@@ -156,18 +158,18 @@ class TryBox(QWidget):
         if self.asking.open:
             self.asking.stop()
             self.form.show_busy(False)
-            self.card.facts.setText("Stopped")
+            self.card.facts.setText(tr("Stopped"))
             self._ask_open()
 
     def _say_opening(self, place: int, how_far: str = "") -> None:
         is_training = any(run.alive for run in self._context.library.runs)
         name = name_of(self._questions[place].target)
-        slow = "; a run is training here, so this may take longer" if is_training else ""
-        self.card.facts.setText(f"Asking {name}…{how_far}{slow}")
+        slow = tr("; a run is training here, so this may take longer") if is_training else ""
+        self.card.facts.setText(tr("Asking {name}…{how_far}{slow}", name=name, how_far=how_far, slow=slow))
 
     def _on_opening(self, place: int, done: float, total: float, unit: str) -> None:
         self.form.progress.set_fraction(done / total)
-        self._say_opening(place, f" {done:,.0f} of {total:,.0f} {unit}")
+        self._say_opening(place, tr(" {done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=unit))
 
     def _on_written(self, place: int, text: str) -> None:
         if not self._draw.isActive():
@@ -181,7 +183,7 @@ class TryBox(QWidget):
     def _show_written(self) -> None:
         if not self.asking.open:
             return
-        self.card.facts.setText("Writing…")
+        self.card.facts.setText(tr("Writing…"))
         if len(self._questions) == 1:
             question = self._questions[0]
             self.card.show_row({**question.row, "prediction": self.asking.text}, question.task)
@@ -204,6 +206,8 @@ class TryBox(QWidget):
         if len(self._questions) > 1:
             text = f"{name_of(self._questions[place].target)}: {text}"
         self.form.show_mistake(text, mistake.field, place)
+        if mistake.field == CODE_FIELD:
+            self.described.ask_about_code(place)
         self._ask_open()
 
     # The last answers

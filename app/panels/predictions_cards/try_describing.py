@@ -1,15 +1,18 @@
 """Owns what is said of a chosen model before it is asked: of a run how well it did, of another what it holds and whether it fits."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
 
+from app.core.language import inside, tr
+from app.core.model_consent import CODE
 from app.core.wording import metric_title, name_of_path, number, sentence
 from app.panels.predictions_cards.try_form import TryForm
 from app.panels.predictions_cards.try_target import TargetChoice
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from backend.contract.queries import Mistake, ModelDescription
+from backend.contract.queries import Mistake, ModelCode, ModelDescription
 
 CALM_MS = 200
 
@@ -33,6 +36,9 @@ class TargetFacts(QObject):
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self._describe)
         form.targets_changed.connect(self._calm.start)
+        self._code: dict[TargetChoice, Mapping[str, str]] = {}
+        for choice in (form.first, form.second):
+            choice.agreed.connect(partial(self._on_agreed, choice))
 
     def _describe(self) -> None:
         task = self._form.task_chosen.kind
@@ -51,12 +57,44 @@ class TargetFacts(QObject):
             return ""
         words = [name_of_path(run.model)]
         if run.metric and run.best is not None:
-            words.append(f"{metric_title(run.metric).lower()} {number(run.best)}")
+            words.append(f"{inside(metric_title(run.metric))} {number(run.best)}")
         return " · ".join(filter(None, words))
 
     def _on_described(self, choice: TargetChoice, one: ModelDescription) -> None:
         if self._is_still(choice):
+            self._code[choice] = one.code
             choice.show_description(one, self._form.task_chosen.kind)
+
+    def ask_about_code(self, place: int) -> None:
+        """A model was not opened because its own code was not agreed to: show that code."""
+        choice = self._form.choices()[place]
+        target = choice.chosen()
+
+        def found(code: ModelCode) -> None:
+            if choice.chosen() == target and code.code and not code.agreed:
+                self._code[choice] = code.code
+                files = tr(" Files: {files}.", files=", ".join(code.files))
+                choice.ask_consent("trust", f"{CODE}{files}", code.folders[0])
+
+        self._context.client.ask("model_code", {"target": target}, found, lambda mistake: None)
+
+    def _on_agreed(self, choice: TargetChoice, way: str) -> None:
+        target = choice.chosen()
+
+        def done(_: object) -> None:
+            self._form.show_mistake("")
+            self._describe()
+
+        def failed(mistake: Mistake) -> None:
+            self._form.show_mistake(sentence(mistake.message, mistake.field))
+
+        if way == "trust":
+            question = {"target": target, "code": dict(self._code.get(choice, {}))}
+            self._context.client.ask("agree_to_code", question, done, failed)
+        else:
+            choice.show_facts(tr("Converting…"))
+            question = {"name_or_path": target, "task": self._form.task_chosen.kind, "consent": True}
+            self._context.client.ask("convert_model", question, done, failed)
 
     def _on_mistake(self, choice: TargetChoice, mistake: Mistake) -> None:
         if self._is_still(choice):

@@ -5,16 +5,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.core.language import inside, tr
 from app.widgets.card import label
+from app.widgets.editor_text import text_of
 from app.widgets.typed_chat import TypedChat
 from app.widgets.typed_text import TypedText
 from backend.contract.catalog import Column
 
 LISTED, CHAT = "choices", "messages"
 """Parts that are lists: typed with one text a line, and as a conversation."""
-HINT = "Enter answers, Shift+Enter breaks the line"
+ALONE, SHARED = 5, 2
+"""Lines of a field that is the only one, and of one among others."""
+HINT = tr("Enter answers, Shift+Enter breaks the line")
 
 
 class TypedParts(QWidget):
@@ -39,15 +43,15 @@ class TypedParts(QWidget):
                 widget.hide()
                 widget.deleteLater()
         for part in parts:
-            self._add(part)
+            self._add(part, ALONE if len(parts) == 1 else SHARED)
 
-    def _add(self, part: Column) -> None:
-        title = label(part.title if part.required else f"{part.title} (optional)", "muted")
+    def _add(self, part: Column, lines: int) -> None:
+        title = label(part.title if part.required else tr("{title} (optional)", title=part.title), "muted")
         title.setToolTip(part.description)
-        field = TypedChat(part.title) if part.name == CHAT else TypedText(part.title, 2)
+        field = TypedChat(part.title) if part.name == CHAT else TypedText(part.title, lines)
         field.setPlainText(self._typed.get(part.name, ""))
         if isinstance(field, TypedText):
-            field.setPlaceholderText("One a line" if part.name == LISTED else "" if self.fields else HINT)
+            field.setPlaceholderText(tr("One a line") if part.name == LISTED else "" if self.fields else HINT)
         field.entered.connect(self.entered)
         title.setBuddy(field)
         self._column.addWidget(title)
@@ -71,7 +75,7 @@ class TypedParts(QWidget):
         """What is typed, by role; an empty part is left out."""
         row: dict[str, Any] = {}
         for role, field in self.fields.items():
-            text = field.toPlainText()
+            text = text_of(field) if isinstance(field, QPlainTextEdit) else field.toPlainText()
             if role == LISTED:
                 row[role] = [line.strip() for line in text.splitlines() if line.strip()]
             elif text:
@@ -79,10 +83,10 @@ class TypedParts(QWidget):
         return row
 
     def missing(self) -> str:
-        """The first part in small letters where nothing at all is typed; else empty."""
+        """The first part as it stands in a sentence where nothing at all is typed; else empty."""
         if any(field.toPlainText().strip() for field in self.fields.values()):
             return ""
-        return next(iter(self.fields.values())).accessibleName().lower()
+        return inside(next(iter(self.fields.values())).accessibleName())
 
     def mark(self, role: str | None) -> None:
         """Outline the field of the part that is wrong, and no other."""

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.core.asked import Question
+from app.core.language import inside, tr
 from app.core.run_library import RunSummary
 from app.core.run_task import RunTask, read_run_task, typed_columns
 from app.panels.predictions_cards.try_fields import HINT, TypedParts
@@ -35,12 +36,12 @@ class TryForm(Card):
     """Another model or task was chosen: it may be described."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Ask a model", parent)
+        super().__init__(tr("Ask a model"), parent)
         self._tasks: dict[str, TaskEntry] = {}
         self._task = RunTask()
         self.parts, self.writing = TypedParts(), WritingSettings()
         self.parts.entered.connect(self.asked)
-        self.first, self.second = TargetChoice(), TargetChoice("Second model")
+        self.first, self.second = TargetChoice(), TargetChoice(tr("Second model"))
         self.first.changed.connect(self._on_target)
         self.second.changed.connect(self._on_second)
         self.add(self.first)
@@ -77,12 +78,12 @@ class TryForm(Card):
         return holder
 
     def _second_row(self) -> QWidget:
-        self.also = IconButton("Also ask another model", "plus", "quiet")
-        self.also.setToolTip("Put the same question to a second model and see what differs")
+        self.also = IconButton(tr("Also ask another model"), "plus", "quiet")
+        self.also.setToolTip(tr("Put the same question to a second model and see what differs"))
         self.also.clicked.connect(lambda: self.show_second(True))
-        swap = IconToolButton("refresh", "Swap the two models")
+        swap = IconToolButton("refresh", tr("Swap the two models"))
         swap.clicked.connect(self.swap)
-        remove = IconToolButton("close", "Ask one model alone")
+        remove = IconToolButton("close", tr("Ask one model alone"))
         remove.clicked.connect(lambda: self.show_second(False))
         self.second.row.addWidget(swap)
         self.second.row.addWidget(remove)
@@ -96,26 +97,26 @@ class TryForm(Card):
 
     def _task_row(self) -> QWidget:
         self.task = QuietComboBox()
-        self.task.setAccessibleName("Task")
+        self.task.setAccessibleName(tr("Task"))
         self.task.activated.connect(lambda _: self._on_task())
         holder = QWidget()
         row = QHBoxLayout(holder)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
-        row.addWidget(label("Task", "muted"))
+        row.addWidget(label(tr("Task"), "muted"))
         row.addWidget(self.task, 1)
         return holder
 
     def _buttons(self) -> QHBoxLayout:
-        self.answer = IconButton("Answer", "play", "primary")
+        self.answer = IconButton(tr("Answer"), "play", "primary")
         self.answer.setToolTip(HINT)
         self.answer.clicked.connect(self.asked)
-        self.cancel = IconButton("Stop", "stop")
-        self.cancel.setToolTip("Stop answering")
+        self.cancel = IconButton(tr("Stop"), "stop")
+        self.cancel.setToolTip(tr("Stop answering"))
         self.cancel.clicked.connect(self.cancelled)
         self.cancel.hide()
-        self.example = IconButton("Example", "refresh", "quiet")
-        self.example.setToolTip("Fill in the next row of the run's validation data, or an example of the task")
+        self.example = IconButton(tr("Example"), "refresh", "quiet")
+        self.example.setToolTip(tr("Fill in the next row of the run's validation data, or an example of the task"))
         self.example.clicked.connect(self.example_wanted)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -168,7 +169,7 @@ class TryForm(Card):
         """Ask another model beside, or the first alone."""
         self.second.setVisible(on)
         self.also.setVisible(not on)
-        self.set_title("Ask two models" if on else "Ask a model")
+        self.set_title(tr("Ask two models") if on else tr("Ask a model"))
         self.writing.show_second(on)
         self.targets_changed.emit()
         if on:
@@ -262,15 +263,15 @@ class TryForm(Card):
     def mistake_before_asking(self) -> str:
         """Why nothing can be asked; empty where it can."""
         if not all(choice.chosen() for choice in self.choices()):
-            return "Choose a run, or type a model's folder or hub id."
+            return tr("Choose a run, or type a model's folder or hub id.")
         if not self.fields:
-            return "Choose a task first."
+            return tr("Choose a task first.")
         if self.asks_two and (mistake := self._second_mistake()):
             return mistake
         if part := self.parts.missing():
-            return f"Write something into {part} first."
+            return tr("Write something into {part} first.", part=part)
         if self.writing.mistakes(len(self.choices())):
-            return "Mend the marked settings first."
+            return tr("Mend the marked settings first.")
         return ""
 
     def _second_mistake(self) -> str:
@@ -280,9 +281,14 @@ class TryForm(Card):
         if other == self._task.kind:
             return ""
         titles = [
-            entry.title.lower() if (entry := self._tasks.get(kind)) else kind for kind in (other, self._task.kind)
+            inside(entry.title) if (entry := self._tasks.get(kind)) else kind for kind in (other, self._task.kind)
         ]
-        return f"{self.second.name} was trained for {titles[0]}, and the first model for {titles[1]}; choose another."
+        return tr(
+            "{name} was trained for {titles}, and the first model for {titles_2}; choose another.",
+            name=self.second.name,
+            titles=titles[0],
+            titles_2=titles[1],
+        )
 
     def show_mistake(self, sentence: str, field: str | None = None, place: int = 0) -> None:
         """Say what is wrong, at a setting of a model (0 or 1) where there is one."""

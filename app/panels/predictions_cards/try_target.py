@@ -3,22 +3,25 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QUrl, Signal
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.asked import checkpoints_of, name_of, run_of, step_of
+from app.core.asked import checkpoints_of, has_model, is_run, name_of, run_of, step_of
+from app.core.language import inside, tr
+from app.core.model_consent import CONVERT, TRUST, question
 from app.core.run_library import RunSummary
 from app.core.wording import megabytes, sentence, short_count
 from app.widgets.card import label
-from app.widgets.icon_label import IconToolButton
+from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.queries import CachedModel, ModelDescription
 
-HINT = "A run, or type a folder or the id of a model on the hub and press Enter"
-FINAL = "Final model"
-UNTRAINED = "It was not trained for this task: its answers will be random."
+HINT = tr("A run, or type a folder or the id of a model on the hub and press Enter")
+FINAL = tr("Final model")
+UNTRAINED = tr("It was not trained for this task: its answers will be random.")
 _HEADS = {
     "text_classification": "ForSequenceClassification",
     "text_regression": "ForSequenceClassification",
@@ -27,15 +30,17 @@ _HEADS = {
     "multiple_choice": "ForMultipleChoice",
 }
 """Task → how the name of an architecture ends that holds a head for it."""
-_FOUND = {"cache": "in the cache", "hub": "on the hub", "converted": "converted copy"}
+_FOUND = {"cache": tr("in the cache"), "hub": tr("on the hub"), "converted": tr("converted copy")}
 
 
 class TargetChoice(QWidget):
     """`changed` says that another model was chosen; it reads and asks nothing itself."""
 
     changed = Signal()
+    agreed = Signal(str)
+    """To `trust` the code of the model, or to `convert` its weights."""
 
-    def __init__(self, name: str = "Model", parent: QWidget | None = None) -> None:
+    def __init__(self, name: str = tr("Model"), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._runs: dict[str, str] = {}
         self.target = QuietComboBox()
@@ -46,14 +51,14 @@ class TargetChoice(QWidget):
         line = self.target.lineEdit()
         assert line is not None
         line.editingFinished.connect(self._on_chosen)
-        line.setPlaceholderText("Run, folder or hub id")
+        line.setPlaceholderText(tr("Run, folder or hub id"))
         self.checkpoint = QuietComboBox()
-        self.checkpoint.setAccessibleName(f"Checkpoint of the {name.lower()}")
-        self.checkpoint.setToolTip("The weights after which step are asked")
+        self.checkpoint.setAccessibleName(tr("Checkpoint of the {name}", name=inside(name)))
+        self.checkpoint.setToolTip(tr("The weights after which step are asked"))
         self.checkpoint.activated.connect(lambda _: self.changed.emit())
         self.checkpoint.setMinimumWidth(122)
         self.checkpoint.hide()
-        browse = IconToolButton("folder", "Choose a model folder")
+        browse = IconToolButton("folder", tr("Choose a model folder"))
         browse.clicked.connect(self._browse)
         self.facts = label("", "caption", wrap=True)
         self.facts.hide()
@@ -67,17 +72,33 @@ class TargetChoice(QWidget):
         column.setSpacing(4)
         column.addLayout(self.row)
         column.addWidget(self.facts)
+        column.addLayout(self._consent_row())
         self._chosen = ""
+
+    def _consent_row(self) -> QHBoxLayout:
+        self.trust, self.convert = IconButton(TRUST, "warning", "danger"), IconButton(CONVERT, "refresh", "primary")
+        self.read = IconButton(tr("Open folder"), "folder", "quiet")
+        self.trust.clicked.connect(lambda: self.agreed.emit("trust"))
+        self.convert.clicked.connect(lambda: self.agreed.emit("convert"))
+        self.read.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self._folder)))
+        self._folder = ""
+        row = QHBoxLayout()
+        row.setSpacing(6)
+        for button in (self.trust, self.convert, self.read):
+            button.hide()
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
 
     # What can be chosen
 
     def offer(self, runs: Sequence[RunSummary], models: Sequence[str], cached: Sequence[CachedModel]) -> None:
-        """Runs that have a model, the demo's models, those used before, and those that need no download."""
-        there = [run for run in runs if run.has_predictions]
+        """Runs that have a model or a checkpoint, the demo's models, those used before, and those that need no download."""
+        there = [run for run in runs if run.has_predictions or (run.step and checkpoints_of(run.path))]
         listed = {str(run.path) for run in there}
         offers = [(f"{run.title} · {run.name}", str(run.path)) for run in there]
         offers += [(Path(path).name, path) for path in self._runs if path not in listed]
-        offers += [(f"Demo model ({model.name})", str(model.folder)) for model in DEMO_MODELS]
+        offers += [(tr("Demo model ({name})", name=model.name), str(model.folder)) for model in DEMO_MODELS]
         offers += [(name, name) for name in models]
         offers += [(f"{one.name} · {megabytes(one.size_mb)}", one.name) for one in cached if one.name not in models]
         self._runs |= {str(run.path): run.task for run in there}
@@ -86,7 +107,8 @@ class TargetChoice(QWidget):
             self.target.clear()
             for title, value in offers:
                 self.target.addItem(title, value)
-            self._show(kept)
+            self._show(run_of(kept))
+        self._offer_checkpoints(self._chosen)  # a run that goes on saves new ones and takes old ones away
 
     def show_run(self, run: str, kind: str = "") -> None:
         """Choose a run, or a checkpoint of it."""
@@ -97,7 +119,7 @@ class TargetChoice(QWidget):
         self._show(whole)
         self._on_chosen()
         place = self.checkpoint.findData(run)
-        if place > 0:
+        if place >= 0 and run != whole:
             self.checkpoint.setCurrentIndex(place)
             self.changed.emit()
 
@@ -144,7 +166,7 @@ class TargetChoice(QWidget):
         return name_of(self.chosen())
 
     def _browse(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Choose the folder of a model", str(Path.home()))
+        folder = QFileDialog.getExistingDirectory(self, tr("Choose the folder of a model"), str(Path.home()))
         if folder:
             self.show_model(folder)
 
@@ -155,23 +177,42 @@ class TargetChoice(QWidget):
             line.setCursorPosition(0)  # of a long name the beginning is seen
         if whole != self._chosen:
             self._chosen = whole
-            self._offer_checkpoints(whole)
+            if is_run(whole):  # one that lies elsewhere than the others
+                self._runs.setdefault(whole, "")
             self.show_facts("")
             self.target.setToolTip(f"{whole}\n{HINT}" if whole else HINT)
+        self._offer_checkpoints(whole)
         self.changed.emit()
 
     def _offer_checkpoints(self, whole: str) -> None:
-        self.checkpoint.clear()
         steps = checkpoints_of(whole) if whole in self._runs else {}
-        self.checkpoint.addItem(FINAL, "")
-        for step, folder in steps.items():
-            self.checkpoint.addItem(f"Step {step:,}", folder)
+        offers = [(FINAL, "")] if not steps or has_model(whole) else []
+        offers += [(tr("Step {step:,}", step=step), folder) for step, folder in steps.items()]
+        if offers != [
+            (self.checkpoint.itemText(n), self.checkpoint.itemData(n)) for n in range(self.checkpoint.count())
+        ]:
+            kept = self.checkpoint.currentData()
+            self.checkpoint.clear()
+            for title, folder in offers:
+                self.checkpoint.addItem(title, folder)
+            self.checkpoint.setCurrentIndex(max(0, self.checkpoint.findData(kept)))
         self.checkpoint.setVisible(bool(steps))
 
     # What is known of it
 
+    def ask_consent(self, way: str, sentence: str, folder: str = "") -> None:
+        """Ask to `trust` or to `convert`; nothing is asked where `way` is empty."""
+        self.show_facts(sentence)
+        theme.role(self.facts, "warning" if way else "caption")
+        self._folder = folder
+        self.trust.setVisible(way == "trust")
+        self.convert.setVisible(way == "convert")
+        self.read.setVisible(way == "trust" and bool(folder))
+
     def show_facts(self, text: str, is_problem: bool = False) -> None:
         """One line beneath the choice; empty hides it."""
+        for button in (self.trust, self.convert, self.read):
+            button.hide()
         self.facts.setText(text)
         self.facts.setVisible(bool(text))
         theme.role(self.facts, "mistake" if is_problem else "caption")
@@ -181,9 +222,14 @@ class TargetChoice(QWidget):
         if one.problem:
             self.show_facts(sentence(one.problem), is_problem=True)
             return
+        way, asked = question(one)
+        if way:
+            files = tr(" Files: {files}.", files=", ".join(one.code_files)) if way == "trust" else ""
+            self.ask_consent(way, f"{asked}{files}", one.folder)
+            return
         words = [
             one.architecture or one.model_type,
-            short_count(one.parameters) + " parameters" if one.parameters else "",
+            tr("{number} parameters", number=short_count(one.parameters)) if one.parameters else "",
         ]
         words += [_FOUND.get(one.found, "")]
         is_trained = one.architecture.endswith(_HEADS.get(task, ""))

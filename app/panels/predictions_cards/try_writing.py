@@ -6,6 +6,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
+from app.core.language import tr
 from app.core.schema import defaults, only, resolved
 from app.widgets.card import label
 from app.widgets.schema_form import SchemaForm
@@ -23,9 +24,9 @@ class WritingSettings(QWidget):
         self.form: SchemaForm | None = None
         self._second: SchemaForm | None = None
         self._begun: dict[str, Any] = {}
-        self.own = QCheckBox("The second model writes otherwise")
-        self.own.setToolTip("Give the second model settings of its own")
-        self._title = label("HOW TEXT IS WRITTEN", "heading")
+        self.own = QCheckBox(tr("The second model writes otherwise"))
+        self.own.setToolTip(tr("Give the second model settings of its own"))
+        self._title = label(tr("HOW TEXT IS WRITTEN"), "heading")
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._title)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from app.core.language import tr
 from app.core.run_library import RunLibrary, RunSummary
 from app.core.run_state import RunState
 from app.panels.run_cards.plots import Plots
@@ -14,7 +15,7 @@ from app.widgets.icon_label import IconToolButton
 
 FEED_MS = 25
 LISTED = 15
-HINT = "Compare with another run"
+HINT = tr("Compare with another run")
 
 
 class Comparison(QObject):
@@ -76,7 +77,7 @@ class Comparison(QObject):
     def _show_button(self) -> None:
         name = self.watcher.folder.name if self.watcher else ""
         self.button.setChecked(bool(name))
-        self.button.setToolTip(f"Compared with {name}" if name else HINT)
+        self.button.setToolTip(tr("Compared with {name}", name=name) if name else HINT)
 
     def _feed_soon(self) -> None:
         if not self._timer.isActive():
@@ -102,7 +103,7 @@ class Comparison(QObject):
         self.menu.clear()
         found = self.candidates()
         if self.watcher is not None:
-            self.menu.addAction("Compare with nothing", self.stop)
+            self.menu.addAction(tr("Compare with nothing"), self.stop)
             self.menu.addSeparator()
         for run in found:
             words = " · ".join(filter(None, [run.name, run.engine, run.state]))
@@ -110,7 +111,7 @@ class Comparison(QObject):
             action.triggered.connect(lambda _=False, run=run: self.compare(run.path))
             self.menu.addAction(action)
         if not found:
-            self.menu.addAction("No other run of this task yet").setEnabled(False)
+            self.menu.addAction(tr("No other run of this task yet")).setEnabled(False)
 
     def candidates(self) -> list[RunSummary]:
         """Other runs of the same task, newest first."""

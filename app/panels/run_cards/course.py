@@ -5,9 +5,11 @@ import time
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.core.language import tr
 from app.core.preferences import Preferences
 from app.core.run_state import RunState
 from app.core.verdict import verdict
+from app.panels.run_cards.axes import AXIS_TITLES
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconLabel
@@ -16,9 +18,8 @@ from app.widgets.quiet_combo_box import QuietComboBox
 
 SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
 """Name → the share of what is visible over which a smoothed point is averaged."""
-SMOOTHING_TITLES = {"none": "None", "light": "Slight", "medium": "Medium", "strong": "Strong"}
-AXIS_TITLES = {"step": "Step", "epoch": "Epoch", "tokens": "Tokens", "time": "Time"}
-SPOKEN = {"info": "Note", "success": "Good", "warning": "Warning", "error": "Error"}
+SMOOTHING_TITLES = {"none": tr("None"), "light": tr("Slight"), "medium": tr("Medium"), "strong": tr("Strong")}
+SPOKEN = {"info": tr("Note"), "success": tr("Good"), "warning": tr("Warning"), "error": tr("Error")}
 LOOKS = {
     "info": ("info", "info"),
     "success": ("check", "success"),
@@ -43,9 +44,11 @@ class Course(QWidget):
         self._alive: bool | None = None
         self.icon, self.words = IconLabel(*LOOKS["info"], 16), ElidedLabel()
         self.words.setMinimumHeight(26)
-        self.axis = self._choice("X axis", AXIS_TITLES, preferences.plot_axis)
-        self.smoothing = self._choice("Smoothing", SMOOTHING_TITLES, preferences.plot_smoothing)
-        self.smoothing.setToolTip("Of loss, gradient norm and speed: how many neighbours a strong line is the mean of")
+        self.axis = self._choice(tr("X axis"), AXIS_TITLES, preferences.plot_axis)
+        self.smoothing = self._choice(tr("Smoothing"), SMOOTHING_TITLES, preferences.plot_smoothing)
+        self.smoothing.setToolTip(
+            tr("Of loss, gradient norm and speed: how many neighbours a strong line is the mean of")
+        )
         self.axis.currentIndexChanged.connect(self._on_axis)
         self.smoothing.currentIndexChanged.connect(self._on_smoothing)
         row = QHBoxLayout(self)
@@ -53,7 +56,7 @@ class Course(QWidget):
         row.setSpacing(8)
         row.addWidget(self.icon, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.words, 1)
-        for title, box in (("X axis", self.axis), ("Smoothing", self.smoothing)):
+        for title, box in ((tr("X axis"), self.axis), (tr("Smoothing"), self.smoothing)):
             row.addSpacing(6)
             row.addWidget(label(title, "muted"))
             row.addWidget(box)

@@ -4,10 +4,10 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMessageBox
 
 from app.core import other_engine, wording
+from app.core.language import tr
 from app.core.other_engine import Offer
 from app.panels.run_cards.run_buttons import RunButtons
 from app.services.context import AppContext
-from app.services.job import Consent
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
 from backend.contract.queries import Mistake
@@ -69,15 +69,18 @@ class EngineSwitch(QObject):
             self.start()
             return
         question = self.question = QMessageBox(self._controls)
-        question.setWindowTitle(f"Train with {offer.title}")
-        question.setText(f"Go on with {offer.title}, or start the run anew?")
+        question.setWindowTitle(tr("Train with {title}", title=offer.title))
+        question.setText(tr("Go on with {title}, or start the run anew?", title=offer.title))
         question.setInformativeText(
-            "Going on keeps this run and its model as the last checkpoint has it. Its optimizer starts new, because "
-            "the two engines keep its state differently, so the loss may rise for some steps.\nStarting anew makes a second run from the first step, with "
-            "both curves in one plot."
+            tr(
+                "Going on keeps this run and its model as the last checkpoint has it. Its optimizer "
+                "starts new, because the two engines keep its state differently, so the loss may rise "
+                "for some steps.\nStarting anew makes a second run from the first step, with both curves "
+                "in one plot."
+            )
         )
-        go_on = question.addButton("Go on", QMessageBox.ButtonRole.AcceptRole)
-        anew = question.addButton("Start anew", QMessageBox.ButtonRole.AcceptRole)
+        go_on = question.addButton(tr("Go on"), QMessageBox.ButtonRole.AcceptRole)
+        anew = question.addButton(tr("Start anew"), QMessageBox.ButtonRole.AcceptRole)
         question.setDefaultButton(question.addButton(QMessageBox.StandardButton.Cancel))
         go_on.clicked.connect(lambda: self.resume_asked.emit(offer.engine))
         anew.clicked.connect(self.start)
@@ -99,20 +102,16 @@ class EngineSwitch(QObject):
             made.values,
             lambda path: self._on_started(path, run, offer, made.left_out),
             self._on_refused,
-            self._consent(made.values),
         )
-
-    def _consent(self, values: dict) -> Consent:
-        model = values.get("model", {})
-        trusts = self._context.preferences.trusts(str(model.get("name_or_path")), str(model.get("revision", "main")))
-        return Consent(remote_code=bool(model.get("trust_remote_code")) and trusts)
 
     def _on_started(self, path: str, run: RunFolder, offer: Offer, left_out: tuple[str, ...]) -> None:
         self._controls.show_starting(False)
         self._context.library_watcher.look_now()
-        said = f"The same run with {offer.title}; dashed are the curves of {run.name}."
+        said = tr("The same run with {title}; dashed are the curves of {name}.", title=offer.title, name=run.name)
         if left_out:
-            said += f" {offer.title} does not know {' and '.join(left_out)}: left out."
+            said += tr(
+                " {title} does not know {left_out}: left out.", title=offer.title, left_out=tr(" and ").join(left_out)
+            )
         self.message.emit("warning" if left_out else "success", said)
         self.run_started.emit(path, str(run.path))
 

@@ -5,12 +5,13 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWi
 
 from app import theme
 from app.core import wording
+from app.core.language import tr
 from app.core.run_state import JournalLine, RunState
 from app.panels.run_cards.samples import Samples
 from app.widgets.card import Card
 from app.widgets.log_view import LogView
 
-PAGES = ("Journal", "Process log", "Attention", "Samples")
+PAGES = (tr("Journal"), tr("Process log"), tr("Attention"), tr("Samples"))
 
 
 class Journal(Card):
@@ -19,10 +20,10 @@ class Journal(Card):
     page_shown = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Log", parent)
-        self.journal = LogView("Nothing has happened yet.")
-        self.process = LogView("The process has written nothing.")
-        self.attention = LogView("Nothing needs attention.")
+        super().__init__(tr("Log"), parent)
+        self.journal = LogView(tr("Nothing has happened yet."))
+        self.process = LogView(tr("The process has written nothing."))
+        self.attention = LogView(tr("Nothing needs attention."))
         self.samples = Samples()
         self._pages = QStackedWidget()
         self._chips = QButtonGroup(self, exclusive=True)

@@ -10,29 +10,28 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWi
 
 from app import theme
 from app.core import wording
+from app.core.language import tr
 from app.core.run_state import RunState
 from app.core.series import Cursor
 from app.core.step_clock import Resume, breaks, standing
+from app.panels.run_cards.axes import X_LABELS
 from app.panels.run_cards.feeds import OTHER, Feed, fed
 from app.widgets.card import Card
 from app.widgets.live_plot import LivePlot, SeriesStyle
-from app.widgets.plot_scale import Kind
 from app.widgets.plot_series import SMOOTHING
 from app.widgets.remembered import RememberedSplitter
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
-    "Learning rate": ("Learning rate", (SeriesStyle("learning_rate", "learning rate", "line", "plot_3"),)),
-    "Gradients": ("Gradient norm", (SeriesStyle("gradient_norm", "gradient norm", "smoothed", "plot_4"),)),
-    "Speed": (
-        "Throughput",
-        (
-            SeriesStyle("rows_per_second", "rows / s", "smoothed", "plot_5"),
-            SeriesStyle("tokens_per_second", "tokens / s", "smoothed", "plot_3", dash=1),
-        ),
+    tr("Learning rate"): (tr("Learning rate"), (SeriesStyle("learning_rate", tr("learning rate"), "line", "plot_3"),)),
+    tr("Gradients"): (tr("Gradient norm"), (SeriesStyle("gradient_norm", tr("gradient norm"), "smoothed", "plot_4"),)),
+    tr("Speed"): (
+        tr("Throughput"),
+        # Rows are so many fewer that beside tokens they would seem to stand still at 0; the tile tells them.
+        (SeriesStyle("tokens_per_second", tr("tokens / s"), "smoothed", "plot_3"),),
     ),
-    "Memory": (
-        "Memory (MB)",
+    tr("Memory"): (
+        tr("Memory (MB)"),
         (
             SeriesStyle("memory_mb", "processes", "line", "plot_1"),
             SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2", dash=1),
@@ -40,17 +39,10 @@ OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
     ),
 }
 """Page beside the metrics → its plot's title and curves."""
-PAGES = ("Metrics", *OTHERS)
+PAGES = (tr("Metrics"), *OTHERS)
 TURN_MS = 150
 """Between two plots that are made while nobody asks for them."""
 
-X_LABELS: dict[str, tuple[str, Kind]] = {
-    "step": ("step", "number"),
-    "epoch": ("epoch", "number"),
-    "tokens": ("tokens", "count"),
-    "time": ("seconds", "duration"),
-}
-"""Axis → how a plot calls it, and what its numbers are."""
 SHORTEST_DOWN = 1.0
 """A run that was down for less only says that it was resumed, in seconds."""
 
@@ -62,6 +54,8 @@ class Plots(RememberedSplitter):
     """
 
     message = Signal(str, str)
+    event_file_asked = Signal()
+    """All curves are wanted as TensorBoard reads them."""
     grown = Signal()
     """There is one more plot, which has no points yet."""
 
@@ -70,10 +64,10 @@ class Plots(RememberedSplitter):
         self.setChildrenCollapsible(False)
         self.setHandleWidth(14)
         self.loss = _plot(
-            "Loss",
+            tr("Loss"),
             [
-                SeriesStyle("loss", "training", "smoothed", "plot_1"),
-                SeriesStyle("evaluation", "evaluation", "markers", "plot_2"),
+                SeriesStyle("loss", tr("training"), "smoothed", "plot_1"),
+                SeriesStyle("evaluation", tr("evaluation"), "markers", "plot_2"),
             ],
         )
         self.metrics = _metrics_plot([])
@@ -110,7 +104,7 @@ class Plots(RememberedSplitter):
             self._chips.addButton(chip, number)
             row.addWidget(chip)
         row.addStretch(1)
-        side.body.setSpacing(2)
+        side.body.setSpacing(6)
         side.body.addLayout(row)
         side.add(self._pages, 1)
         for widget in (_frameless(self.metrics), *(QWidget() for _ in OTHERS)):
@@ -168,6 +162,7 @@ class Plots(RememberedSplitter):
         plot.set_smoothing(self.smoothing)
         plot.message.connect(self.message)
         plot.hovered.connect(lambda x: self._on_hovered(plot, x))
+        plot.saving.offer(tr("Save all curves for TensorBoard…"), self.event_file_asked.emit)
         self._name_files(plot)
 
     def _name_files(self, plot: LivePlot) -> None:
@@ -283,21 +278,22 @@ class Plots(RememberedSplitter):
             (self._place(state, resume.from_step), self._resumed(resume), "muted") for resume in standing(state.resumes)
         ]
         if best is not None:
-            lines.append((self._place(state, best), "best", "success"))
+            title = tr("best: {metric}", metric=wording.metric_title(state.main_metric))
+            lines.append((self._place(state, best), title, "success"))
         ticks = [self._place(state, step) for step in sorted(state.checkpoints)]
         ends = [self._place(state, step) for step in breaks(self.axis, state.resumes)]
         for plot in self._all():
             plot.set_breaks(ends)
         for plot in (self.loss, self.metrics):
             plot.set_marks(lines)
-            plot.set_ticks(ticks, "checkpoint" if ticks and plot is self.loss else "")
+            plot.set_ticks(ticks, tr("checkpoint") if ticks and plot is self.loss else "")
 
     def _place(self, state: RunState, step: int) -> float:
         return state.clock.at(self.axis, array("d", [step]))[0]
 
     def _resumed(self, resume: Resume) -> str:
         if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
-            return f"down {wording.duration(resume.down_seconds)}"
+            return tr("down {down_seconds}", down_seconds=wording.duration(resume.down_seconds))
         return "resumed"
 
 
@@ -329,4 +325,4 @@ def _metrics_plot(names: list[str]) -> LivePlot:
         SeriesStyle(name, wording.metric_title(name), "markers", color)
         for name, color in zip(names, COLORS, strict=False)
     ]
-    return _plot("Metrics", styles)
+    return _plot(tr("Metrics"), styles)

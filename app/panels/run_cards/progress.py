@@ -3,6 +3,8 @@
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.core import wording
+from app.core.backend_words import begun, said
+from app.core.language import tr
 from app.core.outcome import Outcome
 from app.core.run_state import RunState
 from app.widgets.card import label
@@ -35,38 +37,51 @@ class Progress(QWidget):
         if is_caught_up and not outcome.alive:
             fraction = state.fraction_of_steps or 0.0
         self.bar.set_fraction(fraction, BARS.get(outcome.state, "accent"))
-        _set(self.stage, stage_words(state, outcome) if is_caught_up else "Reading the run…")
+        _set(self.stage, stage_words(state, outcome) if is_caught_up else tr("Reading the run…"))
+        # That it is finished stands at the page's head already.
+        self.stage.setHidden(is_caught_up and outcome.state == "finished")
+        self.time_left.setHidden(self.stage.isHidden())
         left = state.eta_seconds if outcome.alive else None
-        _set(self.time_left, f"About {wording.duration(left)} left" if left is not None else "")
+        _set(self.time_left, tr("About {left} left", left=wording.duration(left)) if left is not None else "")
 
 
 def stage_words(state: RunState, outcome: Outcome) -> str:
     """`Training · step 120 of 600 · epoch 1.2 of 4`, or how the run ended and where."""
     if not outcome.alive or state.finished is not None:
-        at = f"at {_step_words(state)}" if state.step else ""
+        at = tr("at {step_words}", step_words=_step_words(state)) if state.step else ""
         return outcome.title if outcome.state == "finished" else " ".join(filter(None, [outcome.title, at]))
     if not state.stage:
         return f"{outcome.title}…"
-    words = state.stage.capitalize()
+    words = begun(said(state.stage))
     if state.stage == "training":
         return f"{words} · {_step_words(state)}"
     if state.stage_total and state.stage_unit == "bytes":
         done, total = wording.megabytes(state.stage_done / 1e6), wording.megabytes(state.stage_total / 1e6)
         return (
-            f"Downloading the model · {done} of {total}"
+            tr("Downloading the model · {done} of {total}", done=done, total=total)
             if state.stage == "finding model"
-            else f"{words} · {done} of {total}"
+            else tr("{words} · {done} of {total}", words=words, done=done, total=total)
         )
     if state.stage_total:
         done, total = wording.grouped(state.stage_done), wording.grouped(state.stage_total)
-        return f"{words} · {done} of {total} {state.stage_unit}".rstrip()
+        return tr(
+            "{words} · {done} of {total} {stage_unit}",
+            words=words,
+            done=done,
+            total=total,
+            stage_unit=said(state.stage_unit),
+        ).rstrip()
     return f"{words}…"
 
 
 def _step_words(state: RunState) -> str:
-    total = f" of {wording.grouped(state.total_steps)}" if state.total_steps else ""
-    epochs = f" · epoch {state.epoch:.1f} of {wording.epochs(state.plan.epochs)}" if state.plan else ""
-    return f"step {wording.grouped(state.step)}{total}{epochs}"
+    total = tr(" of {total_steps}", total_steps=wording.grouped(state.total_steps)) if state.total_steps else ""
+    epochs = (
+        tr(" · epoch {epoch:.1f} of {epochs}", epoch=state.epoch, epochs=wording.epochs(state.plan.epochs))
+        if state.plan
+        else ""
+    )
+    return tr("step {step}{total}{epochs}", step=wording.grouped(state.step), total=total, epochs=epochs)
 
 
 def _set(shown: QLabel, text: str) -> None:

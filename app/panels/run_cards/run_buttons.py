@@ -3,15 +3,16 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.core.language import tr
 from app.core.other_engine import Offer
 from app.core.outcome import Outcome
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
 
 REQUESTS = {
-    "checkpoint": ("Checkpoint now", "Saving…", "save"),
-    "pause": ("Pause", "Pausing…", "pause"),
-    "stop": ("Stop", "Stopping…", "stop"),
+    "checkpoint": (tr("Checkpoint now"), tr("Saving…"), "save"),
+    "pause": (tr("Pause"), tr("Pausing…"), "pause"),
+    "stop": (tr("Stop"), tr("Stopping…"), "stop"),
 }
 """Kind → words, words while it waits for the answer, icon."""
 
@@ -34,14 +35,14 @@ class RunButtons(QWidget):
         self.resuming = self._is_gone = False
         self._offer: Offer | None = None
         self.buttons = {
-            "other_engine": IconButton("Other engine", "gauge"),
-            "duplicate": IconButton("Duplicate", "copy"),
-            "predictions": IconButton("Predictions", "target"),
+            "other_engine": IconButton(tr("Other engine"), "gauge"),
+            "duplicate": IconButton(tr("Duplicate"), "copy"),
+            "predictions": IconButton(tr("Predictions"), "target"),
         }
         for kind, (words, _, icon) in REQUESTS.items():
             self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
             self.buttons[kind].clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
-        self.buttons["resume"] = IconButton("Resume", "play", "primary")
+        self.buttons["resume"] = IconButton(tr("Resume"), "play", "primary")
         self.buttons["resume"].clicked.connect(self.resume_asked)
         self.buttons["predictions"].clicked.connect(self.predictions_asked)
         self.buttons["duplicate"].clicked.connect(self.duplicate_asked)
@@ -67,10 +68,10 @@ class RunButtons(QWidget):
         """Whether the same run is just being started with the other engine."""
         button, offer = self.buttons["other_engine"], self._offer
         if offer is not None:
-            button.setText("Starting…" if starting else f"Train with {offer.title}")
+            button.setText(tr("Starting…") if starting else tr("Train with {title}", title=offer.title))
             button.setEnabled(not starting and not self.resuming and not offer.reason)
-            anew = f"Start the same run with {offer.title} and compare the curves"
-            button.setToolTip(offer.reason or (f"{anew}, or go on with it" if offer.continues else anew))
+            anew = tr("Start the same run with {title} and compare the curves", title=offer.title)
+            button.setToolTip(offer.reason or (tr("{anew}, or go on with it", anew=anew) if offer.continues else anew))
 
     def show_outcome(self, outcome: Outcome) -> None:
         """The state as a word; where something helps a failed run, that is the button to press."""
@@ -80,7 +81,7 @@ class RunButtons(QWidget):
     def show_gone(self) -> None:
         """The run's folder is no more, so nothing can be asked of it until another run is shown."""
         self._is_gone = True
-        self.pill.set("Gone", "danger")
+        self.pill.set(tr("Gone"), "danger")
         for button in self.buttons.values():
             button.setVisible(False)
 
@@ -95,7 +96,7 @@ class RunButtons(QWidget):
             button.setText(doing if kind in self.waiting else words)
         self.buttons["resume"].setVisible(outcome.resumable and is_caught_up)
         self.buttons["resume"].setEnabled(not self.resuming)
-        self.buttons["resume"].setText("Resuming…" if self.resuming else "Resume")
+        self.buttons["resume"].setText(tr("Resuming…") if self.resuming else tr("Resume"))
         self.buttons["duplicate"].setVisible(not outcome.alive)
         self.buttons["other_engine"].setVisible(not outcome.alive and self._offer is not None)
         if self.resuming:

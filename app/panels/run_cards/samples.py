@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.core import wording
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.core.run_state import RunState
 from app.panels.predictions_cards.row_views.registry import view_of
@@ -25,11 +26,11 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.remembered import RememberedSplitter
 from backend.contract.events import RowsSampled, SampledRow
 
-KINDS = {"worst": "Worst", "best": "Best", "drawn": "Same each time"}
-COLUMNS = ("", "Row", "Prediction", "Actual", "Before", "Rating")
-LATEST = "Latest evaluation"
+KINDS = {"worst": tr("Worst"), "best": tr("Best"), "drawn": tr("Same each time")}
+COLUMNS = ("", tr("Row"), tr("Prediction"), tr("Actual"), tr("Before"), tr("Rating"))
+LATEST = tr("Latest evaluation")
 LONGEST_CELL = 60
-NOTHING = "Each evaluation shows some of its rows here: the worst, the best, and a few that stay the same."
+NOTHING = tr("Each evaluation shows some of its rows here: the worst, the best, and a few that stay the same.")
 
 
 class Samples(QStackedWidget):
@@ -38,13 +39,13 @@ class Samples(QStackedWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.steps = QuietComboBox()
-        self.steps.setAccessibleName("Evaluation")
+        self.steps.setAccessibleName(tr("Evaluation"))
         self.steps.setMinimumWidth(170)
         self.steps.currentIndexChanged.connect(lambda _: self._show_chosen())
         self.measure = label("", "faint")
         self.list = QTableWidget(0, len(COLUMNS))
         self.list.setItemDelegate(DirectedText(self.list))
-        self.list.setAccessibleName("Sample rows")
+        self.list.setAccessibleName(tr("Sample rows"))
         self.list.setHorizontalHeaderLabels(COLUMNS)
         self.list.setShowGrid(False)
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -104,7 +105,7 @@ class Samples(QStackedWidget):
         self.steps.clear()
         self.steps.addItem(LATEST)
         for step in reversed(steps):
-            self.steps.addItem(f"Step {wording.grouped(step)}", step)
+            self.steps.addItem(tr("Step {step}", step=wording.grouped(step)), step)
         self.steps.setCurrentIndex(max(0, self.steps.findData(chosen)) if chosen is not None else 0)
         self.steps.blockSignals(False)
         self.setCurrentIndex(1 if steps else 0)
@@ -118,8 +119,12 @@ class Samples(QStackedWidget):
         if shown is self._shown:
             return
         self._shown = shown
-        words = f"rated by {shown.measure}" if any(row.rating is not None for row in shown.rows) else ""
-        self.measure.setText(f"step {wording.grouped(shown.step)}{' · ' if words else ''}{words}")
+        words = (
+            tr("rated by {measure}", measure=shown.measure) if any(row.rating is not None for row in shown.rows) else ""
+        )
+        self.measure.setText(
+            tr("step {step}{value}{words}", step=wording.grouped(shown.step), value=" · " if words else "", words=words)
+        )
         place, before = max(0, self.list.currentRow()), self._before(shown.step)
         self.list.setRowCount(len(shown.rows))
         for number, row in enumerate(shown.rows):

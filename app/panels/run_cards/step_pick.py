@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from app.core.language import tr
 from app.widgets.icon_label import IconButton
 from app.widgets.live_plot import LivePlot
 
@@ -17,8 +18,8 @@ class StepPick(IconButton):
     def __init__(self, plot: LivePlot, step_at: Callable[[float], int], parent: QWidget | None = None) -> None:
         super().__init__("", "table", "quiet", parent=parent)
         self._plot, self._step_at, self.step = plot, step_at, 0
-        self.setAccessibleName("Show the rows of the step")
-        self.setToolTip("See what the model got in this step, token by token")
+        self.setAccessibleName(tr("Show the rows of the step"))
+        self.setToolTip(tr("See what the model got in this step, token by token"))
         self.clicked.connect(lambda: self.rows_asked.emit(self.step))
         plot.picked.connect(self._on_picked)
         plot.corner.insertWidget(0, self)
@@ -32,7 +33,7 @@ class StepPick(IconButton):
 
     def _on_picked(self, x: float) -> None:
         self.step = max(1, self._step_at(x))
-        self.setText(f"Show the rows of step {self.step:,}")
+        self.setText(tr("Show the rows of step {step:,}", step=self.step))
         self.setAccessibleName(self.text())
         self._plot.set_pin(x)
         self.show()

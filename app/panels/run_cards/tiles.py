@@ -4,20 +4,21 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.core import wording
+from app.core.language import tr, trn
 from app.core.outcome import Outcome
 from app.core.run_state import RunState
 from app.core.series import Series
 from app.widgets.kpi import KpiTile
 
 CAPTIONS = {
-    "loss": "Training loss",
-    "evaluation_loss": "Evaluation loss",
-    "metric": "Metric",
-    "step": "Step",
-    "speed": "Rows / s",
-    "learning_rate": "Learning rate",
-    "memory": "Memory",
-    "eta": "Time left",
+    "loss": tr("Training loss"),
+    "evaluation_loss": tr("Evaluation loss"),
+    "metric": tr("Metric"),
+    "step": tr("Step"),
+    "speed": tr("Rows / s"),
+    "learning_rate": tr("Learning rate"),
+    "memory": tr("Memory"),
+    "eta": tr("Time left"),
 }
 WIDE = 1240
 """From this width on all tiles stand in one row."""
@@ -47,35 +48,45 @@ class Tiles(QWidget):
         """Take over what has changed; equal text costs nothing."""
         self._show_losses(state)
         self._show_metric(state)
-        total = f"of {wording.grouped(state.total_steps)}" if state.total_steps else "\u00a0"
-        epochs = f" · epoch {state.epoch:.1f} of {wording.epochs(state.plan.epochs)}" if state.plan else ""
+        total = (
+            tr("of {total_steps}", total_steps=wording.grouped(state.total_steps)) if state.total_steps else "\u00a0"
+        )
+        epochs = (
+            tr(" · epoch {epoch:.1f} of {epochs}", epoch=state.epoch, epochs=wording.epochs(state.plan.epochs))
+            if state.plan
+            else ""
+        )
         self.tiles["step"].set_value(wording.grouped(state.step), total + epochs)
-        tokens = f"{wording.rate(state.pace.tokens_per_second)} tokens / s"
+        tokens = tr("{tokens_per_second} tokens / s", tokens_per_second=wording.rate(state.pace.tokens_per_second))
         self.tiles["speed"].set_value(wording.rate(state.pace.rows_per_second), tokens)
         self.tiles["speed"].setToolTip(_left_out(state))
         rate = state.series.get("learning_rate")
         norm = state.series.get("gradient_norm")
-        steepness = f"gradient norm {wording.number(norm.last, 2)}" if norm else "\u00a0"
+        steepness = tr("gradient norm {last}", last=wording.number(norm.last, 2)) if norm else "\u00a0"
         self.tiles["learning_rate"].set_value(wording.scientific(rate.last if rate else None), steepness)
         self._show_memory(state)
         self._show_time(state, outcome)
 
     def _show_losses(self, state: RunState) -> None:
         loss = state.series.get("loss")
-        mean = f"{wording.number(_recent_mean(loss))} recent mean" if loss else "\u00a0"
+        mean = tr("{recent_mean} recent mean", recent_mean=wording.number(_recent_mean(loss))) if loss else "\u00a0"
         self.tiles["loss"].set_value(wording.number(loss.last if loss else None), mean)
         evaluated = state.metric_series.get("loss")
-        where = f"at step {wording.grouped(int(evaluated.xs[-1]))}" if evaluated else "not evaluated yet"
+        where = tr("at step {xs}", xs=wording.grouped(int(evaluated.xs[-1]))) if evaluated else tr("not evaluated yet")
         self.tiles["evaluation_loss"].set_value(wording.number(evaluated.last if evaluated else None), where)
 
     def _show_metric(self, state: RunState) -> None:
         name, tile = state.main_metric, self.tiles["metric"]
-        tile.set_caption(wording.metric_title(name) if name and name != "loss" else "Metric")
+        tile.set_caption(wording.metric_title(name) if name and name != "loss" else tr("Metric"))
         if not name or name == "loss":
             tile.set_value("–", "\u00a0")
             return
         best = state.best.metrics.get(name) if state.best else None
-        sub = f"best {wording.number(best)} at step {state.best.step}" if state.best and best is not None else "\u00a0"
+        sub = (
+            tr("best {best} at step {step}", best=wording.number(best), step=wording.grouped(state.best.step))
+            if state.best and best is not None
+            else "\u00a0"
+        )
         tile.set_value(wording.number(state.last_metric(name)), sub)
 
     def _show_memory(self, state: RunState) -> None:
@@ -85,7 +96,7 @@ class Tiles(QWidget):
         elif memory.device_memory_mb is not None:
             self.tiles["memory"].set_value(
                 wording.megabytes(memory.device_memory_mb),
-                f"{where} · {wording.megabytes(memory.memory_mb)} in main memory",
+                tr("{where} · {memory_mb} in main memory", where=where, memory_mb=wording.megabytes(memory.memory_mb)),
             )
         else:
             self.tiles["memory"].set_value(wording.megabytes(memory.memory_mb), where)
@@ -93,11 +104,11 @@ class Tiles(QWidget):
     def _show_time(self, state: RunState, outcome: Outcome) -> None:
         tile, spent = self.tiles["eta"], state.seconds_spent
         if outcome.alive:
-            tile.set_caption("Time left")
-            tile.set_value(wording.duration(state.eta_seconds), f"{wording.duration(spent)} so far")
+            tile.set_caption(tr("Time left"))
+            tile.set_value(wording.duration(state.eta_seconds), tr("{spent} so far", spent=wording.duration(spent)))
         else:
-            tile.set_caption("Duration")
-            tile.set_value(wording.duration(spent), f"started {wording.moment(state.started)}")
+            tile.set_caption(tr("Duration"))
+            tile.set_value(wording.duration(spent), tr("started {started}", started=wording.moment(state.started)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """One row where there is room."""
@@ -129,8 +140,13 @@ def _left_out(state: RunState) -> str:
     """What the speed does not count, of an engine that compiles."""
     if not state.compilations:
         return ""
-    programs, seconds = wording.count(state.compilations, "program"), wording.duration(state.compiling_seconds)
-    return f"Without the time in which the engine compiled: {programs}, {seconds}"
+    programs, seconds = (
+        trn("{count} program", "{count} programs", state.compilations),
+        wording.duration(state.compiling_seconds),
+    )
+    return tr(
+        "Without the time in which the engine compiled: {programs}, {seconds}", programs=programs, seconds=seconds
+    )
 
 
 def _recent_mean(series: Series, points: int = 20) -> float:

@@ -2,21 +2,22 @@
 
 from pathlib import Path
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.core import wording
-from app.core.draft import read_draft
+from app.core.language import tr
 from app.core.outcome import Outcome
+from app.core.run_names import next_name
+from app.core.setting_words import mend_words
 from app.services.context import AppContext
-from app.services.job import NO_CONSENT, Consent
 from app.widgets.banner import Banner
 from app.widgets.icon_label import IconButton
-from backend.contract.errors import InputError
 from backend.contract.mending import Mend
 from backend.contract.run_folder import RunFolder
 
-STARTING = "Starting…"
+STARTING = tr("Starting…")
 
 
 class WayOut(QObject):
@@ -33,10 +34,12 @@ class WayOut(QObject):
         self._mend: Mend | None = None
         self._busy: Path | None = None
         self.mend = IconButton("", "play", "primary")
-        self.mend.setAccessibleName("Start again with what helps")
+        self.mend.setAccessibleName(tr("Start again with what helps"))
         self.mend.clicked.connect(self._on_mend)
-        self.copy = IconButton("Copy report", "copy")
-        self.copy.setToolTip("What to send to whoever may help: versions, settings, last events and log, no secrets")
+        self.copy = IconButton(tr("Copy report"), "copy")
+        self.copy.setToolTip(
+            tr("What to send to whoever may help: versions, settings, last events and log, no secrets")
+        )
         self.copy.clicked.connect(self._on_copy)
         banner.buttons.addWidget(self.mend)
         banner.buttons.addWidget(self.copy)
@@ -59,7 +62,7 @@ class WayOut(QObject):
         if self._mend is None or self._folder is None:
             return
         busy = self._busy == self._folder.path
-        self.mend.setText(STARTING if busy else self._mend.words())
+        self.mend.setText(STARTING if busy else mend_words(self._mend))
         self.mend.setAccessibleName(self.mend.text())
         self.mend.setEnabled(not busy)
         self.mend.setToolTip(self._mend.command(self._folder.path))
@@ -70,19 +73,18 @@ class WayOut(QObject):
         run, self._busy = self._folder.path, self._folder.path
         self._show_mend()
         self._context.jobs.mend(
-            run, self._mend, lambda path: self._on_started(run, path), self._on_refused, self._consent()
+            run, self._named(self._mend), lambda path: self._on_started(run, path), self._on_refused
         )
 
-    def _consent(self) -> Consent:
-        """What this user has agreed to for the run's model; the run itself is no consent."""
-        assert self._folder is not None
-        try:
-            draft = read_draft(self._folder.spec)
-        except InputError:
-            return NO_CONSENT  # the start says what is wrong with the spec
-        name, commit = str(draft.get("model.name_or_path")), str(draft.get("model.revision", "main"))
-        wanted = bool(draft.get("model.trust_remote_code"))
-        return Consent(remote_code=wanted and self._context.preferences.trusts(name, commit))
+    def _named(self, mend: Mend) -> Mend:
+        """A new run gets a name of its own, and one that is resumed keeps its name."""
+        runs = self._context.library.runs
+        own = next((run.title for run in runs if self._folder and run.path == self._folder.path), "")
+        if mend.resume or not own:
+            return mend
+        return msgspec.structs.replace(
+            mend, changes={**mend.changes, "name": next_name(own, (run.title for run in runs))}
+        )
 
     def _on_started(self, run: Path, path: str) -> None:
         self._busy = None
@@ -101,4 +103,6 @@ class WayOut(QObject):
 
         assert self._folder is not None
         QGuiApplication.clipboard().setText(report(self._folder))
-        self.message.emit("success", "The report is copied. It holds paths and settings, but no tokens: read it first.")
+        self.message.emit(
+            "success", tr("The report is copied. It holds paths and settings, but no tokens: read it first.")
+        )

@@ -7,20 +7,26 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core import wording
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.compared_runs import final_cells, names_of
+from app.core.language import tr, trn
+from app.core.outcome import TITLES
 from app.core.run_library import RunLibrary, RunSummary
+from app.core.run_order import TASKS
+from app.core.wording import metric_title
 from app.panels.runs_cards.overlay_plot import OverlayPlot
 from app.services.compared_states import ComparedStates
-from app.widgets.card import label
+from app.widgets.card import Card, label
 from app.widgets.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import PageHeader, page_layout
 from app.widgets.text_table import TextTable
 from backend.contract.run_comparison import Table, metrics_table, settings_table
 
-SIDES = ("Curves", "Settings", "Metrics")
-SUFFIXES = {"csv": "CSV (*.csv)", "markdown": "Markdown (*.md)"}
+SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"))
+_WORDS = {"task": TASKS, "state": TITLES}
+"""What stands in files, and what people read, by column of the metrics."""
+SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
 
 
 class CompareView(QWidget):
@@ -35,20 +41,20 @@ class CompareView(QWidget):
         self._paths: list[Path] = []
         self._names: list[str] = []
         self.states = ComparedStates(self)
-        self.header = PageHeader("Compare")
-        self.back = IconButton("All runs", "runs")
+        self.header = PageHeader(tr("Compare"))
+        self.back = IconButton(tr("All runs"), "runs")
         self.back.clicked.connect(self.close_view)
         self.header.buttons.addWidget(self.back)
         self.sides, sides = chips(SIDES)
         self.curves = OverlayPlot()
-        self.settings = TextTable("Settings side by side")
-        self.everything = QCheckBox("Show all settings")
+        self.settings = TextTable(tr("Settings side by side"))
+        self.everything = QCheckBox(tr("Show all settings"))
         self.everything.toggled.connect(self._show_settings)
         self.same = label("", "muted", wrap=True)
-        self.metrics = TextTable("Final metrics")
-        self.export = IconButton("Save as…", "save")
+        self.metrics = TextTable(tr("Final metrics"))
+        self.export = IconButton(tr("Save as…"), "save")
         self.export.clicked.connect(self._on_export)
-        self.copy = IconButton("Copy as Markdown", "copy")
+        self.copy = IconButton(tr("Copy as Markdown"), "copy")
         self.copy.clicked.connect(self._on_copy)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.curves)
@@ -61,6 +67,8 @@ class CompareView(QWidget):
         page.addLayout(sides)
         page.addWidget(self._pages, 1)
         self.states.advanced.connect(self.curves.feed_soon)
+        self.states.advanced.connect(self._show_subtitle)
+        self.curves.message.connect(self.message)
         self.states.specs_read.connect(self._show_settings)
         self.dialog: QFileDialog | None = None
         QShortcut(QKeySequence(QKeySequence.StandardKey.Cancel), self, self.close_view)
@@ -68,12 +76,17 @@ class CompareView(QWidget):
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Compare these."""
         self._paths, self._names = [run.path for run in runs], names_of(runs)
-        self.header.set_subtitle(f"{wording.count(len(runs), 'run')} · {', '.join(self._names)}")
         self.settings.show_rows((), ())
         self.states.read(self._paths)
+        self._show_subtitle()
         self.curves.show_runs(self._paths, self._names, self.states.states)
         self.metrics.show_rows(*_parts(self._metrics()))
-        self.same.setText("Reading the settings…")
+        self.same.setText(tr("Reading the settings…"))
+
+    def _show_subtitle(self) -> None:
+        count, unread = trn("{count} run", "{count} runs", len(self._paths)), self.states.unread
+        reading = tr("reading {number} of them…", number=unread) if unread else ""
+        self.header.set_subtitle(" · ".join(filter(None, [count, reading, ", ".join(self._names)])))
 
     def show_side(self, name: str) -> None:
         """Show one of SIDES."""
@@ -87,8 +100,8 @@ class CompareView(QWidget):
     def _show_settings(self) -> None:
         specs = {name: self.states.specs.get(path, {}) for path, name in zip(self._paths, self._names, strict=True)}
         table = settings_table(specs, everything=self.everything.isChecked())
-        self.settings.show_rows(*_parts(table))
-        none = "These runs have the same settings." if not table.rows else ""
+        self.settings.show_rows((tr("Setting"), *table.header[1:]), table.rows)
+        none = tr("These runs have the same settings.") if not table.rows else ""
         self.same.setText(" ".join([none, *self.states.problems]).strip())
 
     # Metrics
@@ -99,10 +112,10 @@ class CompareView(QWidget):
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._metrics().written("markdown"))
-        self.message.emit("success", "The table is copied as Markdown.")
+        self.message.emit("success", tr("The table is copied as Markdown."))
 
     def _on_export(self) -> None:
-        dialog = self.dialog = QFileDialog(self, "Save the table")
+        dialog = self.dialog = QFileDialog(self, tr("Save the table"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(list(SUFFIXES.values()))
         dialog.setDefaultSuffix("csv")
@@ -117,9 +130,16 @@ class CompareView(QWidget):
         try:
             Path(path).write_text(self._metrics().written(form), encoding="utf-8", newline="")
         except OSError as error:
-            self.message.emit("error", f"{path} could not be written ({error.strerror}); choose another folder.")
+            self.message.emit(
+                "error",
+                tr(
+                    "{path} could not be written ({strerror}); choose another folder.",
+                    path=path,
+                    strerror=error.strerror,
+                ),
+            )
             return
-        self.message.emit("success", f"The table is saved as {path}.")
+        self.message.emit("success", tr("The table is saved as {path}.", path=path))
 
 
 def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
@@ -133,9 +153,17 @@ def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(10)
     column.addLayout(row)
-    column.addWidget(table, 1)
+    card = Card()
+    layout = card.layout()
+    assert layout is not None
+    layout.setContentsMargins(1, 1, 1, 1)
+    card.add(table, 1)
+    column.addWidget(card, 1)
     return side
 
 
 def _parts(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    return table.header, table.rows
+    known = {name: COLUMN_TITLES[name] for name in table.header if name in COLUMN_TITLES}
+    words = [_WORDS.get(name, {}) for name in table.header]
+    rows = tuple(tuple(known.get(cell, cell) for known, cell in zip(words, row, strict=True)) for row in table.rows)
+    return tuple(known.get(name) or metric_title(name) for name in table.header), rows

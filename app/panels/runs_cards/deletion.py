@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.core import wording
+from app.core.language import tr, trn
 from app.core.run_library import RunSummary
 from app.services.trash import Trashed, move_to_trash, take_back
 from app.widgets.banner import Banner
@@ -25,20 +25,22 @@ class Deletion(QObject):
         self.question: QMessageBox | None = None
         self._deleted: list[Trashed] = []
         self.banner = Banner()
-        self.undo = IconButton("Undo", "undo")
+        self.undo = IconButton(tr("Undo"), "undo")
         self.undo.clicked.connect(self._on_undo)
         self.banner.buttons.addWidget(self.undo)
 
     def ask(self, runs: Sequence[RunSummary]) -> None:
         """Ask whether these runs are to be deleted."""
         question = self.question = QMessageBox(self._page)
-        question.setWindowTitle("Delete run" if len(runs) == 1 else "Delete runs")
-        question.setText(f"Move {_named(runs)} to the trash?")
+        question.setWindowTitle(tr("Delete run") if len(runs) == 1 else tr("Delete runs"))
+        question.setText(tr("Move {named} to the trash?", named=_named(runs)))
         place = str(runs[0].path if len(runs) == 1 else runs[0].path.parent)
-        its = "Its" if len(runs) == 1 else "Their"
-        question.setInformativeText(f"{its} checkpoints, model and predictions go with it.\n{place}")
-        delete = question.addButton("Move to trash", QMessageBox.ButtonRole.DestructiveRole)
-        question.setDefaultButton(question.addButton("Keep", QMessageBox.ButtonRole.RejectRole))
+        said = tr("Its checkpoints, model and predictions go with it.\n{place}", place=place)
+        if len(runs) > 1:
+            said = tr("Their checkpoints, models and predictions go with them.\n{place}", place=place)
+        question.setInformativeText(said)
+        delete = question.addButton(tr("Move to trash"), QMessageBox.ButtonRole.DestructiveRole)
+        question.setDefaultButton(question.addButton(tr("Keep"), QMessageBox.ButtonRole.RejectRole))
         delete.clicked.connect(lambda: self.delete(runs))
         question.finished.connect(question.deleteLater)
         question.open()
@@ -52,7 +54,7 @@ class Deletion(QObject):
         gone = [run for run, each in zip(runs, moved, strict=True) if not each.problem]
         if not gone:
             return
-        said = f"Moved to the trash: {_named(gone)}."
+        said = tr("Moved to the trash: {named}.", named=_named(gone))
         self._deleted = [each for each in moved if each.place is not None]
         if self._deleted:
             self.banner.show_message("info", said)
@@ -67,8 +69,10 @@ class Deletion(QObject):
         for problem in problems:
             self.message.emit("error", problem)
         if back:
-            self.message.emit("success", f"{wording.count(back, 'run')} taken out of the trash.")
+            self.message.emit(
+                "success", tr("{count} taken out of the trash.", count=trn("{count} run", "{count} runs", back))
+            )
 
 
 def _named(runs: Sequence[RunSummary]) -> str:
-    return f"“{runs[0].title}”" if len(runs) == 1 else wording.count(len(runs), "run")
+    return f"“{runs[0].title}”" if len(runs) == 1 else trn("{count} run", "{count} runs", len(runs))

@@ -5,6 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
+from app.core.language import tr
 from app.core.run_library import RunSummary
 from app.widgets.card import label
 from backend.contract.errors import InputError
@@ -22,15 +23,15 @@ class NotesBar(QWidget):
         super().__init__(parent)
         self._run: Path | None = None
         self._stored = RunNotes()
-        self.note = QLineEdit(placeholderText="What was tried here, and what came of it")
-        self.note.setAccessibleName("Note")
-        self.tags = QLineEdit(placeholderText="baseline, paper")
-        self.tags.setAccessibleName("Tags")
-        self.tags.setToolTip("Words by which runs are searched and grouped, divided by commas or spaces")
+        self.note = QLineEdit(placeholderText=tr("What was tried here, and what came of it"))
+        self.note.setAccessibleName(tr("Note"))
+        self.tags = QLineEdit(placeholderText=tr("baseline, paper"))
+        self.tags.setAccessibleName(tr("Tags"))
+        self.tags.setToolTip(tr("Words by which runs are searched and grouped, divided by commas or spaces"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        for words, field, stretch in (("Note", self.note, 3), ("Tags", self.tags, 1)):
+        for words, field, stretch in ((tr("Note"), self.note, 3), (tr("Tags"), self.tags, 1)):
             name = label(words, "muted")
             name.setBuddy(field)
             row.addWidget(name)

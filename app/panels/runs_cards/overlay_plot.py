@@ -1,34 +1,34 @@
 """Owns the plot in which the curves of several runs lie over each other, and the list that names them."""
 
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QIcon, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app import theme
 from app.core import wording
 from app.core.compared_runs import Curve, curves_of
+from app.core.language import tr
 from app.core.run_state import RunState
 from app.core.series import Cursor
+from app.core.step_clock import breaks
+from app.panels.run_cards.axes import AXIS_TITLES, X_LABELS
+from app.panels.runs_cards.curve_list import COLORS, CurveList
 from app.widgets.card import Card, label
 from app.widgets.live_plot import LivePlot, SeriesStyle
-from app.widgets.plot_series import DASHES
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.remembered import RememberedSplitter
 
-COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
-SMOOTHINGS = {"None": 0.0, "Slight": 0.01, "Medium": 0.03, "Strong": 0.1}
+SMOOTHINGS = {tr("None"): 0.0, tr("Slight"): 0.01, tr("Medium"): 0.03, tr("Strong"): 0.1}
 """Words → the share of the curve that one point is the mean of."""
 FEED_MS = 25
 FEED_SECONDS = 0.003
 PORTION = 2000
 DETAIL, LEAST_DETAIL = 5000, 200
 """Points of all curves together that are drawn, and of one at least."""
-PATH = Qt.ItemDataRole.UserRole
 
 
 @dataclass(eq=False)
@@ -41,6 +41,8 @@ class _Feed:
 class OverlayPlot(QWidget):
     """`show_runs` names the runs; `feed_soon` says that their states have new points."""
 
+    message = Signal(str, str)
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._names: dict[Path, str] = {}
@@ -49,22 +51,22 @@ class OverlayPlot(QWidget):
         self._curves: list[Curve] = []
         self._hidden: set[Path] = set()
         self.choice = QuietComboBox()
-        self.choice.setAccessibleName("Curve")
+        self.choice.setAccessibleName(tr("Curve"))
         self.choice.setMinimumContentsLength(16)
         self.choice.currentIndexChanged.connect(self._rebuild)
         self.smoothing = QuietComboBox()
-        self.smoothing.setAccessibleName("Smoothing")
+        self.smoothing.setAccessibleName(tr("Smoothing"))
         for words, share in SMOOTHINGS.items():
             self.smoothing.addItem(words, share)
-        self.smoothing.setCurrentText("Medium")
+        self.smoothing.setCurrentText(tr("Medium"))
         self.smoothing.currentIndexChanged.connect(self._rebuild)
-        self.legend = QListWidget()
-        self.legend.setAccessibleName("Compared runs")
-        self.legend.setIconSize(QSize(26, 12))
-        self.legend.setMinimumWidth(150)
-        self.legend.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.legend.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.legend.itemChanged.connect(self._on_item_changed)
+        self.axis = QuietComboBox()
+        self.axis.setAccessibleName(tr("X axis"))
+        for name, words in AXIS_TITLES.items():
+            self.axis.addItem(words, name)
+        self.axis.currentIndexChanged.connect(self._rebuild)
+        self.legend = CurveList()
+        self.legend.shown.connect(self._on_shown)
         self.plot: LivePlot | None = None
         self._timer = QTimer(self, interval=FEED_MS, singleShot=True)
         self._timer.timeout.connect(self._feed)
@@ -73,11 +75,11 @@ class OverlayPlot(QWidget):
     def _build(self) -> None:
         top = QHBoxLayout()
         top.setSpacing(8)
-        for words, box in (("Curve", self.choice), ("Smoothing", self.smoothing)):
+        for words, box in ((tr("Curve"), self.choice), (tr("X axis"), self.axis), (tr("Smoothing"), self.smoothing)):
             top.addWidget(label(words, "muted"))
             top.addWidget(box)
         top.addStretch(1)
-        named = Card("Runs")
+        named = Card(tr("Runs"))
         named.add(self.legend, 1)
         self._split = RememberedSplitter("overlay")
         self._split.setChildrenCollapsible(False)
@@ -94,27 +96,16 @@ class OverlayPlot(QWidget):
         self._names, self._states = dict(zip(paths, names, strict=True)), states
         self._curves, self._hidden = [], set()
         self.choice.clear()
-        self._fill_legend()
+        self.legend.fill(self._names, self._hidden)
         self._drop_plot()
         self.feed_soon()
 
     def _drop_plot(self) -> None:
         if self.plot is not None:
             self.plot.hide()
+            self.plot.setParent(None)  # at once, or the sizes of the next one would be given to this one
             self.plot.deleteLater()
             self.plot = None
-
-    def _fill_legend(self) -> None:
-        self.legend.blockSignals(True)
-        self.legend.clear()
-        for place, (path, name) in enumerate(self._names.items()):
-            item = QListWidgetItem(_line_icon(place), name)
-            item.setData(PATH, str(path))
-            item.setToolTip(str(path))
-            item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsSelectable)
-            item.setCheckState(Qt.CheckState.Unchecked if path in self._hidden else Qt.CheckState.Checked)
-            self.legend.addItem(item)
-        self.legend.blockSignals(False)
 
     def curve(self) -> Curve | None:
         """What is drawn."""
@@ -128,7 +119,7 @@ class OverlayPlot(QWidget):
 
     def apply_theme(self) -> None:
         """The lines of the list in the present colours."""
-        self._fill_legend()
+        self.legend.fill(self._names, self._hidden)
 
     def _offer_curves(self) -> None:
         found = curves_of(self._states.values())
@@ -160,6 +151,9 @@ class OverlayPlot(QWidget):
         ]
         self._drop_plot()
         self.plot = LivePlot(curve.title, styles)
+        self.plot.set_x(*X_LABELS[self.axis.currentData()])
+        self.plot.saving.name = f"runs-{curve.key.replace('/', '-').replace('_', '-')}"
+        self.plot.message.connect(self.message)
         self.plot.hide_legend()
         self.plot.hovered.connect(self._show_values)
         if share:
@@ -189,43 +183,31 @@ class OverlayPlot(QWidget):
         self._show_values(None)
 
     def _give(self, feed: _Feed, curve: Curve, plot: LivePlot) -> bool:
-        series = curve.of(self._states[feed.path])
+        state, axis = self._states[feed.path], self.axis.currentData()
+        series = curve.of(state)
         fresh = series.fresh(feed.cursor, PORTION) if series is not None else None
         if not fresh:
             return False
         if fresh.cut is not None:
-            plot.truncate_after(fresh.cut, feed.key)
-        plot.append(feed.key, fresh.xs, fresh.ys)
+            plot.truncate_after(state.clock.at(axis, array("d", [fresh.cut]))[0], feed.key)
+        plot.series[feed.key].set_breaks(list(state.clock.at(axis, array("d", breaks(axis, state.resumes)))))
+        plot.append(feed.key, state.clock.at(axis, fresh.xs), fresh.ys)
         return len(fresh.xs) == PORTION
 
     def _show_values(self, x: float | None) -> None:
-        """Behind each name the value below the mouse, else the last one."""
+        """Behind each name where its line is below the mouse, else at its end."""
         if self.plot is None:
             return
-        self.legend.blockSignals(True)
-        for row in range(self.legend.count()):
-            item = self.legend.item(row)
-            path = Path(item.data(PATH))
+        values: dict[Path, str] = {}
+        for path in self._names:
             series = self.plot.series[str(path)]
-            point = series.value_at(series.points.xs[-1] if x is None else x) if len(series) else None
-            text = self._names[path] + (f"  {wording.number(point[1])}" if point else "")
-            if item.text() != text:
-                item.setText(text)
-        self.legend.blockSignals(False)
+            place = (series.points.xs[-1] if x is None else x) if len(series) else None
+            point = series.value_at(place) if place is not None else None
+            mean = series.mean_at(place) if point is not None and place is not None else None
+            values[path] = wording.number(point[1] if mean is None else mean) if point else ""
+        self.legend.show_values(values)
 
-    def _on_item_changed(self, item: QListWidgetItem) -> None:
-        path, on = Path(item.data(PATH)), item.checkState() == Qt.CheckState.Checked
+    def _on_shown(self, path: Path, on: bool) -> None:
         (self._hidden.discard if on else self._hidden.add)(path)
         if self.plot is not None:
             self.plot.set_curve_hidden(str(path), not on)
-
-
-def _line_icon(place: int) -> QIcon:
-    """A piece of the run's line, so that neither colour nor dash alone tells it."""
-    picture = QPixmap(26, 12)
-    picture.fill(Qt.GlobalColor.transparent)
-    with QPainter(picture) as painter:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(theme.color(COLORS[place % len(COLORS)]), 2, DASHES[place // len(COLORS) % len(DASHES)]))
-        painter.drawLine(1, 6, 25, 6)
-    return QIcon(picture)

@@ -8,7 +8,9 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.core import wording
+from app.core.language import inside, tr
 from app.core.run_library import RunSummary
+from app.core.run_names import one_before, what_differs
 from app.core.run_order import Heading, Line, model_words, state_words, task_words
 
 Index = QModelIndex | QPersistentModelIndex
@@ -30,16 +32,16 @@ def _steps(run: RunSummary) -> str:
 
 
 _CELLS: dict[str, Callable[[RunSummary], str]] = {
-    "Run": lambda run: run.title,
-    "State": state_words,
-    "Task": task_words,
-    "Model": model_words,
-    "Data": lambda run: run.data,
-    "Best": _best,
-    "Steps": _steps,
-    "Duration": lambda run: wording.duration(run.seconds),
-    "Started": lambda run: wording.moment(run.started),
-    "Tags": lambda run: " ".join(f"#{tag}" for tag in run.tags),
+    tr("Run"): lambda run: run.title,
+    tr("State"): state_words,
+    tr("Task"): task_words,
+    tr("Model"): model_words,
+    tr("Data"): lambda run: run.data,
+    tr("Best"): _best,
+    tr("Steps"): _steps,
+    tr("Duration"): lambda run: wording.duration(run.seconds),
+    tr("Started"): lambda run: wording.moment(run.started),
+    tr("Tags"): lambda run: " ".join(f"#{tag}" for tag in run.tags),
 }
 COLUMNS = tuple(_CELLS)
 
@@ -85,7 +87,7 @@ class RunLines(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
             return COLUMNS[section]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"Sort by {COLUMNS[section].lower()}"
+            return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[section]))
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -95,17 +97,27 @@ class RunLines(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return cell(line, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            said = "\n".join(filter(None, [line.message, line.note])) or str(line.path)
-            return said if column in ("Run", "State") else cell(line, column)
-        if role == Qt.ItemDataRole.ForegroundRole and column != "Run":
+            return self._told(line) if column in (tr("Run"), tr("State")) else cell(line, column)
+        if role == Qt.ItemDataRole.ForegroundRole and column != tr("Run"):
             return theme.color("muted")
-        if role == Qt.ItemDataRole.FontRole and column == "Run":
+        if role == Qt.ItemDataRole.FontRole and column == tr("Run"):
             return theme.font(13, QFont.Weight.DemiBold)
         return None
 
+    def _told(self, run: RunSummary) -> str:
+        """What no column shows: how it ended, a person's note, and what sets it apart from the one of its name before."""
+        before = one_before(run, [line for line in self.lines if isinstance(line, RunSummary)])
+        differs = what_differs(run, before) if before else []
+        if before and differs:
+            differs = [
+                tr("Unlike {title} of {started}:", title=before.title, started=wording.moment(before.started)),
+                *differs,
+            ]
+        return "\n".join(filter(None, [run.message, run.note, *differs])) or str(run.path)
+
 
 def _of_heading(heading: Heading, column: str, role: int) -> object:
-    if role == Qt.ItemDataRole.DisplayRole and column == "Run":
+    if role == Qt.ItemDataRole.DisplayRole and column == tr("Run"):
         return f"{heading.title}  ·  {heading.count}"
     if role == Qt.ItemDataRole.ForegroundRole:
         return theme.color("muted")

@@ -16,29 +16,31 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
+from app.core.language import tr
 from app.core.outcome import KINDS
 from app.core.run_library import RunSummary
 from app.core.run_order import Line
 from app.panels.runs_cards.run_lines import COLUMNS, Index, RunLines
+from app.panels.runs_cards.run_name import RunName
 from app.widgets.pill import KINDS as PILL_KINDS
 from app.widgets.remembered import RememberedColumns
 
 WIDTHS = {
-    "State": 104,
-    "Task": 140,
-    "Model": 116,
-    "Data": 116,
-    "Best": 150,
-    "Steps": 100,
-    "Duration": 106,
-    "Started": 110,
-    "Tags": 120,
+    tr("State"): 136,
+    tr("Task"): 150,
+    tr("Model"): 112,
+    tr("Data"): 112,
+    tr("Best"): 146,
+    tr("Steps"): 100,
+    tr("Duration"): 102,
+    tr("Started"): 110,
+    tr("Tags"): 120,
 }
-LEAVING = ("Steps", "Data", "Tags", "Task", "Duration", "Model")
-"""What is left out first where there is little room."""
-LEAST_FOR_NAME = 190
-STATE = COLUMNS.index("State")
-FIRST_DESCENDING = ("Best", "Steps", "Duration", "Started")
+LEAVING = (tr("Steps"), tr("Tags"), tr("Data"), tr("Task"), tr("Duration"), tr("Model"))
+"""What is left out first where there is little room; tags stand below the name too."""
+LEAST_FOR_NAME = 180
+NAME, STATE = COLUMNS.index(tr("Run")), COLUMNS.index(tr("State"))
+FIRST_DESCENDING = (tr("Best"), tr("Steps"), tr("Duration"), tr("Started"))
 """Columns of which the largest value is looked for."""
 
 
@@ -87,11 +89,12 @@ class RunTable(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = RunLines(self)
-        self._pills = _StatePill(self)
+        self._pills, self._names = _StatePill(self), RunName(self)
         self._chosen: set[Path] = set()
         self._changing = False
         self.setModel(self._model)
         self.setItemDelegateForColumn(STATE, self._pills)
+        self.setItemDelegateForColumn(NAME, self._names)
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
@@ -99,7 +102,7 @@ class RunTable(QTableView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setAccessibleName("Runs")
+        self.setAccessibleName(tr("Runs"))
         self._set_headers()
         self.selectionModel().selectionChanged.connect(self._on_selected)
         self.selectionModel().currentRowChanged.connect(self._on_current)
@@ -117,10 +120,10 @@ class RunTable(QTableView):
         header.setMinimumSectionSize(60)
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(True)
-        self.show_sorted("Started", descending=True)
+        self.show_sorted(tr("Started"), descending=True)
         header.sectionClicked.connect(self._on_header_clicked)
         for section, name in enumerate(COLUMNS):
-            if name == "Run":
+            if name == tr("Run"):
                 header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
             else:
                 self.setColumnWidth(section, WIDTHS[name])

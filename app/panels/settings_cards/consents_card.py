@@ -3,12 +3,14 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.core.preferences import Preferences
+from app.core.language import tr
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton
+from backend.contract import consents
+from backend.contract.errors import InputError
 
-NONE = "You have agreed to no model's own code. You are asked where a model needs it, once for each version of it."
+NONE = tr("You have agreed to no model's own code. You are asked where a model needs it, once for each version of it.")
 SHOWN = 12
 """Signs of a commit."""
 
@@ -18,9 +20,8 @@ class ConsentsCard(Card):
 
     message = Signal(str, str)
 
-    def __init__(self, preferences: Preferences) -> None:
-        super().__init__("Code of models")
-        self._preferences = preferences
+    def __init__(self) -> None:
+        super().__init__(tr("Code of models"))
         self.lines = QVBoxLayout()
         self.lines.setSpacing(6)
         self.none = label(NONE, "faint", wrap=True)
@@ -34,10 +35,9 @@ class ConsentsCard(Card):
             if (widget := item.widget()) is not None:
                 widget.hide()
                 widget.deleteLater()
-        agreed = self._preferences.trusted_repositories
-        for repository in sorted(agreed):
-            for commit in agreed[repository]:
-                self.lines.addWidget(self._line(repository, commit))
+        agreed = consents.read()
+        for one in agreed:
+            self.lines.addWidget(self._line(one.name, one.version))
         self.none.setVisible(not agreed)
 
     def _line(self, repository: str, commit: str) -> QWidget:
@@ -47,16 +47,22 @@ class ConsentsCard(Card):
         row.setSpacing(8)
         row.addWidget(ElidedLabel(repository, "strong"), 1)
         version = label(commit[:SHOWN], "mono")
-        version.setToolTip(f"Version {commit}")
+        version.setToolTip(tr("Version {commit}", commit=commit))
         row.addWidget(version)
-        withdraw = IconButton("Withdraw", "close")
-        withdraw.setAccessibleName(f"Withdraw the consent to run the code of {repository}")
+        withdraw = IconButton(tr("Withdraw"), "close")
+        withdraw.setAccessibleName(tr("Withdraw the consent to run the code of {repository}", repository=repository))
         withdraw.clicked.connect(lambda: self.withdraw(repository, commit))
         row.addWidget(withdraw)
         return line
 
     def withdraw(self, repository: str, commit: str) -> None:
         """Agree no longer; a run that is alive goes on."""
-        self._preferences.withdraw(repository, commit)
+        try:
+            consents.withdraw(repository, commit)
+        except InputError as error:
+            self.message.emit("error", str(error))
+            return
         self.show_consents()
-        self.message.emit("success", f"The code of {repository} is not run any more without asking you.")
+        self.message.emit(
+            "success", tr("The code of {repository} is not run any more without asking you.", repository=repository)
+        )

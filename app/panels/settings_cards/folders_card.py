@@ -4,6 +4,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QGridLayout, QHBoxLayout, QLabel, QLineEdit
 
 from app.core import wording
+from app.core.backend_words import said
+from app.core.language import inside, tr, trn
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.widgets.banner import Banner
@@ -26,7 +28,7 @@ class FoldersCard(Card):
     """Preference and folder; an empty one is the usual."""
 
     def __init__(self, context: AppContext) -> None:
-        super().__init__("Folders")
+        super().__init__(tr("Folders"))
         self._context = context
         self._storage: Storage | None = None
         self._ticket: Ticket | None = None
@@ -34,27 +36,27 @@ class FoldersCard(Card):
         self._grid.setHorizontalSpacing(8)
         self._grid.setVerticalSpacing(4)
         self._grid.setColumnStretch(1, 1)
-        self.runs_folder, self.runs_size = self._folder("Runs", "runs_folder")
-        self.cache_folder, self.cache_size = self._folder("Caches", "cache_folder")
-        self.hub_folder, self.hub_size = self._line("Hub", PathLine("", readOnly=True))
-        self.hub_folder.setAccessibleName("Folder of the hub's downloads")
+        self.runs_folder, self.runs_size = self._folder(tr("Runs"), "runs_folder")
+        self.cache_folder, self.cache_size = self._folder(tr("Caches"), "cache_folder")
+        self.hub_folder, self.hub_size = self._line(tr("Hub"), PathLine("", readOnly=True))
+        self.hub_folder.setAccessibleName(tr("Folder of the hub's downloads"))
         self.body.addLayout(self._grid)
-        self.add(label("New runs go to the runs folder; what lies elsewhere stays there.", "faint", wrap=True))
+        self.add(label(tr("New runs go to the runs folder; what lies elsewhere stays there."), "faint", wrap=True))
         self.banner = Banner()
-        self.tables = QCheckBox("Also the rows that were read from data")
+        self.tables = QCheckBox(tr("Also the rows that were read from data"))
         self.add(self.banner)
         self._add_clearing()
         self.show_folders()
 
     def _add_clearing(self) -> None:
-        self.clear_button = IconButton("Clear the feature cache", "trash")
+        self.clear_button = IconButton(tr("Clear the feature cache"), "trash")
         self.clear_button.setEnabled(False)
         self.clear_button.clicked.connect(self._ask_to_clear)
-        self.keep_button = IconButton("Keep it", "close")
-        self.sure_button = IconButton("Clear", "trash", "danger")
+        self.keep_button = IconButton(tr("Keep it"), "close")
+        self.sure_button = IconButton(tr("Clear"), "trash", "danger")
         self.keep_button.clicked.connect(self._leave_question)
         self.sure_button.clicked.connect(self._clear)
-        self.stop_button = IconButton("Stop", "stop")
+        self.stop_button = IconButton(tr("Stop"), "stop")
         self.stop_button.clicked.connect(self._stop)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -67,9 +69,12 @@ class FoldersCard(Card):
 
     def _folder(self, title: str, name: str) -> tuple[QLineEdit, QLabel]:
         line, size = self._line(title, PathLine("", readOnly=True))
-        line.setAccessibleName(f"{title} folder")
-        browse, reset = IconButton("Browse", "folder"), IconToolButton("refresh", f"{title}: back to the usual folder")
-        browse.setAccessibleName(f"Browse for the {title.lower()} folder")
+        line.setAccessibleName(tr("{title} folder", title=title))
+        browse, reset = (
+            IconButton(tr("Browse"), "folder"),
+            IconToolButton("refresh", tr("{title}: back to the usual folder", title=title)),
+        )
+        browse.setAccessibleName(tr("Browse for the {title} folder", title=inside(title)))
         browse.clicked.connect(lambda: self._choose(name, line))
         reset.clicked.connect(lambda: self.folder_chosen.emit(name, ""))
         row = self._grid.rowCount() - 2
@@ -86,7 +91,7 @@ class FoldersCard(Card):
         return line, size
 
     def _choose(self, name: str, line: QLineEdit) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Choose a folder", line.text())
+        folder = QFileDialog.getExistingDirectory(self, tr("Choose a folder"), line.text())
         if folder:
             self.folder_chosen.emit(name, folder)
 
@@ -108,29 +113,31 @@ class FoldersCard(Card):
         if self._ticket is not None and self._ticket.open:
             self._ticket.cancel()
         for size in (self.runs_size, self.cache_size, self.hub_size):
-            size.setText("Measuring…")
+            size.setText(tr("Measuring…"))
         self._ticket = self._context.client.ask("storage", {}, self._on_storage, self._on_unmeasured)
 
     def _on_storage(self, storage: Storage) -> None:
         self._storage = storage
-        runs = wording.count(storage.runs, "run")
-        self.runs_size.setText(f"{_size(storage.runs_size)} in {runs}")
-        parts = ", ".join(f"{part.title.lower()} {_size(part.size)}" for part in storage.parts if part.size)
-        free = f"{_size(storage.free)} free on this disk"
+        runs = trn("{count} run", "{count} runs", storage.runs)
+        self.runs_size.setText(tr("{size} in {runs}", size=_size(storage.runs_size), runs=runs))
+        parts = ", ".join(f"{inside(said(part.title))} {_size(part.size)}" for part in storage.parts if part.size)
+        free = tr("{size} free on this disk", size=_size(storage.free))
         self.cache_size.setText(
             f"{_size(storage.cache_size)}: {parts}; {free}" if parts else f"{_size(storage.cache_size)}; {free}"
         )
         self.cache_size.setWordWrap(True)
         self.hub_folder.setText(storage.hub_folder)
         self.hub_folder.setToolTip(storage.hub_folder)
-        self.hub_size.setText(f"{_size(storage.hub_size)} of models and data from the hub, shared with other programs")
+        self.hub_size.setText(
+            tr("{size} of models and data from the hub, shared with other programs", size=_size(storage.hub_size))
+        )
         self.hub_size.setWordWrap(True)
         self._show_clearable()
 
     def _on_unmeasured(self, mistake: Mistake) -> None:
         for size in (self.runs_size, self.cache_size, self.hub_size):
             size.setText("")
-        self.banner.show_message("warning", f"The folders could not be measured: {mistake.message}")
+        self.banner.show_message("warning", tr("The folders could not be measured: {message}", message=mistake.message))
 
     def _sizes(self, names: tuple[str, ...]) -> int:
         return sum(part.size for part in self._storage.parts if part.name in names) if self._storage else 0
@@ -139,9 +146,9 @@ class FoldersCard(Card):
         clearable = self._sizes((*FEATURES, TABLES))
         self.clear_button.setEnabled(clearable > 0)
         self.clear_button.setToolTip(
-            "What was tokenised and measured; it is made again where it is needed"
+            tr("What was tokenised and measured; it is made again where it is needed")
             if clearable
-            else "There is nothing in it"
+            else tr("There is nothing in it")
         )
 
     # Making room
@@ -150,10 +157,15 @@ class FoldersCard(Card):
         features, tables = _size(self._sizes(FEATURES)), _size(self._sizes((TABLES,)))
         self.banner.show_message(
             "warning",
-            f"Clear {features} of tokenised features and measured lengths? They are made again where they are needed. "
-            "What a run that is alive has used since it began stays.",
+            tr(
+                "Clear {features} of tokenised features and measured lengths? They are made again where "
+                "they are needed. What a run that is alive has used since it began stays.",
+                features=features,
+            ),
         )
-        self.tables.setText(f"Also {tables} of rows read from data; those of the hub are downloaded again")
+        self.tables.setText(
+            tr("Also {tables} of rows read from data; those of the hub are downloaded again", tables=tables)
+        )
         self.tables.setChecked(not self._sizes(FEATURES))
         self._show_buttons(asking=True)
         self.tables.setVisible(self._sizes((TABLES,)) > 0)
@@ -172,7 +184,7 @@ class FoldersCard(Card):
 
     def _clear(self) -> None:
         parts = [*FEATURES, *([TABLES] if self.tables.isChecked() else [])]
-        self.banner.show_message("info", "Clearing…")
+        self.banner.show_message("info", tr("Clearing…"))
         self._show_buttons(working=True)
         self._ticket = self._context.client.ask("clear_cache", {"parts": parts}, self._on_cleared, self._on_not_cleared)
 
@@ -184,12 +196,15 @@ class FoldersCard(Card):
 
     def _on_cleared(self, cleared: Cleared) -> None:
         self._leave_question()
-        self.message.emit("success", f"{_size(cleared.freed)} were cleared.")
+        self.message.emit("success", tr("{size} were cleared.", size=_size(cleared.freed)))
         if cleared.failed:
             self.banner.show_message("error", cleared.failed[0])
         elif cleared.kept_for:
             runs = ", ".join(cleared.kept_for)
-            self.banner.show_message("info", f"{_size(cleared.kept)} stay because a run may be reading them: {runs}.")
+            self.banner.show_message(
+                "info",
+                tr("{size} stay because a run may be reading them: {runs}.", size=_size(cleared.kept), runs=runs),
+            )
         self.ask_sizes()
 
     def _on_not_cleared(self, mistake: Mistake) -> None:

@@ -3,6 +3,7 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit
 
+from app.core.language import tr
 from app.panels.settings_cards.choice_rows import check_row
 from app.services.context import AppContext
 from app.widgets.banner import Banner
@@ -11,7 +12,7 @@ from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.hub_account import HubAccount
 from backend.contract.queries import Mistake
 
-NOBODY = "Nobody is logged in. That is needed only for private models and those with terms to accept."
+NOBODY = tr("Nobody is logged in. That is needed only for private models and those with terms to accept.")
 
 
 class HubCard(Card):
@@ -21,19 +22,19 @@ class HubCard(Card):
     message = Signal(str, str)
 
     def __init__(self, context: AppContext) -> None:
-        super().__init__("Model hub")
+        super().__init__(tr("Model hub"))
         self._context = context
         self.offline = check_row(
             self,
-            "Work offline",
-            "Nothing leaves this machine: neither this window nor a run that it starts may ask the network.",
+            tr("Work offline"),
+            tr("Nothing leaves this machine: neither this window nor a run that it starts may ask the network."),
             context.preferences.offline,
             self.offline_changed.emit,
         )
         self.add(rule())
         self.icon = IconLabel("info", "muted", 16)
         self.who = label("", wrap=True, selectable=True)
-        self.logout_button = IconButton("Log out", "close")
+        self.logout_button = IconButton(tr("Log out"), "close")
         self.logout_button.clicked.connect(self._logout)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -41,12 +42,13 @@ class HubCard(Card):
         row.addWidget(self.who, 1)
         row.addWidget(self.logout_button)
         self.body.addLayout(row)
-        self.token = QLineEdit(placeholderText="Access token from huggingface.co/settings/tokens")
-        self.token.setAccessibleName("Access token of the hub")
+        self.token = QLineEdit(placeholderText=tr("Access token of the hub"))
+        self.token.setToolTip(tr("Access token from huggingface.co/settings/tokens"))
+        self.token.setAccessibleName(tr("Access token of the hub"))
         self.token.setEchoMode(QLineEdit.EchoMode.Password)
         self.token.returnPressed.connect(self.login)
         self.token.textChanged.connect(self._show_possible)
-        self.login_button = IconButton("Log in", "check")
+        self.login_button = IconButton(tr("Log in"), "check")
         self.login_button.clicked.connect(self.login)
         entry = QHBoxLayout()
         entry.setSpacing(8)
@@ -74,7 +76,7 @@ class HubCard(Card):
     def _show_possible(self) -> None:
         offline = self._context.preferences.offline
         self.token.setEnabled(not offline)
-        self.token.setToolTip("Switch Work offline off first" if offline else "")
+        self.token.setToolTip(tr("Switch Work offline off first") if offline else "")
         self.login_button.setEnabled(not offline and bool(self.token.text().strip()))
 
     def login(self) -> None:
@@ -83,13 +85,13 @@ class HubCard(Card):
         if not token:
             return
         self.token.clear()
-        self.banner.show_message("info", "Asking the hub whose token this is…")
+        self.banner.show_message("info", tr("Asking the hub whose token this is…"))
         self._context.client.ask("hub_login", {"token": token}, self._on_logged_in, self._on_mistake)
 
     def _on_logged_in(self, account: HubAccount) -> None:
         self.banner.clear()
         self.show_account(account)
-        self.message.emit("success", f"Logged in as {account.name}.")
+        self.message.emit("success", tr("Logged in as {name}.", name=account.name))
 
     def _logout(self) -> None:
         self.logout_button.setEnabled(False)
@@ -99,7 +101,7 @@ class HubCard(Card):
         self.logout_button.setEnabled(True)
         self.banner.clear()
         self.show_account(account)
-        self.message.emit("success", "Logged out; the token is no longer kept on this machine.")
+        self.message.emit("success", tr("Logged out; the token is no longer kept on this machine."))
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self.logout_button.setEnabled(True)
@@ -114,5 +116,9 @@ def _sentence(account: HubAccount) -> str:
     who = f"{account.name} ({account.full_name})" if account.full_name else account.name
     groups = ", ".join(account.organisations)
     if account.from_environment:
-        return f"Logged in as {who}, by the token in the variable HF_TOKEN."
-    return f"Logged in as {who}, member of {groups}." if groups else f"Logged in as {who}."
+        return tr("Logged in as {who}, by the token in the variable HF_TOKEN.", who=who)
+    return (
+        tr("Logged in as {who}, member of {groups}.", who=who, groups=groups)
+        if groups
+        else tr("Logged in as {who}.", who=who)
+    )

@@ -1,15 +1,17 @@
-"""Owns the choice of the theme and of the text's size."""
+"""Owns the choice of the theme, of the text's size and of the language."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup
 
 from app import theme
+from app.core.language import tr
 from app.core.preferences import Preferences
+from app.panels.settings_cards.language_choice import LanguageChoice
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
 
-THEMES = (("Follow the system", "system"), ("Light", "light"), ("Dark", "dark"))
-SIZES = (("Small", 12), ("Normal", 13), ("Large", 15), ("Largest", 16))
+THEMES = ((tr("Follow the system"), "system"), (tr("Light"), "light"), (tr("Dark"), "dark"))
+SIZES = ((tr("Small"), 12), (tr("Normal"), 13), (tr("Large"), 15), (tr("Largest"), 16))
 """Title and pixels of plain text."""
 
 
@@ -20,10 +22,12 @@ class LookCard(Card):
     size_chosen = Signal(int)
 
     def __init__(self, preferences: Preferences) -> None:
-        super().__init__("Appearance")
+        super().__init__(tr("Appearance"))
         self._preferences = preferences
-        self.themes = self._choice("Theme", [title for title, _ in THEMES])
-        self.sizes = self._choice("Text size", [title for title, _ in SIZES])
+        self.themes = self._choice(tr("Theme"), [title for title, _ in THEMES])
+        self.sizes = self._choice(tr("Text size"), [title for title, _ in SIZES])
+        self.language = LanguageChoice(preferences)
+        self.add(self.language)
         self.show_preferences()
         self.themes.idClicked.connect(lambda place: self.theme_chosen.emit(THEMES[place][1]))
         self.sizes.idClicked.connect(lambda place: self.size_chosen.emit(SIZES[place][1]))
@@ -44,3 +48,4 @@ class LookCard(Card):
         self.themes.button(themes.index(chosen) if chosen in themes else 0).setChecked(True)
         sizes = [value for _, value in SIZES]
         self.sizes.button(sizes.index(theme.text_size())).setChecked(True)
+        self.language.show_preferences()

@@ -8,6 +8,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import wording
+from app.core.backend_words import said
+from app.core.language import tr
 from app.services.backend_client import BackendClient
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
@@ -25,9 +27,9 @@ class MachineCard(Card):
     message = Signal(str, str)
 
     def __init__(self, client: BackendClient) -> None:
-        super().__init__("This machine")
+        super().__init__(tr("This machine"))
         self._client = client
-        self.check_again = IconButton("Check again", "refresh", "quiet")
+        self.check_again = IconButton(tr("Check again"), "refresh", "quiet")
         self.check_again.clicked.connect(self.ask)
         self.corner.addWidget(self.check_again)
         self.banner = Banner()
@@ -59,7 +61,7 @@ class MachineCard(Card):
 
     def _copied(self, command: str) -> None:
         QGuiApplication.clipboard().setText(command)
-        self.message.emit("success", "Copied.")
+        self.message.emit("success", tr("Copied."))
 
 
 class FindingLine(QWidget):
@@ -69,7 +71,7 @@ class FindingLine(QWidget):
         super().__init__()
         icon, token = LOOKS.get(finding["state"], LOOKS["missing"])
         mark = IconLabel(icon, token, 16)
-        mark.setAccessibleName(str(finding["state"]))
+        mark.setAccessibleName(said(str(finding["state"])))
         texts = QVBoxLayout()
         texts.setSpacing(1)
         texts.addWidget(label(_sentence(finding["text"]), "strong" if finding["state"] == "missing" else "", wrap=True))
@@ -81,7 +83,7 @@ class FindingLine(QWidget):
         if finding.get("mend"):
             command = QHBoxLayout()
             command.addWidget(ElidedLabel(finding["mend"], "mono"), 1)
-            button = IconToolButton("copy", f"Copy what mends it: {finding['mend']}", size=14)
+            button = IconToolButton("copy", tr("Copy what mends it: {finding}", finding=finding["mend"]), size=14)
             button.clicked.connect(lambda: copy(finding["mend"]))
             command.addWidget(button)
             texts.addLayout(command)

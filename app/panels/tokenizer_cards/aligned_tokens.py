@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollBar, QSizePolicy, QVBo
 
 from app import theme
 from app.core.aligned_lines import gaps, padded
+from app.core.language import tr
 from app.core.wording import grouped
 from app.widgets.card import label
 from app.widgets.token_view import LINE, TokenView
@@ -38,7 +39,7 @@ class AlignedTokens(QWidget):
         self._holders: list[QWidget] = []
         # One for all: a bar that came and went in a column would change its width, and with it the wrapping.
         self.bar = QScrollBar(Qt.Orientation.Vertical)
-        self.bar.setAccessibleName("Scroll all tokens")
+        self.bar.setAccessibleName(tr("Scroll all tokens"))
         policy = self.bar.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.bar.setSizePolicy(policy)
@@ -56,7 +57,7 @@ class AlignedTokens(QWidget):
 
     def _column(self, number: int) -> QWidget:
         view = TokenView()
-        view.setAccessibleName(f"Tokens of tokenizer {number + 1}")
+        view.setAccessibleName(tr("Tokens of tokenizer {number}", number=number + 1))
         view.token_hovered.connect(lambda index, number=number: self._tell(number, index))
         view.token_selected.connect(lambda index, number=number: self._tell(number, index))
         view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -85,11 +86,13 @@ class AlignedTokens(QWidget):
                 self.views[number].set_tokens([])
         for number, one in enumerate(comparison.counts):
             own = one.tokens - one.special
-            per_word = f"{own / comparison.words:.2f} per word" if comparison.words else ""
-            per_token = f"{comparison.characters / own:.2f} characters per token" if own else ""
-            unknown = f"{grouped(one.unknown)} unknown" if one.unknown else ""
-            differ = f"{grouped(one.differing)} differ"
-            parts = [f"{grouped(one.tokens)} tokens", differ, per_word, per_token, unknown]
+            per_word = tr("{own:.2f} per word", own=own / comparison.words) if comparison.words else ""
+            per_token = (
+                tr("{characters:.2f} characters per token", characters=comparison.characters / own) if own else ""
+            )
+            unknown = tr("{unknown} unknown", unknown=grouped(one.unknown)) if one.unknown else ""
+            differ = tr("{differing} differ", differing=grouped(one.differing))
+            parts = [tr("{tokens} tokens", tokens=grouped(one.tokens)), differ, per_word, per_token, unknown]
             self._counts[number].setText(" · ".join(filter(None, parts)))
         for view in self.views:
             view.verticalScrollBar().setValue(0)
@@ -193,9 +196,11 @@ class AlignedTokens(QWidget):
             self.token_shown.emit("")
             return
         token = self._columns[number][index]
-        where = "special" if token.special else f"characters {token.start}–{token.end}"
-        alike = "" if token.special else ", cut otherwise elsewhere" if token.differs else ", alike in all"
-        self.token_shown.emit(f"{token.piece} · id {token.id} · {where}{alike}")
+        where = tr("special") if token.special else tr("characters {start}–{end}", start=token.start, end=token.end)
+        alike = "" if token.special else tr(", cut otherwise elsewhere") if token.differs else tr(", alike in all")
+        self.token_shown.emit(
+            tr("{piece} · id {id} · {where}{alike}", piece=token.piece, id=token.id, where=where, alike=alike)
+        )
 
 
 def _shown(token: ComparedToken) -> str:

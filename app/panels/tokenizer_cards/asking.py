@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from app.core import wording
+from app.core.language import tr
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.waiting_stack import WaitingStack
 from backend.contract.queries import Mistake, Progress
 
-READING = "Reading the data"
+READING = tr("Reading the data")
 
 
 def asked_on(
@@ -29,11 +30,13 @@ def asked_on(
             stack.show_progress(progress.done, progress.total, progress.unit, progress.text)
 
     def refused(mistake: Mistake) -> None:
-        stack.show_sentence("This cannot be shown", wording.sentence(mistake.message, mistake.field), "Try again")
+        stack.show_sentence(
+            tr("This cannot be shown"), wording.sentence(mistake.message, mistake.field), tr("Try again")
+        )
 
     def stop() -> None:
         question.stop()
-        stack.show_sentence("Stopped", "What was tokenised completely so far is kept.", "Go on")
+        stack.show_sentence(tr("Stopped"), tr("What was tokenised completely so far is kept."), tr("Go on"))
 
     def again() -> None:
         stack.show_waiting(READING)

@@ -5,7 +5,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.core.wording import count, grouped
+from app.core.language import tr, trn
+from app.core.wording import grouped
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
 from app.widgets.icon_label import IconToolButton
@@ -23,7 +24,7 @@ class BatchCard(Card):
         self.grid = IdGrid()
         self.views, row = chips(VIEWS)
         self.views.idClicked.connect(self.grid.set_view)
-        copy = IconToolButton("copy", "Copy the selected cells, or all")
+        copy = IconToolButton("copy", tr("Copy the selected cells, or all"))
         copy.clicked.connect(self._copy)
         top = QHBoxLayout()
         top.addLayout(row)
@@ -44,20 +45,33 @@ class BatchCard(Card):
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.grid.copied())
-        self.message.emit("success", "Copied the batch.")
+        self.message.emit("success", tr("Copied the batch."))
 
 
 def summary(answer: TokenGrid) -> list[str]:
     """`3 rows × 17 · 12 of 51 are padding (24%)`."""
     cells, real = answer.rows * answer.width, sum(answer.lengths)
-    words = [f"{count(answer.rows, 'row')} × {grouped(answer.width)}"]
+    words = [f"{trn('{count} row', '{count} rows', answer.rows)} × {grouped(answer.width)}"]
     if cells > real:
-        words.append(f"{grouped(cells - real)} of {grouped(cells)} are padding ({(cells - real) / cells:.0%})")
+        words.append(
+            tr(
+                "{cells} of {cells_2} are padding ({cells_3:.0%})",
+                cells=grouped(cells - real),
+                cells_2=grouped(cells),
+                cells_3=(cells - real) / cells,
+            )
+        )
     elif cells:
-        words.append("no padding")
+        words.append(tr("no padding"))
     cut = sum(one > 0 for one in answer.left_out)
     if cut:
-        words.append(f"{count(cut, 'row')} cut, {count(sum(answer.left_out), 'token')} lost")
+        words.append(
+            tr(
+                "{count} cut, {count_2} lost",
+                count=trn("{count} row", "{count} rows", cut),
+                count_2=trn("{count} token", "{count} tokens", sum(answer.left_out)),
+            )
+        )
     if answer.pad_id is not None and cells > real:
-        words.append(f"filled with id {answer.pad_id}")
+        words.append(tr("filled with id {pad_id}", pad_id=answer.pad_id))
     return [*words, *answer.notes]

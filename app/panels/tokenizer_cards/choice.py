@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from app.core import dropped_file, made_tokenizers, tokenizer_title
+from app.core.language import tr
 from app.services.context import AppContext
 from app.widgets.icon_label import IconButton
 from app.widgets.quiet_combo_box import QuietComboBox
@@ -28,18 +29,18 @@ class TokenizerChoice(QWidget):
         self._made: set[str] = set()
         self.box = QuietComboBox()
         self.box.setEditable(True)
-        self.box.setAccessibleName("Tokenizer")
-        self.box.setToolTip("Choose one, or type a folder or the id of a model on the hub and press Enter")
+        self.box.setAccessibleName(tr("Tokenizer"))
+        self.box.setToolTip(tr("Choose one, or type a folder or the id of a model on the hub and press Enter"))
         self.box.activated.connect(lambda _: self._on_chosen())
         line = self.box.lineEdit()
         assert line is not None
         line.returnPressed.connect(self._on_chosen)
         line.setAcceptDrops(False)  # what is dropped on the page is the page's
-        self.browse_button = IconButton("Browse", "folder")
-        self.browse_button.setToolTip("Look for the folder of a model or tokenizer, or for a tokenizer's file")
+        self.browse_button = IconButton(tr("Browse"), "folder")
+        self.browse_button.setToolTip(tr("Look for the folder of a model or tokenizer, or for a tokenizer's file"))
         self.browse_menu = QMenu(self.browse_button)
-        self.browse_menu.addAction("Browse folder…", self._browse)
-        self.browse_menu.addAction("Browse file…", self._browse_file)
+        self.browse_menu.addAction(tr("Browse folder…"), self._browse)
+        self.browse_menu.addAction(tr("Browse file…"), self._browse_file)
         self.browse_button.clicked.connect(self._open_menu)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -51,7 +52,7 @@ class TokenizerChoice(QWidget):
     def refresh(self) -> None:
         """Offer what has come since: new runs bring tokenizers."""
         for model in DEMO_MODELS:
-            self._add(f"{model.name} · demo model", str(model.folder))
+            self._add(tr("{name} · demo model", name=model.name), str(model.folder))
         for run in self._context.library.runs:
             if (run.path / "model").is_dir():
                 self._add(f"{run.title} · {run.name}", str(run.path / "model"))
@@ -114,7 +115,7 @@ class TokenizerChoice(QWidget):
 
     def _on_cached(self, answer: CachedModels) -> None:
         for model in answer.models:
-            self._add(f"{model.name} · in the hub's cache", model.name)
+            self._add(tr("{name} · in the hub's cache", name=model.name), model.name)
 
     def _open_menu(self) -> None:
         corner = self.browse_button.rect().bottomLeft()
@@ -122,12 +123,14 @@ class TokenizerChoice(QWidget):
 
     def _browse_file(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
-            self, "Choose a tokenizer's file", str(Path.home()), dropped_file.PATTERNS
+            self, tr("Choose a tokenizer's file"), str(Path.home()), dropped_file.PATTERNS
         )
         if path:
             self.choose(str(dropped_file.tokenizer_of(Path(path))))
 
     def _browse(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Choose the folder of a model or tokenizer", str(Path.home()))
+        folder = QFileDialog.getExistingDirectory(
+            self, tr("Choose the folder of a model or tokenizer"), str(Path.home())
+        )
         if folder:
             self.choose(folder)

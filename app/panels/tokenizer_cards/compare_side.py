@@ -6,7 +6,8 @@ from typing import Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core.wording import count, sentence
+from app.core.language import tr, trn
+from app.core.wording import sentence
 from app.panels.tokenizer_cards.aligned_tokens import AlignedTokens
 from app.panels.tokenizer_cards.compared_data import ComparedData
 from app.panels.tokenizer_cards.compared_tokenizers import ComparedTokenizers
@@ -19,6 +20,7 @@ from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.chips import chips
 from app.widgets.directed_text import follow_direction
+from app.widgets.editor_text import text_of
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
@@ -29,12 +31,11 @@ from backend.contract.queries import Mistake, Progress
 CALM_MS = 200
 LONGEST = 10_000
 """Characters of a text that are compared; whole files are compared as data."""
-EXAMPLE = (
-    "Tokenizers disagree about unbelievably long words, naïve cafés and 3.14159.\n"
-    "def add(a, b):\n    return a + b\n"
-    "Ein Donaudampfschiff, el niño y l'été"
+EXAMPLE = tr(
+    "Tokenizers disagree about unbelievably long words, naïve cafés and 3.14159.\ndef add(a, "
+    "b):\n    return a + b\nEin Donaudampfschiff, el niño y l'été"
 )
-MODES = ("Text", "Data")
+MODES = (tr("Text"), tr("Data"))
 
 
 class Side(QWidget):
@@ -60,12 +61,12 @@ class Side(QWidget):
         self.others.changed.connect(self._on_changed)
         self.mode, modes = chips(MODES)
         self.mode.idClicked.connect(self.show_mode)
-        self.special, self.only = QCheckBox("Special tokens"), QCheckBox("Colour only what differs")
+        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Colour only what differs"))
         self.special.setChecked(True)
         self.only.setChecked(True)
         self.special.toggled.connect(lambda _: self.compare_text())
         self.only.toggled.connect(lambda on: self.columns.set_only_differences(on))
-        self.add = IconButton("Add tokenizer", "plus")
+        self.add = IconButton(tr("Add tokenizer"), "plus")
         self.add.clicked.connect(self._on_add)
         top = QHBoxLayout()
         top.setSpacing(14)
@@ -91,9 +92,9 @@ class Side(QWidget):
     # Building
 
     def _text_input(self) -> QWidget:
-        self.text = QPlainTextEdit(EXAMPLE, placeholderText="Type or paste text")
+        self.text = QPlainTextEdit(EXAMPLE, placeholderText=tr("Type or paste text"))
         follow_direction(self.text)
-        self.text.setAccessibleName("Text")
+        self.text.setAccessibleName(tr("Text"))
         self.text.setTabChangesFocus(True)
         self.text.setFixedHeight(88)
         self.text.textChanged.connect(self._calm.start)
@@ -109,7 +110,7 @@ class Side(QWidget):
         self._run_data.wanted.connect(self.draft_wanted)
         self._run_data.message.connect(self.message)
         self._run_data.taken.connect(self.data.take)
-        self.start = IconButton("Compare", "play", "primary")
+        self.start = IconButton(tr("Compare"), "play", "primary")
         self.start.clicked.connect(self.compare_data)
         row = QHBoxLayout(made)
         row.setContentsMargins(0, 0, 0, 0)
@@ -137,10 +138,12 @@ class Side(QWidget):
         self.waiting.again.connect(self.compare_data)
         self.nothing = EmptyState(
             "chart",
-            "Compare on your data",
-            "Choose a data file and the column with the texts: tokens per word, character and row of each tokenizer, "
-            "by language where a column names it.",
-            "Use the demo data",
+            tr("Compare on your data"),
+            tr(
+                "Choose a data file and the column with the texts: tokens per word, character and row of "
+                "each tokenizer, by language where a column names it."
+            ),
+            tr("Use the demo data"),
         )
         self.nothing.asked.connect(self.data.choose_demo)
         self.waiting.addWidget(self.nothing)
@@ -185,13 +188,13 @@ class Side(QWidget):
         self.stop()
         if self.waiting.currentWidget() is self.compared:
             self.waiting.setCurrentWidget(self.nothing)  # it was about other tokenizers
-            self.nothing.set_words("Other tokenizers are chosen", "Compare again to see them on your data.", "")
+            self.nothing.set_words(tr("Other tokenizers are chosen"), tr("Compare again to see them on your data."), "")
         self._show_state()
         self.compare_text()
 
     def _show_state(self) -> None:
         self.add.setEnabled(len(self.others.tokenizers) < MOST)
-        self.add.setToolTip("" if self.add.isEnabled() else f"{MOST} at most can be compared")
+        self.add.setToolTip("" if self.add.isEnabled() else tr("{MOST} at most can be compared", MOST=MOST))
         self.start.setEnabled(self.data.ready and self.others.ready and "compare_data" not in self._tickets)
 
     # One text
@@ -201,9 +204,9 @@ class Side(QWidget):
         if not self.others.ready:
             self._compare.stop()
             return
-        text = self.text.toPlainText()[:LONGEST]
+        text = text_of(self.text)[:LONGEST]
         if not self.columns.views[0].count():
-            self.summary.setText("Opening the tokenizers…")
+            self.summary.setText(tr("Opening the tokenizers…"))
             self.columns.show_number(len(self.others.tokenizers))
         question = {"tokenizers": self.others.tokenizers, "text": text, "special_tokens": self.special.isChecked()}
         self._compare.ask(question)
@@ -212,10 +215,19 @@ class Side(QWidget):
         found = comparison_of(answer)
         self._clear_banner("compare_text")
         self.columns.show_comparison(found, self._compare.answered["text"])
-        places = f"{count(found.places, 'place')} cut differently" if found.places else "Cut alike everywhere"
-        cut = len(self.text.toPlainText()) > LONGEST
-        words = [places, count(found.lines, "line"), count(found.characters, "character"), count(found.words, "word")]
-        words += [f"only the first {LONGEST:,} characters; compare files under Data"] if cut else []
+        places = (
+            tr("{count} cut differently", count=trn("{count} place", "{count} places", found.places))
+            if found.places
+            else tr("Cut alike everywhere")
+        )
+        cut = len(text_of(self.text)) > LONGEST
+        words = [
+            places,
+            trn("{count} line", "{count} lines", found.lines),
+            trn("{count} character", "{count} characters", found.characters),
+            trn("{count} word", "{count} words", found.words),
+        ]
+        words += [tr("only the first {LONGEST:,} characters; compare files under Data", LONGEST=LONGEST)] if cut else []
         self._shown_text = " · ".join(words)
         self.summary.setText(self._shown_text)
 
@@ -243,7 +255,7 @@ class Side(QWidget):
             "column": self.data.column.currentText(),
             "language_column": self.data.language_column(),
         }
-        self.waiting.show_waiting("Reading the data")
+        self.waiting.show_waiting(tr("Reading the data"))
         self._tickets["compare_data"] = self._context.client.ask(
             "compare_data",
             question,
@@ -270,13 +282,13 @@ class Side(QWidget):
         self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
 
     def _show_no_result(self, why: str) -> None:
-        self.waiting.show_sentence("The comparison has no result", why, "Try again")
+        self.waiting.show_sentence(tr("The comparison has no result"), why, tr("Try again"))
 
     def stop(self) -> None:
         """End a comparison on data that is under way."""
         if "compare_data" in self._tickets:
             self._tickets.pop("compare_data").cancel()
-            self._show_no_result("It was stopped.")
+            self._show_no_result(tr("It was stopped."))
         self._show_state()
 
     # Mistakes

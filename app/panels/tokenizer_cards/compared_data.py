@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.language import tr, trn
 from app.core.token_rates import MEASURES, MOST_GROUPS, UNITS, RateRows, bars
-from app.core.wording import count, number
+from app.core.wording import number
 from app.panels.tokenizer_cards.compared_tokenizers import COLOR_TOKENS
 from app.widgets.bar_plot import BarPlot, Bars
 from app.widgets.card import Card
@@ -30,7 +32,8 @@ class ComparedData(QWidget):
         super().__init__(parent)
         self.rows: RateRows | None = None
         self.table = RowTable()
-        self.table.setAccessibleName("Tokens by tokenizer and language")
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Tokens by tokenizer and language"))
         self.table.sort_requested.connect(self._on_sort_requested)
         self.table.set_color(self._color)
         self.summary = ElidedLabel("", "faint")
@@ -41,13 +44,13 @@ class ComparedData(QWidget):
         below.setContentsMargins(14, 0, 14, 0)
         below.addWidget(self.summary)
         table.body.addLayout(below)
-        self.measure, row = chips([*(title for title, _ in MEASURES), "Lengths"])
+        self.measure, row = chips([*(title for title, _ in MEASURES), tr("Lengths")])
         self.measure.idClicked.connect(self._show_measure)
-        self.bars = BarPlot("Tokens per word, character or row")
-        self.card = Card("Tokens")
+        self.bars = BarPlot(tr("Tokens per word, character or row"))
+        self.card = Card(tr("Tokens"))
         self.card.add(self.bars, 1)
         styles = [SeriesStyle(str(place), "", color_token=token) for place, token in enumerate(COLOR_TOKENS)]
-        self.lengths = LivePlot("Rows by their tokens", styles, "tokens")
+        self.lengths = LivePlot(tr("Rows by their tokens"), styles, "tokens")
         self.plots = QStackedWidget()
         self.plots.addWidget(self.card)
         self.plots.addWidget(self.lengths)
@@ -77,13 +80,13 @@ class ComparedData(QWidget):
         self.table.setColumnHidden(0, True)
         self.table.set_widths({name: WIDTHS[name] for name in self.rows.columns}, ["tokenizer"])
         words = [
-            count(found.total.rows, "row"),
-            count(found.total.words, "word"),
-            count(found.total.characters, "character"),
+            trn("{count} row", "{count} rows", found.total.rows),
+            trn("{count} word", "{count} words", found.total.words),
+            trn("{count} character", "{count} characters", found.total.characters),
         ]
         more = len(found.languages) - MOST_GROUPS
-        words += [f"the plot shows the first {MOST_GROUPS} languages"] if more > 0 else []
-        self.summary.setText(" · ".join([*words, f"counted in {number(found.seconds, 1)} s"]))
+        words += [tr("the plot shows the first {MOST_GROUPS} languages", MOST_GROUPS=MOST_GROUPS)] if more > 0 else []
+        self.summary.setText(" · ".join([*words, tr("counted in {seconds} s", seconds=number(found.seconds, 1))]))
         self._show_lengths(found, names)
         self._show_measure(self.measure.checkedId())
 

@@ -8,6 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.core.tokenizer_title import path_of, titles
 from app.panels.tokenizer_cards.choice import TokenizerChoice
 from app.services.context import AppContext
@@ -21,7 +22,7 @@ COLOR_TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
 """Of the tokenizers, in the plots and beside their names."""
 NARROW = 230
 """Pixels of a head below which its name needs the room of the button that browses; the page's own button browses too."""
-HINT = "The tokenizer that is chosen at the top of the page"
+HINT = tr("The tokenizer that is chosen at the top of the page")
 
 
 class ComparedTokenizers(QWidget):
@@ -74,11 +75,11 @@ class ComparedTokenizers(QWidget):
         choice.offer_draft(self._model)
         choice.browse_button.setText("")
         choice.browse_button.setFixedWidth(36)
-        choice.browse_button.setToolTip("Choose the folder of a model or tokenizer")
-        choice.browse_button.setAccessibleName("Browse")
+        choice.browse_button.setToolTip(tr("Choose the folder of a model or tokenizer"))
+        choice.browse_button.setAccessibleName(tr("Browse"))
         self._choose_another(choice)
         choice.chosen.connect(self._on_chosen)
-        remove = IconToolButton("close", "Compare without this one")
+        remove = IconToolButton("close", tr("Compare without this one"))
         head = _head(len(self.tokenizers), choice, remove)
         remove.clicked.connect(lambda: self.remove(self._heads.index(head)))
         self.choices.append(choice)

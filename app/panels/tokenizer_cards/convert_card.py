@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit
 
 from app import theme
+from app.core.language import inside, tr, trn
 from app.core.piece_lists import read_ids, read_pieces, write_ids, write_pieces
-from app.core.wording import count
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.plain_signs import show_plain_signs
@@ -26,13 +26,13 @@ class ConvertCard(Card):
     """Two fields: whichever is written in is turned into the other."""
 
     def __init__(self, ask: Ask) -> None:
-        super().__init__("Ids and pieces", spacing=4)
+        super().__init__(tr("Ids and pieces"), spacing=4)
         self._ask = ask
         self._from_ids = True
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.convert)
-        self.ids = self._field("Ids", "101, 7592, 102")
-        self.pieces = self._field("Pieces", "[CLS] hello [SEP], one a line, or a JSON list")
+        self.ids = self._field(tr("Ids"), "101, 7592, 102")
+        self.pieces = self._field(tr("Pieces"), tr("[CLS] hello [SEP], one a line, or a JSON list"))
         self.ids.textChanged.connect(lambda: self._on_written(from_ids=True))
         self.pieces.textChanged.connect(lambda: self._on_written(from_ids=False))
         self.note = label("", "faint", wrap=True)
@@ -41,7 +41,7 @@ class ConvertCard(Card):
 
     def _field(self, name: str, hint: str) -> QPlainTextEdit:
         row = QHBoxLayout()
-        copy = IconToolButton("copy", f"Copy the {name.lower()}")
+        copy = IconToolButton("copy", tr("Copy the {name}", name=inside(name)))
         row.addWidget(label(name, "caption"))
         row.addStretch(1)
         row.addWidget(copy)
@@ -77,11 +77,27 @@ class ConvertCard(Card):
         if self._from_ids:
             self._write(self.pieces, write_pieces(answer.pieces, answer.ids))
             missing = [str(number) for number, piece in zip(answer.ids, answer.pieces, strict=True) if piece is None]
-            self._note(f"{count(len(missing), 'id')} without a piece: {_listed(missing)}" if missing else "")
+            self._note(
+                tr(
+                    "{count} without a piece: {listed}",
+                    count=trn("{count} id", "{count} ids", len(missing)),
+                    listed=_listed(missing),
+                )
+                if missing
+                else ""
+            )
         else:
             self._write(self.ids, write_ids(answer.ids))
             missing = [str(piece) for number, piece in zip(answer.ids, answer.pieces, strict=True) if number is None]
-            self._note(f"{count(len(missing), 'piece')} not in the vocabulary: {_listed(missing)}" if missing else "")
+            self._note(
+                tr(
+                    "{count} not in the vocabulary: {listed}",
+                    count=trn("{count} piece", "{count} pieces", len(missing)),
+                    listed=_listed(missing),
+                )
+                if missing
+                else ""
+            )
 
     def _write(self, field: QPlainTextEdit, text: str) -> None:
         field.blockSignals(True)

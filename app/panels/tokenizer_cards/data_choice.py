@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
+from app.core.language import tr
 from app.core.wording import name_of_path, sentence
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
@@ -19,7 +20,7 @@ from backend.contract.queries import DataPreview, Mistake
 from backend.contract.resources import resource
 
 _NOT_OF_TEXTS = ("validation", "test", "columns")
-NO_LANGUAGE = "No languages"
+NO_LANGUAGE = tr("No languages")
 
 
 class DataChoice(QWidget):
@@ -38,23 +39,23 @@ class DataChoice(QWidget):
         self._ticket: Ticket | None = None
         self._read: str | dict[str, Any] = ""
         self._written = ""
-        self.line = PathLine(placeholderText="A data file: CSV, JSON lines, Parquet, text …")
-        self.line.setAccessibleName("Data file")
+        self.line = PathLine(placeholderText=tr("A data file: CSV, JSON lines, Parquet, text …"))
+        self.line.setAccessibleName(tr("Data file"))
         self.line.editingFinished.connect(self._on_written)
-        self.browse = IconToolButton("folder", "Choose a data file")
+        self.browse = IconToolButton("folder", tr("Choose a data file"))
         self.browse.clicked.connect(self._on_browse)
-        self.demo = IconToolButton("table", "Use the demo data: sentences of three kinds of reviews")
+        self.demo = IconToolButton("table", tr("Use the demo data: sentences of three kinds of reviews"))
         self.demo.clicked.connect(self.choose_demo)
-        self.of_run = IconToolButton("bolt", "Take the data of the run that is being set up")
+        self.of_run = IconToolButton("bolt", tr("Take the data of the run that is being set up"))
         self.of_run.clicked.connect(self.run_asked)
         self.column, self.language = QuietComboBox(), QuietComboBox()
-        self.column.setAccessibleName("Column with the texts")
-        self.column.setToolTip("The column with the texts")
-        self.language.setAccessibleName("Column with the languages")
-        self.language.setToolTip("A column that says each row's language, for counts by language")
+        self.column.setAccessibleName(tr("Column with the texts"))
+        self.column.setToolTip(tr("The column with the texts"))
+        self.language.setAccessibleName(tr("Column with the languages"))
+        self.language.setToolTip(tr("A column that says each row's language, for counts by language"))
         self.language.setVisible(with_language)
-        self.column.setPlaceholderText("Column")
-        self.language.setPlaceholderText("Language")
+        self.column.setPlaceholderText(tr("Column"))
+        self.language.setPlaceholderText(tr("Language"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
@@ -105,7 +106,7 @@ class DataChoice(QWidget):
     def take(self, data: Mapping[str, Any]) -> None:
         """Count on the training rows of a run: the `data` section of its spec, whatever its source."""
         section = {name: value for name, value in data.items() if name not in _NOT_OF_TEXTS and value is not None}
-        self._show(_name_of(section), "The training data of the new run")
+        self._show(_name_of(section), tr("The training data of the new run"))
         self._ask(section, section, str((data.get("columns") or {}).get("text") or ""))
 
     def _show(self, words: str, hint: str) -> None:
@@ -161,7 +162,7 @@ class DataChoice(QWidget):
 
     def _on_browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
-            self, "Choose a data file", self._read if isinstance(self._read, str) else ""
+            self, tr("Choose a data file"), self._read if isinstance(self._read, str) else ""
         )
         if path:
             self.choose(path)
@@ -184,4 +185,4 @@ def _name_of(section: Mapping[str, Any]) -> str:
     names = ("train",) if section.get("source", "files") == "files" else ("name", "pair", "folder", "task")
     given = next((section[name] for name in names if section.get(name)), section.get("source", ""))
     first = given[0] if isinstance(given, list) and given else given
-    return f"New run · {name_of_path(str(first))}"
+    return tr("New run · {first}", first=name_of_path(str(first)))

@@ -6,6 +6,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.core.language import tr
 from app.core.training_subject import TrainingSubject
 from app.panels.tokenizer_cards.lengths_page import LengthsPage
 from app.panels.tokenizer_cards.rows_page import RowsPage
@@ -35,7 +36,7 @@ class Side(QWidget):
         self._page = LENGTHS
         self.bar = SubjectBar(context)
         self.lengths, self.rows = LengthsPage(context.client), RowsPage(context.client)
-        self.nothing = EmptyState("table", "No data yet", button="Set up a run")
+        self.nothing = EmptyState("table", tr("No data yet"), button=tr("Set up a run"))
         self.nothing.asked.connect(self.new_run_requested)
         self.pages = QStackedWidget()
         for page in (self.lengths, self.rows, self.nothing):
@@ -98,7 +99,7 @@ class Side(QWidget):
         """Ask what the page in view shows, unless it is there."""
         subject = self.bar.subject
         if not subject.ready:
-            self.nothing.set_words("No data yet", subject.lacks)
+            self.nothing.set_words(tr("No data yet"), subject.lacks)
             self.pages.setCurrentIndex(NOTHING)
             return
         self.pages.setCurrentIndex(self._page)
@@ -115,7 +116,9 @@ class Side(QWidget):
 
     def _on_measured(self, answer: TrainingLengths) -> None:
         self.bar.set_splits(answer.splits)
-        self.bar.box.setToolTip(f"{answer.task_title}, tokens of {answer.tokenizer}")
+        self.bar.box.setToolTip(
+            tr("{task_title}, tokens of {tokenizer}", task_title=answer.task_title, tokenizer=answer.tokenizer)
+        )
 
     def _on_row_chosen(self, row: int) -> None:
         self._page = ROWS

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from PySide6.QtWidgets import QWidget
 
 from app.core.invisible import visible
-from app.core.wording import count
+from app.core.language import tr, trn
 from app.widgets.marked_text import MarkedText, Piece
 from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText
 
 _MISSING = re.compile(r"(⟨no (?:token|piece) [^⟩]*⟩)")
 _VARIANTS = (
-    ("With special tokens", "with_special"),
-    ("Without them", "without_special"),
-    ("Spaces cleaned up", "cleaned"),
+    (tr("With special tokens"), "with_special"),
+    (tr("Without them"), "without_special"),
+    (tr("Spaces cleaned up"), "cleaned"),
 )
 MOST_ROWS = 200
 
@@ -23,21 +23,23 @@ class DecodedView(MarkedText):
     """Selectable text; ids and pieces that do not exist are outlined."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Decoded text", fills=True, parent=parent)
+        super().__init__(tr("Decoded text"), fills=True, parent=parent)
 
     def show_decoded(self, answer: Decoded) -> None:
         """One list of ids or several."""
         several = len(answer.rows) > 1
         pieces = [piece for number, row in enumerate(answer.rows[:MOST_ROWS]) for piece in _row(row, number, several)]
         left = len(answer.rows) - MOST_ROWS
-        self.show_pieces([*pieces, Piece(f"and {left:,} more lists", ink="muted")] if left > 0 else pieces)
+        self.show_pieces(
+            [*pieces, Piece(tr("and {left:,} more lists", left=left), ink="muted")] if left > 0 else pieces
+        )
 
     def show_pieces_as_text(self, answer: PiecesAsText) -> None:
         """A list of pieces."""
-        known = count(len(answer.ids), "piece")
-        wrong = f" · {len(answer.unknown)} not in the vocabulary" if answer.unknown else ""
+        known = trn("{count} piece", "{count} pieces", len(answer.ids))
+        wrong = tr(" · {number} not in the vocabulary", number=len(answer.unknown)) if answer.unknown else ""
         ids = ", ".join("–" if one < 0 else str(one) for one in answer.ids)
-        self.show_pieces([*_head(f"{known}{wrong}"), *_marked(answer.text), *_head("\n\nTheir ids"), Piece(ids)])
+        self.show_pieces([*_head(f"{known}{wrong}"), *_marked(answer.text), *_head(tr("\n\nTheir ids")), Piece(ids)])
 
     def say(self, sentence: str) -> None:
         """A sentence in place of text."""
@@ -46,8 +48,8 @@ class DecodedView(MarkedText):
 
 def _row(row: DecodedRow, number: int, several: bool) -> Iterator[Piece]:
     title = f"{number + 1}. " if several else ""
-    wrong = f" · {len(row.missing):,} not in the vocabulary" if row.missing else ""
-    yield from _head(f"{title}{count(len(row.pieces), 'id')}{wrong}")
+    wrong = tr(" · {number:,} not in the vocabulary", number=len(row.missing)) if row.missing else ""
+    yield from _head(f"{title}{trn('{count} id', '{count} ids', len(row.pieces))}{wrong}")
     if several:
         yield from _marked(row.text)
     else:
@@ -55,7 +57,7 @@ def _row(row: DecodedRow, number: int, several: bool) -> Iterator[Piece]:
             yield from _head(f"\n{words}")
             yield from _marked(getattr(row, name))
             yield Piece("\n")
-        yield from _head("\nPieces")
+        yield from _head(tr("\nPieces"))
         for place, piece in enumerate(row.pieces):
             is_missing = place in row.missing
             yield Piece(visible(piece) if piece else "?", f"token_{place % 6}", outline="danger" if is_missing else "", ink="token_text")  # fmt: skip

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
 
 from app import theme
 from app.core import tokenizer_title, wording
+from app.core.language import tr
 from app.core.proposed_rows import new_tokens, tokens_of
 from app.core.tokenizer_command import extend_command
 from app.panels.tokenizer_cards.making_part import MakingPart
@@ -20,15 +21,15 @@ from backend.contract.queries import Mistake, Progress
 from backend.contract.tokenizer_making import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
 
 CALM_MS, COUNT_MS = 200, 700
-NOTHING = "Write a token to add."
+NOTHING = tr("Write a token to add.")
 
 
 class ExtendPart(MakingPart):
     """`settings` holds the lists, `result` the table; there may be no texts."""
 
-    query, verb, icon = "extend_tokenizer", "Add tokens", "plus"
-    working = "Adding the tokens"
-    copied = "Copied: the command that adds the same tokens."
+    query, verb, icon = "extend_tokenizer", tr("Add tokens"), "plus"
+    working = tr("Adding the tokens")
+    copied = tr("Copied: the command that adds the same tokens.")
 
     def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
         super().__init__(context, texts, parent)
@@ -60,18 +61,21 @@ class ExtendPart(MakingPart):
         self.show_reason()
 
     def _lists(self) -> Card:
-        card = Card("Tokens to add", spacing=6)
-        self.ordinary, self.special = _list("Tokens, one on each line"), _list("Special tokens, one on each line")
+        card = Card(tr("Tokens to add"), spacing=6)
+        self.ordinary, self.special = (
+            _list(tr("Tokens, one on each line")),
+            _list(tr("Special tokens, one on each line")),
+        )
         self.special.setPlaceholderText("<speaker>")
-        self.ordinary.setPlaceholderText("photosynthesis\nsodium chloride")
-        self.whole_words = QCheckBox("Only as whole words")
+        self.ordinary.setPlaceholderText(tr("photosynthesis\nsodium chloride"))
+        self.whole_words = QCheckBox(tr("Only as whole words"))
         self.whole_words.setToolTip(
-            "Finds an added token only where no letter stands beside it: “cat”, but not in “cats”"
+            tr("Finds an added token only where no letter stands beside it: “cat”, but not in “cats”")
         )
         self.whole_words.toggled.connect(self._on_edited)
         for caption, box in (
-            ("Tokens", self.ordinary),
-            ("Special tokens, never split and left out of texts", self.special),
+            (tr("Tokens"), self.ordinary),
+            (tr("Special tokens, never split and left out of texts"), self.special),
         ):
             words = label(caption, "muted")
             words.setBuddy(box)
@@ -89,15 +93,19 @@ class ExtendPart(MakingPart):
     def lacking(self) -> str:
         """What stands in the way."""
         if not self.tokenizer:
-            return "Choose a tokenizer."
+            return tr("Choose a tokenizer.")
         if not (self.words(self.ordinary) or self.words(self.special)):
             return NOTHING
         if self._propose.waits:
-            return "Looking at the tokens…"
+            return tr("Looking at the tokens…")
         if not new_tokens(self._tokens):
-            return "None of these can be added; write another one."
+            return tr("None of these can be added; write another one.")
         wrong = next((one for one in self._tokens if one.problem and one.known is None), None)
-        return f"“{wrong.text}”: {wrong.problem}; leave it out." if wrong is not None else ""
+        return (
+            tr("“{text}”: {problem}; leave it out.", text=wrong.text, problem=wrong.problem)
+            if wrong is not None
+            else ""
+        )
 
     def question(self) -> dict[str, Any]:
         """The tokenizer and what is added to it."""

@@ -4,20 +4,21 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.core.training_words import KINDS, feature_words, kinds_there, numbers_at
 from app.widgets.card import Card, label
 from app.widgets.labelled_tokens import GROUNDS, LabelledToken, LabelledTokens
 from backend.contract.training_data import Kind, TokenSequence, TrainingFeature
 
 CELL_CHARACTERS = 400
-NOTHING = "Point at a token to see its id and label."
+NOTHING = tr("Point at a token to see its id and label.")
 
 
 class FeatureCard(Card):
     """Tokens scroll; what is said of the token under the mouse stands below."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("What the model gets", parent, spacing=8)
+        super().__init__(tr("What the model gets"), parent, spacing=8)
         self.feature: TrainingFeature | None = None
         self.place = label("", "faint")
         self.corner.addWidget(self.place)
@@ -42,7 +43,7 @@ class FeatureCard(Card):
         """No feature is chosen."""
         self.feature = None
         self.place.setText("")
-        self.values.setText("Choose a row on the left.")
+        self.values.setText(tr("Choose a row on the left."))
         self.legend.setText("")
         self.details.setText("")
         self._area.setWidget(QWidget())
@@ -63,7 +64,7 @@ class FeatureCard(Card):
             column.addWidget(label(_title(sequence), "muted"))
             column.addWidget(self._view(sequence, number))
         for name, text in feature.cells:
-            column.addWidget(label(f"{name} of {feature.place}", "muted"))
+            column.addWidget(label(tr("{name} of {place}", name=name, place=feature.place), "muted"))
             column.addWidget(label(_shortened(text), wrap=True, selectable=True))
         column.addStretch(1)
         self._area.setWidget(inner)
@@ -94,8 +95,13 @@ class FeatureCard(Card):
             self.details.setText(NOTHING)
             return
         said = sequence.labels[place]
-        parts = [f"#{place}", f"id {sequence.ids[place]}", repr(sequence.texts[place]), KINDS[sequence.kinds[place]]]
-        parts += [f"label {said}"] if said else []
+        parts = [
+            f"#{place}",
+            tr("id {ids}", ids=sequence.ids[place]),
+            repr(sequence.texts[place]),
+            KINDS[sequence.kinds[place]],
+        ]
+        parts += [tr("label {said}", said=said)] if said else []
         parts += [f"{name} {value}" for name, value in numbers_at(self.feature, number, place)]
         self.details.setText("  ".join(parts))
 
@@ -103,7 +109,9 @@ class FeatureCard(Card):
 def _title(sequence: TokenSequence) -> str:
     shown = len(sequence.ids)
     return (
-        f"{sequence.title} · the first {shown:,} of {sequence.length:,}" if shown < sequence.length else sequence.title
+        tr("{title} · the first {shown:,} of {length:,}", title=sequence.title, shown=shown, length=sequence.length)
+        if shown < sequence.length
+        else sequence.title
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
+from app.core.language import tr
 from app.core.wording import grouped
 from app.panels.tokenizer_cards.data_choice import DataChoice
 from app.services.backend_client import Ticket
@@ -32,13 +33,13 @@ class FrequencyBar(QWidget):
         self.data = DataChoice(context)
         self.data.failed.connect(self.failed)
         self.data.changed.connect(self._show_state)
-        self.start = IconButton("Count", "chart")
-        self.start.setToolTip("Count how often each piece occurs in this column")
+        self.start = IconButton(tr("Count"), "chart")
+        self.start.setToolTip(tr("Count how often each piece occurs in this column"))
         self.start.clicked.connect(self.count)
         self.words, self.bar = ElidedLabel("", "muted"), ThinProgressBar()
-        self.stop = IconButton("Stop", "stop")
+        self.stop = IconButton(tr("Stop"), "stop")
         self.stop.clicked.connect(self.cancel)
-        caption = label("Frequency in", "muted")
+        caption = label(tr("Frequency in"), "muted")
         self.pages = QStackedWidget()
         self.pages.addWidget(_row(caption, (self.data, 1), self.start))
         self.pages.addWidget(_row((self.words, 2), (self.bar, 3), self.stop))
@@ -58,7 +59,7 @@ class FrequencyBar(QWidget):
         if not (self._about and self.data.ready):
             return
         question = {**self._about, "data": self.data.data, "column": self.data.column.currentText()}
-        self.words.setText("Opening the tokenizer…")
+        self.words.setText(tr("Opening the tokenizer…"))
         self.bar.set_fraction(None)
         self._ticket = self._context.client.ask(
             "count_pieces", question, self._on_counts, self._on_mistake, self._on_progress
@@ -84,8 +85,11 @@ class FrequencyBar(QWidget):
 
     def _on_progress(self, progress: Progress) -> None:
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
-        total = f" of {grouped(int(progress.total))}" if progress.total else ""
-        self.words.setText(progress.text or f"Counting… {grouped(int(progress.done))}{total} {progress.unit}")
+        total = tr(" of {total}", total=grouped(int(progress.total))) if progress.total else ""
+        self.words.setText(
+            progress.text
+            or tr("Counting… {done}{total} {unit}", done=grouped(int(progress.done)), total=total, unit=progress.unit)
+        )
 
     def _on_counts(self, counts: PieceCounts) -> None:
         self._ticket = None

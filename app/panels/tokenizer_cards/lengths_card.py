@@ -4,6 +4,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.backend_words import begun, said
+from app.core.language import tr, trn
 from app.core.length_bins import LengthBins, length_bins
 from app.core.training_words import percent
 from app.widgets.card import Card, label
@@ -20,7 +22,7 @@ class LengthsCard(Card):
     """LengthMeasure."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Lengths", parent, spacing=8)
+        super().__init__(tr("Lengths"), parent, spacing=8)
         self._measures: list[LengthMeasure] = []
         self._can_set = False
         self._place = 0
@@ -51,7 +53,7 @@ class LengthsCard(Card):
         self._measures, self._can_set = lengths.measures, can_set
         self.notes.setText(" ".join(lengths.notes))
         self.notes.setVisible(bool(lengths.notes))
-        self._offer([measure.what.capitalize() for measure in lengths.measures])
+        self._offer([begun(said(measure.what)) for measure in lengths.measures])
         self.show_measure(0)
 
     def show_measure(self, place: int) -> None:
@@ -61,8 +63,14 @@ class LengthsCard(Card):
         self._bins = length_bins(measure.lengths, measure.counts, measure.limit)
         self.sentence.setText(measure.sentence)
         if measure.suggestion is not None:
-            self.use.setText(f"Set {measure.suggestion:,}")
-            self.use.setToolTip(f"Use {measure.suggestion:,} as {measure.setting} of the run that is being set up")
+            self.use.setText(tr("Set {suggestion:,}", suggestion=measure.suggestion))
+            self.use.setToolTip(
+                tr(
+                    "Use {suggestion:,} as {setting} of the run that is being set up",
+                    suggestion=measure.suggestion,
+                    setting=measure.setting,
+                )
+            )
         self.use.setVisible(self._can_set and measure.suggestion is not None)
         self.histogram.show_bins(self._bins, measure.limit, measure.suggestion, self._bar_words)
         self.histogram.setAccessibleDescription(f"{measure.sentence} {quantile_words(measure)}")
@@ -86,8 +94,12 @@ class LengthsCard(Card):
         measure = self._measures[self._place]
         rows, end = self._bins.counts[place], (place + 1) * self._bins.width
         beyond = measure.share_beyond(end)
-        tail = f" · {percent(beyond)} have more than {end:,}" if not self._is_last(place) else ""
-        return f"{self._bins.words(place)}: {rows:,} {'row' if rows == 1 else 'rows'}{tail}"
+        tail = (
+            tr(" · {percent} have more than {end:,}", percent=percent(beyond), end=end)
+            if not self._is_last(place)
+            else ""
+        )
+        return f"{self._bins.words(place)}: {trn('{count} row', '{count} rows', rows)}{tail}"
 
     def _is_last(self, place: int) -> bool:
         return place == len(self._bins.counts) - 1
@@ -105,7 +117,12 @@ class LengthsCard(Card):
 def quantile_words(measure: LengthMeasure) -> str:
     """`17.2 tokens on average · half have at most 15 · 95 % at most 35 · the longest has 91`."""
     found = measure.quantiles
-    return (
-        f"{measure.mean:,.1f} tokens on average · half have at most {found['50 %']:,} · 95 % at most {found['95 %']:,} · "
-        f"99 % at most {found['99 %']:,} · the longest has {found['100 %']:,}"
+    return tr(
+        "{mean:,.1f} tokens on average · half have at most {found:,} · 95 % at most {found_2:,} "
+        "· 99 % at most {found_3:,} · the longest has {found_4:,}",
+        mean=measure.mean,
+        found=found["50 %"],
+        found_2=found["95 %"],
+        found_3=found["99 %"],
+        found_4=found["100 %"],
     )

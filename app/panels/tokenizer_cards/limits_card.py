@@ -3,14 +3,20 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.language import tr
 from app.core.training_words import percent
 from app.core.wording import grouped
 from app.widgets.card import Card
-from app.widgets.row_table import RowTable
+from app.widgets.row_table import ROW_HEIGHT, RowTable
 from backend.contract.training_data import LengthMeasure, Loss
 
 COLUMNS = ("limit", "rows", "share")
-TITLES = {"cut": "Rows that are cut", "windows": "Rows in several windows", "blocks": "Rows longer than a block"}
+TITLES = {
+    "cut": tr("Rows that are cut"),
+    "windows": tr("Rows in several windows"),
+    "blocks": tr("Rows longer than a block"),
+}
 
 
 class _Losses:
@@ -27,7 +33,7 @@ class _Losses:
 
     def cell(self, row: int, column: int) -> object:
         one = self.losses[row]
-        mark = " (as set)" if one.limit == self.limit else ""
+        mark = tr(" (as set)") if one.limit == self.limit else ""
         return (f"{grouped(one.limit)}{mark}", grouped(one.rows), percent(one.share))[column]
 
 
@@ -37,12 +43,12 @@ class LimitsCard(Card):
     settings_chosen = Signal(dict)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Limits", parent, spacing=6)
+        super().__init__(tr("Limits"), parent, spacing=6)
         self._measure: LengthMeasure | None = None
         self._can_set = False
         self.table = RowTable()
-        self.table.setAccessibleName("Usual limits")
-        self.table.setMinimumHeight(108)
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Usual limits"))
         self.table.activated.connect(lambda index: self._on_activated(index.row()))
         self.add(self.table, 1)
 
@@ -51,10 +57,11 @@ class LimitsCard(Card):
         self._measure, self._can_set = measure, can_set
         self.set_title(TITLES[measure.beyond])
         self.table.set_source(_Losses(measure.losses, measure.limit))
+        self.table.setMinimumHeight(self.table.horizontalHeader().height() + ROW_HEIGHT * len(measure.losses) + 2)
         self.table.hideColumn(0)  # limits need no numbers
         self.table.set_widths({"limit": 110, "rows": 76, "share": 76}, stretched="limit")
         self.table.set_color(lambda row, column: "accent_text" if measure.losses[row].limit == measure.limit else "")
-        self.table.setToolTip("Double-click a limit, or press Enter, to set it" if can_set else "")
+        self.table.setToolTip(tr("Double-click a limit, or press Enter, to set it") if can_set else "")
 
     def _on_activated(self, row: int) -> None:
         if self._measure is not None and self._can_set:

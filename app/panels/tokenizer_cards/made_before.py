@@ -5,6 +5,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from app.core import made_tokenizers
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.language import tr
 from app.core.made_tokenizers import MadeBefore, MadeRows
 from app.core.preferences import Preferences
 from app.core.wording import name_of_path
@@ -15,7 +17,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.row_table import RowTable
 
 WIDTHS = {"name": 240, "pieces": 90, "made": 120, "folder": 200}
-GONE = "The folder {path} is gone; this tokenizer can only be forgotten."
+GONE = tr("The folder {path} is gone; this tokenizer can only be forgotten.")
 
 
 class MadeBeforeCard(Card):
@@ -27,18 +29,21 @@ class MadeBeforeCard(Card):
     copied = Signal(str)
 
     def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
-        super().__init__("Made before", parent)
+        super().__init__(tr("Made before"), parent)
         self._preferences = preferences
         self._rows = MadeRows([])
         self._row = -1
         self.table = RowTable()
         self.table.remember("made_tokenizers")
-        self.table.setAccessibleName("Tokenizers that were made before")
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Tokenizers that were made before"))
         self.table.row_selected.connect(self._on_selected)
         self.table.activated.connect(lambda index: self._open())
         self.where = ElidedLabel("", "muted")
         empty = EmptyState(
-            "text", "Nothing made yet", "Tokenizers that you train or extend here are listed with their folders."
+            "text",
+            tr("Nothing made yet"),
+            tr("Tokenizers that you train or extend here are listed with their folders."),
         )
         self.pages = QStackedWidget()
         self.pages.addWidget(empty)
@@ -49,12 +54,12 @@ class MadeBeforeCard(Card):
         self.refresh()
 
     def _buttons(self) -> QHBoxLayout:
-        self.open = IconButton("Open", "search", "primary")
-        self.open.setToolTip("Look at it on every side of this page")
-        self.use = IconButton("Use it in my run", "bolt")
-        self.copy = IconButton("Copy path", "copy", "quiet")
-        self.forget = IconButton("Forget", "close", "quiet")
-        self.forget.setToolTip("Take it off this list; its folder stays as it is")
+        self.open = IconButton(tr("Open"), "search", "primary")
+        self.open.setToolTip(tr("Look at it on every side of this page"))
+        self.use = IconButton(tr("Use it in my run"), "bolt")
+        self.copy = IconButton(tr("Copy path"), "copy", "quiet")
+        self.forget = IconButton(tr("Forget"), "close", "quiet")
+        self.forget.setToolTip(tr("Take it off this list; its folder stays as it is"))
         row = QHBoxLayout()
         for button, slot in (
             (self.open, self._open),
@@ -105,10 +110,12 @@ class MadeBeforeCard(Card):
     def _copy(self) -> None:
         if (one := self.chosen()) is not None:
             QGuiApplication.clipboard().setText(one.path)
-            self.copied.emit("Copied the folder of the tokenizer.")
+            self.copied.emit(tr("Copied the folder of the tokenizer."))
 
     def _forget(self) -> None:
         if (one := self.chosen()) is not None:
             made_tokenizers.forget(self._preferences, one.path)
             self.refresh()
-            self.forgotten.emit(f"{name_of_path(one.path)} is off the list; its folder stays where it is.")
+            self.forgotten.emit(
+                tr("{path} is off the list; its folder stays where it is.", path=name_of_path(one.path))
+            )

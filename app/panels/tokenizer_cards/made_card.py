@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QScrollArea, QStackedWid
 
 from app import theme
 from app.core import wording
+from app.core.language import tr, trn
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
@@ -13,10 +14,10 @@ from app.widgets.icon_label import IconButton
 from app.widgets.paired_bars import Group, PairedBars
 from backend.contract.tokenizer_making import Compression, MadeTokenizer
 
-NEW = "New"
-STRANGE = (
-    "A model that was trained with another tokenizer does not know these pieces: train one from scratch with it "
-    "(Begin with: from_config)."
+NEW = tr("New")
+STRANGE = tr(
+    "A model that was trained with another tokenizer does not know these pieces: train one "
+    "from scratch with it (Begin with: from_config)."
 )
 LESS = 0.001
 """A difference that is worth a colour."""
@@ -29,15 +30,17 @@ class MadeCard(Card):
     copied = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Result", parent)
+        super().__init__(tr("Result"), parent)
         self.made: MadeTokenizer | None = None
         self.pages = QStackedWidget()
         self.pages.addWidget(
             EmptyState(
                 "text",
-                "Nothing trained yet",
-                "Choose texts and settings and press Train. Compression is measured here beside the tokenizer that is "
-                "chosen above.",
+                tr("Nothing trained yet"),
+                tr(
+                    "Choose texts and settings and press Train. Compression is measured here beside the "
+                    "tokenizer that is chosen above."
+                ),
             )
         )
         self.pages.addWidget(self._result())
@@ -46,7 +49,7 @@ class MadeCard(Card):
     def _result(self) -> QWidget:
         self.title, self.sub = label("", "section"), label("", "muted", wrap=True)
         self.bars = PairedBars()
-        self.bars.setAccessibleName("Compression")
+        self.bars.setAccessibleName(tr("Compression"))
         self.grid = QGridLayout()
         self.grid.setHorizontalSpacing(18)
         self.grid.setVerticalSpacing(6)
@@ -73,9 +76,9 @@ class MadeCard(Card):
         return whole
 
     def _buttons(self) -> QHBoxLayout:
-        self.use = IconButton("Use it in my run", "bolt", "primary")
+        self.use = IconButton(tr("Use it in my run"), "bolt", "primary")
         self.use.clicked.connect(lambda: self.made and self.use_asked.emit(self.made.path))
-        self.copy = IconButton("Copy path", "copy", "quiet")
+        self.copy = IconButton(tr("Copy path"), "copy", "quiet")
         self.copy.clicked.connect(self._on_copy)
         buttons = QHBoxLayout()
         buttons.addWidget(self.use)
@@ -86,8 +89,12 @@ class MadeCard(Card):
     def show_made(self, made: MadeTokenizer) -> None:
         """The tokenizer and what was measured."""
         self.made = made
-        self.title.setText(f"{wording.grouped(made.vocabulary)} pieces")
-        learnt = f"Learnt from {wording.count(made.rows, 'text')} in {_seconds(made.seconds)}"
+        self.title.setText(tr("{vocabulary} pieces", vocabulary=wording.grouped(made.vocabulary)))
+        learnt = tr(
+            "Learnt from {count} in {seconds}",
+            count=trn("{count} text", "{count} texts", made.rows),
+            seconds=_seconds(made.seconds),
+        )
         self.sub.setText(f"{learnt}; {_measured(made)}")
         self.path.setText(made.path)
         self.path.setToolTip(made.path)
@@ -116,22 +123,22 @@ class MadeCard(Card):
     def _show_difference(self, measured: list[Compression]) -> None:
         new, old = measured[:2]
         share = new.tokens / old.tokens - 1 if old.tokens else 0.0
-        differs = f"{-share:.1%} fewer" if share < 0 else f"{share:.1%} more"
-        words = label("as many" if abs(share) < LESS else differs)
+        differs = tr("{value:.1%} fewer", value=-share) if share < 0 else tr("{share:.1%} more", share=share)
+        words = label(tr("as many") if abs(share) < LESS else differs)
         theme.role(words, "muted" if abs(share) < LESS else "success" if share < 0 else "warning")
         self.grid.addWidget(words, 2, len(measured) + 1)
 
     def _on_copy(self) -> None:
         if self.made is not None:
             QGuiApplication.clipboard().setText(self.made.path)
-            self.copied.emit("Copied the folder of the new tokenizer.")
+            self.copied.emit(tr("Copied the folder of the new tokenizer."))
 
 
 _COUNTS = {
-    "Pieces": lambda one: wording.grouped(one.vocabulary),
-    "Tokens": lambda one: wording.grouped(one.tokens),
-    "Unknown": lambda one: wording.grouped(one.unknown),
-    "Bytes per token": lambda one: f"{one.bytes_per_token:.2f}",
+    tr("Pieces"): lambda one: wording.grouped(one.vocabulary),
+    tr("Tokens"): lambda one: wording.grouped(one.tokens),
+    tr("Unknown"): lambda one: wording.grouped(one.unknown),
+    tr("Bytes per token"): lambda one: f"{one.bytes_per_token:.2f}",
 }
 
 
@@ -141,8 +148,8 @@ def groups_of(measured: list[Compression]) -> list[Group]:
         return []
     words, characters = ([getattr(one, name) for one in measured] for name in ("per_word", "per_character"))
     return [
-        Group("Tokens per word", words, [f"{value:.3f}" for value in words]),
-        Group("Tokens per character", characters, [f"{value:.4f}" for value in characters]),
+        Group(tr("Tokens per word"), words, [f"{value:.3f}" for value in words]),
+        Group(tr("Tokens per character"), characters, [f"{value:.4f}" for value in characters]),
     ]
 
 
@@ -153,8 +160,14 @@ def _seconds(seconds: float) -> str:
 
 def _measured(made: MadeTokenizer) -> str:
     if not made.compression:
-        return "nothing was measured."
+        return tr("nothing was measured.")
     rows = made.compression[0].rows
     if made.held_out:
-        return f"measured on {wording.count(rows, 'held-out text')}. Fewer tokens are better."
-    return f"measured on {wording.count(rows, 'text')} that it has learnt from. Fewer tokens are better."
+        return tr(
+            "measured on {count}. Fewer tokens are better.",
+            count=trn("{count} held-out text", "{count} held-out texts", rows),
+        )
+    return tr(
+        "measured on {count} that it has learnt from. Fewer tokens are better.",
+        count=trn("{count} text", "{count} texts", rows),
+    )

@@ -7,6 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import made_tokenizers, wording
+from app.core.language import tr, trn
 from app.panels.tokenizer_cards.extend_part import ExtendPart
 from app.panels.tokenizer_cards.made_before import MadeBeforeCard
 from app.panels.tokenizer_cards.run_data import RunData
@@ -20,10 +21,12 @@ from backend.contract.catalog import Catalog
 from backend.contract.queries import Mistake
 from backend.contract.tokenizer_making import MadeTokenizer
 
-TITLES = ("Train a new one", "Add tokens to this one", "Made before")
+TITLES = (tr("Train a new one"), tr("Add tokens to this one"), tr("Made before"))
 MADE_BEFORE = 2
 
-TEXTS = ("Texts", "Count in (optional)", "Texts")
+NARROWEST = 400
+"""Pixels of the settings, which are not scrolled sideways."""
+TEXTS = (tr("Texts"), tr("Count in (optional)"), tr("Texts"))
 
 
 class Side(QWidget):
@@ -43,7 +46,7 @@ class Side(QWidget):
         self._extended = ""
         self.tokenizer = ""
         self.banner = Banner()
-        self.use_button = IconButton("Use it in my run", "bolt")
+        self.use_button = IconButton(tr("Use it in my run"), "bolt")
         self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
         self.banner.buttons.addWidget(self.use_button)
         self.texts = TextSource(context.client)
@@ -87,7 +90,7 @@ class Side(QWidget):
         left.addStretch(1)
         area = QScrollArea(widgetResizable=True)
         area.setWidget(inside)
-        area.setMinimumWidth(340)
+        area.setMinimumWidth(NARROWEST)
         self._settings = area
         middle = QHBoxLayout()
         middle.setSpacing(14)
@@ -163,11 +166,16 @@ class Side(QWidget):
         self.use_button.show()
         self.banner.show_message(
             "success",
-            f"Added {wording.count(made.added, 'token')}, {wording.grouped(made.vocabulary)} in all, saved in {made.path}. "
-            "The embeddings of a run that uses it grow by themselves.",
+            tr(
+                "Added {count}, {vocabulary} in all, saved in {path}. The embeddings of a run that uses "
+                "it grow by themselves.",
+                count=trn("{count} token", "{count} tokens", made.added),
+                vocabulary=wording.grouped(made.vocabulary),
+                path=made.path,
+            ),
         )
         self.tokenizer_made.emit(made.path)
 
     def _use_in_run(self, path: str) -> None:
         self.settings_chosen.emit({"model.tokenizer": path})
-        self.message.emit("success", "The new run uses this tokenizer.")
+        self.message.emit("success", tr("The new run uses this tokenizer."))

@@ -7,6 +7,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QWidget
 
 from app.core.free_folder import free_folder
+from app.core.language import tr
 from app.core.work_stage import WorkStage
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
@@ -32,23 +33,23 @@ class MakingFoot(Card):
         self._stage = WorkStage("", 0)
         self._clock = QTimer(self, interval=1000)
         self._clock.timeout.connect(self._show_words)
-        self.line = PathLine(placeholderText="A new folder")
-        self.line.setAccessibleName("Folder of the new tokenizer")
-        self.line.setToolTip("The new tokenizer is written into this folder; nothing there is written over")
-        self.browse = IconToolButton("folder", "Choose where the new folder is made")
+        self.line = PathLine(placeholderText=tr("A new folder"))
+        self.line.setAccessibleName(tr("Folder of the new tokenizer"))
+        self.line.setToolTip(tr("The new tokenizer is written into this folder; nothing there is written over"))
+        self.browse = IconToolButton("folder", tr("Choose where the new folder is made"))
         self.browse.clicked.connect(self._on_browse)
         self.begin = IconButton(verb, icon, "primary")
         self.begin.clicked.connect(self.asked)
-        self.copy = IconButton("Copy command", "copy", "quiet")
+        self.copy = IconButton(tr("Copy command"), "copy", "quiet")
         self.copy.clicked.connect(self.copy_asked)
         self.words, self.bar = ElidedLabel("", "muted"), ThinProgressBar()
-        self.stop = IconButton("Stop", "stop")
+        self.stop = IconButton(tr("Stop"), "stop")
         self.stop.clicked.connect(self.stopped)
         for button in (self.begin, self.stop):
             button.setMinimumWidth(BUTTON_WIDTH)
         self.reason = label("", "muted", wrap=True)
         self.pages = QStackedWidget()
-        caption = label("Save as", "muted")
+        caption = label(tr("Save as"), "muted")
         caption.setBuddy(self.line)
         self.pages.addWidget(_row((caption, 0), (self.line, 1), (self.browse, 0), (self.copy, 0), (self.begin, 0)))
         self.pages.addWidget(_row((self.words, 3), (self.bar, 1), (self.stop, 0)))
@@ -110,7 +111,7 @@ class MakingFoot(Card):
 
     def _on_browse(self) -> None:
         start = Path(self.output()).parent if self.output() else self._above
-        above = QFileDialog.getExistingDirectory(self, "Choose where the new folder is made", str(start))
+        above = QFileDialog.getExistingDirectory(self, tr("Choose where the new folder is made"), str(start))
         if above:
             self.line.setText(str(Path(above) / (Path(self.output()).name or "tokenizer")))
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.core import wording
+from app.core.language import tr
 from app.panels.tokenizer_cards.making_foot import MakingFoot
 from app.panels.tokenizer_cards.text_source import TextSource
 from app.services.backend_client import Ticket
@@ -15,7 +16,7 @@ from app.services.context import AppContext
 from backend.contract.queries import Mistake
 from backend.contract.tokenizer_making import MadeTokenizer
 
-NO_FOLDER = "Name the folder of the new tokenizer."
+NO_FOLDER = tr("Name the folder of the new tokenizer.")
 
 
 class MakingPart(QObject):
@@ -88,7 +89,7 @@ class MakingPart(QObject):
         """End the work; nothing has been written."""
         if self._ticket is not None:
             self._ticket.cancel()
-            self.message.emit("info", "Stopped. Nothing was written.")
+            self.message.emit("info", tr("Stopped. Nothing was written."))
         self._end()
 
     def _end(self) -> None:

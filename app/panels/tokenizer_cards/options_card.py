@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.core.language import tr
 from app.core.text_options import TextOptions
 from app.core.wording import grouped
 from app.panels.tokenizer_cards.template_field import TemplateField
@@ -23,13 +24,20 @@ from app.widgets.quiet_numbers import QuietSpinBox
 from backend.contract.token_options import Padding, Side, TokenOptions, Truncation
 from backend.contract.tokens import TokenizerDescription
 
-SIDES = (("By default", None), ("Left", "left"), ("Right", "right"))
-BEYOND = (("Is cut off", False), ("Into windows", True))
-FILLS = (("None", ""), ("To the longest", "longest"), ("To the limit", "max_length"))
-CUTS = (("The longer one", "longest_first"), ("The first only", "only_first"), ("The second only", "only_second"))
+SIDES = ((tr("By default"), None), (tr("Left"), "left"), (tr("Right"), "right"))
+BEYOND = ((tr("Is cut off"), False), (tr("Into windows"), True))
+FILLS = ((tr("None"), ""), (tr("To the longest"), "longest"), (tr("To the limit"), "max_length"))
+CUTS = (
+    (tr("The longer one"), "longest_first"),
+    (tr("The first only"), "only_first"),
+    (tr("The second only"), "only_second"),
+)
 SWITCHES = {
-    "add_prefix_space": ("Space before the text", "add_prefix_space: the first word is treated like one within a text"),
-    "do_lower_case": ("Lower-case", "do_lower_case: letters are made small before the text is cut"),
+    "add_prefix_space": (
+        tr("Space before the text"),
+        tr("add_prefix_space: the first word is treated like one within a text"),
+    ),
+    "do_lower_case": (tr("Lower-case"), tr("do_lower_case: letters are made small before the text is cut")),
 }
 MOST = 1_000_000
 ROW = 32
@@ -42,30 +50,30 @@ class OptionsCard(Card):
     run_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Options", parent, spacing=8)
+        super().__init__(tr("Options"), parent, spacing=8)
         self._stored = TokenOptions()
         self._own: dict[str, Any] = {}
         self.facts = label("", "faint", wrap=True)
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.special = QCheckBox("Special tokens")
-        self.special.setToolTip("Add those that the model expects around a text, for example [CLS] and [SEP]")
+        self.special = QCheckBox(tr("Special tokens"))
+        self.special.setToolTip(tr("Add those that the model expects around a text, for example [CLS] and [SEP]"))
         self.special.setChecked(True)
         self.switches = {name: QCheckBox(words) for name, (words, _) in SWITCHES.items()}
-        self.max_length = _number("no limit", "Longest text in tokens, special ones counted")
-        self.cut_side = _choice(SIDES, "Which side of a text is cut")
-        self.beyond = _choice(BEYOND, "What happens to the rest of a long text")
-        self.stride = _number("", "Tokens that a window shares with the one before")
-        self.pair_cut = _choice(CUTS, "Which of two texts is cut")
-        self.padding = _choice(FILLS, "Filling with padding tokens")
-        self.padding_side = _choice(SIDES, "Which side is filled")
-        self.multiple = _number("any", "The padded length is a multiple of this number")
-        self.cost_limit = _number("the model's", "Tokens that the cost is compared with")
+        self.max_length = _number(tr("no limit"), tr("Longest text in tokens, special ones counted"))
+        self.cut_side = _choice(SIDES, tr("Which side of a text is cut"))
+        self.beyond = _choice(BEYOND, tr("What happens to the rest of a long text"))
+        self.stride = _number("", tr("Tokens that a window shares with the one before"))
+        self.pair_cut = _choice(CUTS, tr("Which of two texts is cut"))
+        self.padding = _choice(FILLS, tr("Filling with padding tokens"))
+        self.padding_side = _choice(SIDES, tr("Which side is filled"))
+        self.multiple = _number("any", tr("The padded length is a multiple of this number"))
+        self.cost_limit = _number(tr("the model's"), tr("Tokens that the cost is compared with"))
         self.template = TemplateField()
         self.stored_note = label("", "faint", wrap=True)
-        self.stored_button = IconButton("Use them", "check", "quiet")
-        self.use_button = IconButton("Use in my run", "bolt")
+        self.stored_button = IconButton(tr("Use them"), "check", "quiet")
+        self.use_button = IconButton(tr("Use in my run"), "bolt")
         self.use_button.setToolTip(
-            "Put the options that a run has into the New run page; what it decides by itself is said"
+            tr("Put the options that a run has into the New run page; what it decides by itself is said")
         )
         self._place()
         self._connect()
@@ -88,9 +96,9 @@ class OptionsCard(Card):
         self.form.setHorizontalSpacing(10)
         self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for words, widget in (
-            ("Limit", self.max_length), ("The rest", self.beyond), ("Overlap", self.stride),
-            ("Cut at", self.cut_side), ("Of a pair", self.pair_cut), ("Padding", self.padding),
-            ("Pad at", self.padding_side), ("Multiple of", self.multiple), ("Cost limit", self.cost_limit),
+            (tr("Limit"), self.max_length), (tr("The rest"), self.beyond), (tr("Overlap"), self.stride),
+            (tr("Cut at"), self.cut_side), (tr("Of a pair"), self.pair_cut), (tr("Padding"), self.padding),
+            (tr("Pad at"), self.padding_side), (tr("Multiple of"), self.multiple), (tr("Cost limit"), self.cost_limit),
         ):  # fmt: skip
             title = QLabel(words)
             title.setBuddy(widget)
@@ -217,10 +225,15 @@ class OptionsCard(Card):
 def facts_line(description: TokenizerDescription) -> str:
     """`WordPiece · 30 522 pieces · reads 512 tokens · fast`."""
     model = description.model or description.tokenizer_class
-    words = [f"{model}{' on bytes' if description.byte_level else ''}", f"{grouped(description.vocabulary)} pieces"]
+    words = [
+        tr("{model} on bytes", model=model) if description.byte_level else model,
+        tr("{vocabulary} pieces", vocabulary=grouped(description.vocabulary)),
+    ]
     if description.byte_fallback:
-        words.append("falls back to bytes")
-    words.append(f"reads {grouped(description.limit)} tokens" if description.limit else "no limit of its own")
+        words.append(tr("falls back to bytes"))
+    words.append(
+        tr("reads {limit} tokens", limit=grouped(description.limit)) if description.limit else tr("no limit of its own")
+    )
     return " · ".join([*words, *description.notes]) if description.fast else " · ".join([*words, "slow"])
 
 

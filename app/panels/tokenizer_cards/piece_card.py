@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit
 
 from app import theme
+from app.core.language import tr
 from app.core.merge_tree import SPACES, tree_lines
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
@@ -15,8 +16,11 @@ from app.widgets.plain_signs import show_plain_signs
 from backend.contract.vocabulary import PieceOrigin
 
 FACTS = ("id", "piece", "text", "bytes", "code points", "type", "script", "rank", "score", "frequency")
-TITLES = {"code points": "Code points", "rank": "Merge rank", "score": "Log-probability"}
-NOTHING = "Choose a piece in the table."
+TITLES = {
+    "id": tr("Id"), "piece": tr("Piece"), "text": tr("Text"), "bytes": tr("Bytes"), "type": tr("Type"),
+    "script": tr("Script"), "frequency": tr("Frequency"), "code points": tr("Code points"), "rank": tr("Merge rank"), "score": tr("Log-probability"),
+}  # fmt: skip
+NOTHING = tr("Choose a piece in the table.")
 MOST_POINTS = 12
 
 
@@ -24,9 +28,9 @@ class PieceCard(Card):
     """Shows one piece; what it is made of comes a moment later."""
 
     def __init__(self) -> None:
-        super().__init__("Piece", spacing=6)
+        super().__init__(tr("Piece"), spacing=6)
         self._values: dict[str, str] = {}
-        copy = IconToolButton("copy", "Copy what is known of this piece")
+        copy = IconToolButton("copy", tr("Copy what is known of this piece"))
         copy.clicked.connect(self.copy)
         self.corner.addWidget(copy)
         self.hint = label(NOTHING, "muted", wrap=True)
@@ -37,7 +41,7 @@ class PieceCard(Card):
         self._grid.setColumnStretch(1, 1)
         self.facts: dict[str, tuple[ElidedLabel, ElidedLabel]] = {}
         for line, name in enumerate(FACTS):
-            caption, value = ElidedLabel(TITLES.get(name, name.capitalize()), "caption"), ElidedLabel("", "mono")
+            caption, value = ElidedLabel(TITLES[name], "caption"), ElidedLabel("", "mono")
             caption.setFixedWidth(104)
             show_plain_signs(value)
             value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -48,7 +52,7 @@ class PieceCard(Card):
         self.sentence = label("", "muted", wrap=True, selectable=True)
         self.add(self.sentence)
         self.tree = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
-        self.tree.setAccessibleName("What the piece is made of")
+        self.tree.setAccessibleName(tr("What the piece is made of"))
         self.tree.setFrameShape(QFrame.Shape.NoFrame)
         self.tree.setMinimumHeight(60)
         theme.role(self.tree, "mono")

@@ -6,6 +6,8 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QWidget
 
+from app.core.backend_words import begun, said
+from app.core.language import tr
 from app.core.wording import grouped
 from app.widgets.chips import chips
 from app.widgets.icon_label import IconButton
@@ -13,12 +15,12 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.vocabulary import TYPES, SearchBy, Vocabulary
 
 CALM_MS = 120
-TABLES = (("Pieces", "pieces"), ("Merges", "merges"))
+TABLES = ((tr("Pieces"), "pieces"), (tr("Merges"), "merges"))
 WAYS: tuple[tuple[str, SearchBy, str], ...] = (
-    ("Text", "text", "Find text in a piece"),
-    ("Regex", "regex", "Regular expression, for example ^.un.*able$"),
-    ("Ids", "id", "For example 101, 7592-7600"),
-    ("Script", "script", ""),
+    (tr("Text"), "text", tr("Find text in a piece")),
+    (tr("Regex"), "regex", tr("Regular expression, for example ^.un.*able$")),
+    (tr("Ids"), "id", tr("For example 101, 7592-7600")),
+    (tr("Script"), "script", ""),
 )
 
 
@@ -35,8 +37,10 @@ class PieceSearch(QWidget):
         self.tables, table_row = chips([title for title, _ in TABLES])
         self.tables.idClicked.connect(self._on_table)
         self.way = QuietComboBox()
-        self.way.setAccessibleName("Search by")
-        self.way.setToolTip("What the search is: text whatever its case, a regular expression (RE2), ids, or a script")
+        self.way.setAccessibleName(tr("Search by"))
+        self.way.setToolTip(
+            tr("What the search is: text whatever its case, a regular expression (RE2), ids, or a script")
+        )
         self.way.setMinimumContentsLength(7)
         for title, value, _ in WAYS:
             self.way.addItem(title, value)
@@ -47,14 +51,14 @@ class PieceSearch(QWidget):
         self._calm.timeout.connect(self.changed)
         self.text.textChanged.connect(lambda _: self._calm.start())
         self.script = QuietComboBox()
-        self.script.setAccessibleName("Script")
-        self.script.setToolTip("Pieces with letters of this script")
+        self.script.setAccessibleName(tr("Script"))
+        self.script.setToolTip(tr("Pieces with letters of this script"))
         self.type = QuietComboBox()
-        self.type.setAccessibleName("Type of the pieces")
-        self.type.setToolTip("Type of the pieces")
+        self.type.setAccessibleName(tr("Type of the pieces"))
+        self.type.setToolTip(tr("Type of the pieces"))
         for box in (self.script, self.type):
             box.activated.connect(lambda _: self.changed.emit())
-        self.export = IconButton("Export CSV", "download")
+        self.export = IconButton(tr("Export CSV"), "download")
         self.export_menu = QMenu(self.export)
         self.export_shown = self.export_menu.addAction("", lambda: self.export_requested.emit(False))
         self.export_all = self.export_menu.addAction("", lambda: self.export_requested.emit(True))
@@ -108,7 +112,7 @@ class PieceSearch(QWidget):
         """Another vocabulary; what is typed stays."""
         merges = self.tables.button(1)
         merges.setEnabled(vocabulary.merges > 0)
-        merges.setToolTip("" if vocabulary.merges else f"A {vocabulary.kind} has no merges")
+        merges.setToolTip("" if vocabulary.merges else tr("A {kind} has no merges", kind=vocabulary.kind))
         if not vocabulary.merges:
             self.tables.button(0).setChecked(True)
         self._offer_types(vocabulary.types)
@@ -118,24 +122,24 @@ class PieceSearch(QWidget):
     def _offer_types(self, types: Mapping[str, int]) -> None:
         chosen = self.type.currentIndex()
         self.type.clear()
-        self.type.addItem("All types", [])
-        self.type.addItem("Non-special only", [name for name in TYPES if name != "special"])
+        self.type.addItem(tr("All types"), [])
+        self.type.addItem(tr("Non-special only"), [name for name in TYPES if name != "special"])
         for name in TYPES:
-            self.type.addItem(f"{name.capitalize()} ({grouped(types.get(name, 0))})", [name])
+            self.type.addItem(f"{begun(said(name))} ({grouped(types.get(name, 0))})", [name])
         self.type.setCurrentIndex(max(0, chosen))
 
     def _offer_scripts(self, scripts: Mapping[str, int]) -> None:
         chosen = self.script.currentData()
         self.script.clear()
-        self.script.addItem("Any script", "")
+        self.script.addItem(tr("Any script"), "")
         for name, pieces in scripts.items():
             self.script.addItem(f"{name.replace('_', ' ')} ({grouped(pieces)})", name)
         self.script.setCurrentIndex(max(0, self.script.findData(chosen)))
 
     def offer_export(self, shown: int, total: int) -> None:
         """How many rows an export would write."""
-        self.export_shown.setText(f"The rows that are shown ({grouped(shown)})…")
-        self.export_all.setText(f"All rows ({grouped(total)})…")
+        self.export_shown.setText(tr("The rows that are shown ({shown})…", shown=grouped(shown)))
+        self.export_all.setText(tr("All rows ({total})…", total=grouped(total)))
         self.export_shown.setEnabled(shown > 0)
         self.export.setEnabled(total > 0)
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.language import tr
 from app.core.proposed_rows import ProposedRows, line_of, saved_words
 from app.core.wording import grouped
 from app.widgets.card import Card, label
@@ -24,23 +26,26 @@ class ProposalCard(Card):
     stopped = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Proposed tokens", parent)
+        super().__init__(tr("Proposed tokens"), parent)
         self._tokens: Sequence[ProposedToken] = ()
         self.counted = label("", "faint")
-        self.stop = IconToolButton("stop", "Stop counting")
+        self.stop = IconToolButton("stop", tr("Stop counting"))
         self.stop.clicked.connect(self.stopped)
         self.corner.addWidget(self.counted)
         self.corner.addWidget(self.stop)
         self.table = RowTable()
-        self.table.setAccessibleName("Proposed tokens")
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Proposed tokens"))
         self.table.row_selected.connect(self._show_line)
         self._summary = ""
         self.words = ElidedLabel("", "muted")
         empty = EmptyState(
             "plus",
-            "No tokens yet",
-            "Write words at the left, one on each line. Here you see which pieces each replaces, and with texts chosen "
-            "how often it occurs.",
+            tr("No tokens yet"),
+            tr(
+                "Write words at the left, one on each line. Here you see which pieces each replaces, and "
+                "with texts chosen how often it occurs."
+            ),
         )
         self.pages = QStackedWidget()
         self.pages.addWidget(empty)
@@ -72,5 +77,9 @@ class ProposalCard(Card):
         if progress is None:
             self.counted.setText("")
         else:
-            of = f" {grouped(int(progress.done))} of {grouped(int(progress.total))}" if progress.total else ""
+            of = (
+                tr(" {done} of {total}", done=grouped(int(progress.done)), total=grouped(int(progress.total)))
+                if progress.total
+                else ""
+            )
             self.counted.setText(f"Counting…{of}")

@@ -6,6 +6,8 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.language import tr
 from app.core.training_words import short_place, step_words
 from app.panels.tokenizer_cards.asking import READING, asked_on
 from app.panels.tokenizer_cards.feature_card import FeatureCard
@@ -67,24 +69,25 @@ class RowsPage(WaitingStack):
         self.table.row_selected.connect(self._on_line)
 
     def _placed(self) -> QWidget:
-        self.kinds, kinds = chips(("Step", "In order"))
+        self.kinds, kinds = chips((tr("Step"), tr("In order")))
         self.kinds.idClicked.connect(self._on_kind)
         self.number = QuietSpinBox(minimum=1, maximum=1)
         self.number.setKeyboardTracking(False)
         self.number.setGroupSeparatorShown(True)
-        self.number.setAccessibleName("Step")
+        self.number.setAccessibleName(tr("Step"))
         self.number.valueChanged.connect(self._on_number)
         self.of = label("", "muted")
-        card = Card("Rows", spacing=8)
+        card = Card(tr("Rows"), spacing=8)
         card.corner.addLayout(kinds)
         top = QHBoxLayout()
         top.setSpacing(8)
-        self.caption = label("Step", "muted")
+        self.caption = label(tr("Step"), "muted")
         for widget in (self.caption, self.number, self.of):
             top.addWidget(widget)
         top.addStretch(1)
         card.body.addLayout(top)
-        self.table.setAccessibleName("Rows")
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Rows"))
         self.table.setMinimumHeight(120)
         for widget in (self.said, self.banner):
             card.add(widget)
@@ -195,9 +198,9 @@ class RowsPage(WaitingStack):
         self.number.setSingleStep(1 if by_step else PAGE)
         self.number.setValue(self._targets[self.kind])
         self.number.blockSignals(False)
-        self.caption.setText("Step" if by_step else "From row")
+        self.caption.setText(tr("Step") if by_step else tr("From row"))
         self.number.setAccessibleName(self.caption.text())
-        self.of.setText(f"of {most:,}")
+        self.of.setText(tr("of {most:,}", most=most))
 
     def _on_line(self, line: int) -> None:
         self._feature.ignore()
@@ -229,7 +232,13 @@ def _span_words(answer: TrainingRows) -> str:
     last = answer.start + len(answer.lines)
     same = answer.features == answer.rows
     return (
-        f"Rows {answer.start + 1:,} to {last:,}"
+        tr("Rows {start:,} to {last:,}", start=answer.start + 1, last=last)
         if same
-        else f"Features {answer.start + 1:,} to {last:,} of {answer.features:,}, made of {answer.rows:,} rows"
+        else tr(
+            "Features {start:,} to {last:,} of {features:,}, made of {rows:,} rows",
+            start=answer.start + 1,
+            last=last,
+            features=answer.features,
+            rows=answer.rows,
+        )
     )

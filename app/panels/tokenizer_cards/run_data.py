@@ -5,7 +5,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-NONE_YET = "The new run has no data yet; choose it there, or here."
+from app.core.language import tr
+
+NONE_YET = tr("The new run has no data yet; choose it there, or here.")
 
 
 class RunData(QObject):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from app.core.language import tr
 from app.panels.tokenizer_cards.text_input import TextInput
 from app.panels.tokenizer_cards.token_card import TokenCard
 from app.panels.tokenizer_cards.tokens_card import TokensCard
@@ -27,7 +28,12 @@ class SelectionLink:
             self._token.show_nothing()
             return
         self._token.show_token(table, index)
-        spoken = f"Token {table.first + index + 1}: {self._view.shown_text(index)}, id {table.piece(index).id}"
+        spoken = tr(
+            "Token {first}: {shown_text}, id {id}",
+            first=table.first + index + 1,
+            shown_text=self._view.shown_text(index),
+            id=table.piece(index).id,
+        )
         self._view.setAccessibleDescription(spoken)
 
     def _on_tokens_selected(self, first: int, last: int) -> None:

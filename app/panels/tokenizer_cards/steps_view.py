@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import step_text
 from app.core.invisible import visible
+from app.core.language import tr
 from app.core.wording import grouped
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
@@ -27,7 +28,9 @@ from backend.contract.tokenizer_steps import MOST_CHARACTERS, Step, TokenizerSte
 COLORS = 6
 MOST_WORDS = 200
 TREE_HEIGHT = 260
-SHORTENED = f"These are the steps of the first {grouped(MOST_CHARACTERS)} characters."
+SHORTENED = tr(
+    "These are the steps of the first {MOST_CHARACTERS} characters.", MOST_CHARACTERS=grouped(MOST_CHARACTERS)
+)
 
 
 class StepsView(QStackedWidget):
@@ -35,7 +38,7 @@ class StepsView(QStackedWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.empty = EmptyState("text", "No steps to show", "Type a text to see how it becomes tokens.")
+        self.empty = EmptyState("text", tr("No steps to show"), tr("Type a text to see how it becomes tokens."))
         self._holder = QWidget()
         self._holder.setObjectName("scrolled")
         self._column = QVBoxLayout(self._holder)
@@ -49,7 +52,7 @@ class StepsView(QStackedWidget):
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidget(self._holder)
-        self.area.setAccessibleName("Steps")
+        self.area.setAccessibleName(tr("Steps"))
         self.addWidget(self.empty)
         self.addWidget(self.area)
         self.frames: list[QWidget] = []
@@ -66,7 +69,7 @@ class StepsView(QStackedWidget):
             return
         self._answer = answer
         if not answer.steps:
-            self.say("Type a text to see how it becomes tokens.")
+            self.say(tr("Type a text to see how it becomes tokens."))
             return
         self.notes.setText(" ".join([*answer.notes, *([SHORTENED] if answer.shortened else [])]))
         self.notes.setVisible(bool(self.notes.text()))
@@ -84,7 +87,7 @@ class StepsView(QStackedWidget):
         self._coming = []
         self._clear([*self.frames, *self._old[len(self.frames) :]])
         self.frames, self._old = [], []
-        self.empty.set_words("No steps to show", sentence)
+        self.empty.set_words(tr("No steps to show"), sentence)
         self.setCurrentWidget(self.empty)
 
     def _add_one(self) -> None:
@@ -132,7 +135,7 @@ class _StepFrame(QFrame):
         if step.settings:
             column.addWidget(ElidedLabel(step_text.settings_line(step), "faint"))
         if step.changed or step.stage == "model":
-            self.text = MarkedText(f"Text after step {number}")
+            self.text = MarkedText(tr("Text after step {number}", number=number))
             self.text.show_pieces(_pieces(step, before))
             column.addWidget(self.text)
         if step.stage == "model" and answer.words:
@@ -151,7 +154,7 @@ def _pieces(step: Step, before: str) -> list[Piece]:
         tag = "" if part.id is None else str(part.id)
         pieces += [Piece(visible(part.text), ground, ink="token_text", tag=tag), Piece("  ")]
     left = len(step.parts) - len(shown)
-    return [*pieces, Piece(f" and {left:,} more", ink="muted")] if left else pieces
+    return [*pieces, Piece(tr(" and {left:,} more", left=left), ink="muted")] if left else pieces
 
 
 def _run(run: step_text.Run) -> Piece:
@@ -165,8 +168,8 @@ class _WordTree(QTreeWidget):
 
     def __init__(self, words: list[WordTrace]) -> None:
         super().__init__()
-        self.setAccessibleName("Words of the model")
-        self.setHeaderLabels(["Word", "Pieces", "Ids or score"])
+        self.setAccessibleName(tr("Words of the model"))
+        self.setHeaderLabels([tr("Word"), tr("Pieces"), tr("Ids or score")])
         theme.give_font(self, 12, mono=True)
         self.setFixedHeight(TREE_HEIGHT)
         self.setAlternatingRowColors(False)
@@ -181,7 +184,9 @@ class _WordTree(QTreeWidget):
             item.addChildren([self._child(row) for row in step_text.trace_rows(trace)])
             self.addTopLevelItem(item)
         if len(words) > MOST_WORDS:
-            self.addTopLevelItem(QTreeWidgetItem(["", f"and {len(words) - MOST_WORDS:,} more words", ""]))
+            self.addTopLevelItem(
+                QTreeWidgetItem(["", tr("and {number:,} more words", number=len(words) - MOST_WORDS), ""])
+            )
         longest = max(range(min(len(words), MOST_WORDS)), key=lambda place: len(words[place].pieces), default=-1)
         if longest >= 0:
             self.topLevelItem(longest).setExpanded(True)  # type: ignore[union-attr]

@@ -7,6 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.core import wording
+from app.core.language import tr
 from app.core.training_subject import TrainingSubject
 from app.services.context import AppContext
 from app.widgets.card import label
@@ -14,8 +15,8 @@ from app.widgets.chips import chips
 from app.widgets.icon_label import IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
 
-SPLITS = {"train": "Training data", "validation": "Validation data", "test": "Test data"}
-PAGES = ("Lengths", "Rows")
+SPLITS = {"train": tr("Training data"), "validation": tr("Validation data"), "test": tr("Test data")}
+PAGES = (tr("Lengths"), tr("Rows"))
 
 
 class SubjectBar(QWidget):
@@ -28,23 +29,23 @@ class SubjectBar(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self.draft = TrainingSubject(lacks="Choose data and a model under New run first.")
+        self.draft = TrainingSubject(lacks=tr("Choose data and a model under New run first."))
         self.box = QuietComboBox()
-        self.box.setAccessibleName("Whose data")
-        self.box.setToolTip("The run that is being set up, or one that was started")
+        self.box.setAccessibleName(tr("Whose data"))
+        self.box.setToolTip(tr("The run that is being set up, or one that was started"))
         self.box.activated.connect(lambda _: self._on_chosen())
         self.split_box = QuietComboBox()
-        self.split_box.setAccessibleName("Split")
+        self.split_box.setAccessibleName(tr("Split"))
         self.split_box.setMinimumContentsLength(14)
         self.split_box.activated.connect(lambda _: self.changed.emit())
         self.pages, chosen_page = chips(PAGES)
         self.pages.idClicked.connect(self.page_chosen)
-        self.fresh = IconToolButton("refresh", "Read the files again")
+        self.fresh = IconToolButton("refresh", tr("Read the files again"))
         self.fresh.clicked.connect(self.again)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
-        row.addWidget(label("Data of", "muted"))
+        row.addWidget(label(tr("Data of"), "muted"))
         row.addWidget(self.box, 3)
         row.addWidget(self.split_box, 1)
         row.addWidget(self.fresh)
@@ -69,8 +70,8 @@ class SubjectBar(QWidget):
         chosen = self.box.currentData()
         self.box.blockSignals(True)
         self.box.clear()
-        name = str(self.draft.spec.get("name") or "run") if self.draft.spec else "nothing yet"
-        self.box.addItem(f"New run · {wording.name_of_path(name)}", "")
+        name = str(self.draft.spec.get("name") or "run") if self.draft.spec else tr("nothing yet")
+        self.box.addItem(tr("New run · {name}", name=wording.name_of_path(name)), "")
         for run in self._context.library.runs:
             self.box.addItem(f"{run.title or run.name} · {run.name}", str(run.path))
         self.box.setCurrentIndex(max(0, self.box.findData(chosen) if chosen else 0))

@@ -7,6 +7,7 @@ from PySide6.QtGui import QTextCursor, QTextFormat
 from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.services import text_file
 from app.widgets.card import label
 from app.widgets.icon_label import IconToolButton
@@ -30,15 +31,15 @@ class TemplateField(QWidget):
         self.whose = label("", "faint", wrap=True)
         self.mistake = label("", "danger", wrap=True, selectable=True)
         self.mistake.hide()
-        self.open_button = IconToolButton("folder", "Open a file with a template")
-        self.large_button = IconToolButton("external", "Write in a large window")
-        self.reset_button = IconToolButton("undo", "Back to the tokenizer's own template")
+        self.open_button = IconToolButton("folder", tr("Open a file with a template"))
+        self.large_button = IconToolButton("external", tr("Write in a large window"))
+        self.reset_button = IconToolButton("undo", tr("Back to the tokenizer's own template"))
         self.open_button.clicked.connect(self._on_browse)
         self.large_button.clicked.connect(self.show_large)
         self.reset_button.clicked.connect(lambda: self.write(self._own))
         top = QHBoxLayout()
         top.setSpacing(2)
-        top.addWidget(label("Chat template", "strong"), 1)
+        top.addWidget(label(tr("Chat template"), "strong"), 1)
         for button in (self.reset_button, self.open_button, self.large_button):
             top.addWidget(button)
         column = QVBoxLayout(self)
@@ -106,11 +107,11 @@ class TemplateField(QWidget):
         is_changed = self.changed_template() is not None
         self.reset_button.setEnabled(self.editor.toPlainText() != self._shown)
         if is_changed:
-            self.whose.setText("Yours, in place of the tokenizer's.")
+            self.whose.setText(tr("Yours, in place of the tokenizer's."))
         elif self._is_plain:
-            self.whose.setText("This tokenizer has none: a plain one is used, here and in training.")
+            self.whose.setText(tr("This tokenizer has none: a plain one is used, here and in training."))
         else:
-            self.whose.setText("The tokenizer's own; change it here to see what comes of it.")
+            self.whose.setText(tr("The tokenizer's own; change it here to see what comes of it."))
 
     def _mark(self) -> None:
         block = self.editor.document().findBlockByNumber(-1 if self._mistake is None else self._mistake - 1)
@@ -128,7 +129,10 @@ class TemplateField(QWidget):
 
     def _on_browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
-            self, "Choose a chat template", str(Path.home()), "Templates (*.jinja *.jinja2 *.j2 *.txt);;All files (*)"
+            self,
+            tr("Choose a chat template"),
+            str(Path.home()),
+            tr("Templates (*.jinja *.jinja2 *.j2 *.txt);;All files (*)"),
         )
         if path:
             self.open_file(Path(path))
@@ -137,11 +141,20 @@ class TemplateField(QWidget):
         """Take the template of a file."""
         try:
             if not text_file.is_small(path):
-                self.show_mistake(f"{path.name} is too large for a chat template; choose another file.", None)
+                self.show_mistake(
+                    tr("{name} is too large for a chat template; choose another file.", name=path.name), None
+                )
                 return
             self.write(text_file.read_text(path))
         except OSError as error:
-            self.show_mistake(f"{path.name} cannot be read ({error.strerror or error}); choose another file.", None)
+            self.show_mistake(
+                tr(
+                    "{name} cannot be read ({strerror}); choose another file.",
+                    name=path.name,
+                    strerror=error.strerror or error,
+                ),
+                None,
+            )
 
 
 class _Large(QDialog):
@@ -149,7 +162,7 @@ class _Large(QDialog):
 
     def __init__(self, field: TemplateField) -> None:
         super().__init__(field)
-        self.setWindowTitle("Chat template")
+        self.setWindowTitle(tr("Chat template"))
         self.resize(*LARGE)
         self.editor = _editor()
         self.editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -175,8 +188,8 @@ class _Large(QDialog):
 
 
 def _editor() -> QPlainTextEdit:
-    editor = QPlainTextEdit(placeholderText="A Jinja template of messages")
-    editor.setAccessibleName("Chat template")
+    editor = QPlainTextEdit(placeholderText=tr("A Jinja template of messages"))
+    editor.setAccessibleName(tr("Chat template"))
     editor.setTabChangesFocus(True)
     editor.setWordWrapMode(editor.wordWrapMode().WrapAnywhere)
     editor.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.language import tr
 from app.core.utf16 import Places
 from app.core.wording import grouped, megabytes
 from app.services import text_file
@@ -20,18 +21,18 @@ from app.widgets.text_editor import TextEditor, fits
 
 TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
 MODES = (
-    ("Text", "One text as it stands"),
-    ("Pair", "Two texts that the model gets as one, for example a question and its context"),
-    ("Words", "Words parted by white space, as for tagging (is_split_into_words)"),
-    ("Chat", "A conversation, written out by the chat template"),
-    ("Batch", "Several texts, one a line, as the padded batch that the model gets"),
-    ("Ids", "Ids or pieces back to text, one list a line"),
+    (tr("Text"), tr("One text as it stands")),
+    (tr("Pair"), tr("Two texts that the model gets as one, for example a question and its context")),
+    (tr("Words"), tr("Words parted by white space, as for tagging (is_split_into_words)")),
+    (tr("Chat"), tr("A conversation, written out by the chat template")),
+    (tr("Batch"), tr("Several texts, one a line, as the padded batch that the model gets")),
+    (tr("Ids"), tr("Ids or pieces back to text, one list a line")),
 )
-EXAMPLE = (
+EXAMPLE = tr(
     "Fine-tuning transformers shouldn't require a terminal.\nUnbelievably long words get split into sub-word pieces."
 )
-SECOND = "The second text of a pair."
-SEVERAL = "A short one.\nA somewhat longer text, which decides how wide the batch is.\nUnbelievable!"
+SECOND = tr("The second text of a pair.")
+SEVERAL = tr("A short one.\nA somewhat longer text, which decides how wide the batch is.\nUnbelievable!")
 MOST_PASTED = 10_000_000
 SOME_IDS = "101, 7592, 2088, 102"
 
@@ -54,7 +55,7 @@ class TextInput(Card):
         self.modes, row = chips([title for title, _ in MODES])
         for place, (_, hint) in enumerate(MODES):
             self.modes.button(place).setToolTip(hint)
-        self.open_button = IconToolButton("folder", "Open a text file (or drop one here)")
+        self.open_button = IconToolButton("folder", tr("Open a text file (or drop one here)"))
         self.open_button.clicked.connect(self._browse)
         row.setSpacing(3)
         top = QHBoxLayout()
@@ -63,9 +64,9 @@ class TextInput(Card):
         top.addStretch(1)
         top.addWidget(self.open_button)
         self.body.addLayout(top)
-        self.text, self.second = _editor("Text", EXAMPLE), _editor("Second text", SECOND)
-        self.words, self.lines = _editor("Words", EXAMPLE), _editor("Texts, one a line", SEVERAL)
-        self.ids = _editor("Ids or pieces, one list a line", SOME_IDS)
+        self.text, self.second = _editor(tr("Text"), EXAMPLE), _editor(tr("Second text"), SECOND)
+        self.words, self.lines = _editor(tr("Words"), EXAMPLE), _editor(tr("Texts, one a line"), SEVERAL)
+        self.ids = _editor(tr("Ids or pieces, one list a line"), SOME_IDS)
         theme.role(self.ids, "mono")
         self.chat = ChatEditor()
         self._texts = QHBoxLayout()
@@ -87,7 +88,7 @@ class TextInput(Card):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
         self.file_name, self.file_size = ElidedLabel("", "strong"), label("", "faint")
-        self.close_file = IconButton("Close", "close", "quiet")
+        self.close_file = IconButton(tr("Close"), "close", "quiet")
         self.close_file.clicked.connect(lambda: self.set_mode(TEXT))
         row = QHBoxLayout()
         row.addWidget(self.file_name, 1)
@@ -148,11 +149,19 @@ class TextInput(Card):
                 return
             size = self.path.stat().st_size
         except OSError as error:
-            self.refused.emit(f"{self.path.name} cannot be read ({error.strerror or error}); choose another file.")
+            self.refused.emit(
+                tr(
+                    "{name} cannot be read ({strerror}); choose another file.",
+                    name=self.path.name,
+                    strerror=error.strerror or error,
+                )
+            )
             return
         self.pasted = None
         self.file_name.setText(str(self.path))
-        self.file_size.setText(f"{megabytes(size / 1e6)}: too long for an editor, so its tokens alone are shown.")
+        self.file_size.setText(
+            tr("{size}: too long for an editor, so its tokens alone are shown.", size=megabytes(size / 1000000.0))
+        )
         self.set_mode(FILE)
 
     def _on_long_text(self, text: str) -> None:
@@ -160,17 +169,19 @@ class TextInput(Card):
             self._on_too_long(text)
             return
         self.pasted = text
-        self.file_name.setText("The pasted text")
+        self.file_name.setText(tr("The pasted text"))
         self.file_size.setText(
-            f"{grouped(len(text))} characters: too long for an editor, so its tokens alone are shown."
+            tr("{number} characters: too long for an editor, so its tokens alone are shown.", number=grouped(len(text)))
         )
         self.set_mode(FILE)
 
     def _on_too_long(self, text: str) -> None:
-        self.refused.emit(f"{grouped(len(text))} characters are too long for this field; open them as a file.")
+        self.refused.emit(
+            tr("{number} characters are too long for this field; open them as a file.", number=grouped(len(text)))
+        )
 
     def _browse(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Choose a text file", str(Path.home()))
+        path, _ = QFileDialog.getOpenFileName(self, tr("Choose a text file"), str(Path.home()))
         if path:
             self.open_file(path)
 

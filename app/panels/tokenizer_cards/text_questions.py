@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.core import text_options, text_parts
+from app.core.language import tr
 from app.core.text_options import TextOptions
 from app.core.written_ids import Written
 from app.panels.tokenizer_cards.text_input import CHAT, FILE, PAIR, TEXT, WORDS, TextInput
@@ -39,9 +40,9 @@ def parts_of(source: TextInput) -> tuple[str, list[str]]:
     """What stands for all that is written (empty where there is no such thing), and its parts, in words."""
     mode = source.mode()
     if mode == CHAT:
-        return "The whole chat", text_parts.of_messages(source.chat.messages())
+        return tr("The whole chat"), text_parts.of_messages(source.chat.messages())
     if mode == WORDS:
-        return "All words", text_parts.of_words(text_of(source.words))
+        return tr("All words"), text_parts.of_words(text_of(source.words))
     return "", text_parts.TEXTS if mode == PAIR else []
 
 

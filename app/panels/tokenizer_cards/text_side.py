@@ -8,10 +8,12 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import run_handover, wording, written_ids
+from app.core.language import tr
 from app.core.run_handover import ChosenTask
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable
 from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
 from app.panels.tokenizer_cards.batch_card import BatchCard
+from app.panels.tokenizer_cards.code_question import CodeQuestion
 from app.panels.tokenizer_cards.decoded_view import DecodedView
 from app.panels.tokenizer_cards.options_card import OptionsCard
 from app.panels.tokenizer_cards.selection_link import SelectionLink
@@ -73,9 +75,11 @@ class Side(QWidget):
 
     def _build(self) -> None:
         self.banner = Banner()
+        self.code = CodeQuestion(self._context, self.banner, self)
+        self.code.agreed.connect(self.ask)
         self.input, self.tokens, self.batch = TextInput(), TokensCard(), BatchCard()
         self.decoded = DecodedView()
-        decoded_card = Card("As text")
+        decoded_card = Card(tr("As text"))
         decoded_card.add(self.decoded, 100)
         decoded_card.body.addStretch(1)
         self.results = QStackedWidget()
@@ -94,7 +98,7 @@ class Side(QWidget):
         beside.setFixedWidth(BESIDE)
         inner = QVBoxLayout(beside)
         inner.setContentsMargins(0, 0, 0, 0)
-        inner.addWidget(_split("text-side", self.token, self.options, (2, 3), (250, 320)))
+        inner.addWidget(_split("text-side", self.token, self.options, (1, 3), (236, 380)))
         row.addWidget(beside)
         column.addLayout(row, 1)
         # What other pages and scripts know this side by.
@@ -136,7 +140,7 @@ class Side(QWidget):
             self.tokenizer = tokenizer
             self._describe.ask({"tokenizer": tokenizer})
             if not len(self.tokens.table):
-                self.counts.setText("Opening the tokenizer…")
+                self.counts.setText(tr("Opening the tokenizer…"))
             self.ask()
 
     def shown(self) -> None:
@@ -161,10 +165,15 @@ class Side(QWidget):
         found = run_handover.handover(self.options.options(), self._task)
         rest = " ".join(found.left)
         if not found.settings:
-            self.message.emit("info", f"Nothing of this is a setting of your run. {rest}")
+            self.message.emit("info", tr("Nothing of this is a setting of your run. {rest}", rest=rest))
             return
         self.settings_chosen.emit(found.settings)
-        self.message.emit("success", f"Your run has now {run_handover.taken_over(found.settings)}. {rest}".rstrip())
+        self.message.emit(
+            "success",
+            tr(
+                "Your run has now {taken_over}. {rest}", taken_over=run_handover.taken_over(found.settings), rest=rest
+            ).rstrip(),
+        )
 
     # Questions
 
@@ -222,7 +231,7 @@ class Side(QWidget):
         question = text_questions.about_steps(self.input, options, self.tokenizer, part)
         if question is None:
             self._steps.ignore()
-            self.tokens.steps.say("This is too long for steps; write some of it under “Text”.")
+            self.tokens.steps.say(tr("This is too long for steps; write some of it under “Text”."))
         else:
             self._steps.ask(question)
 
@@ -233,7 +242,7 @@ class Side(QWidget):
             self._ignore_all_but()
             self.working.end()
             self.decoded.say(
-                written.problem or "Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able."
+                written.problem or tr("Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able.")
             )
         elif written.ids:
             self._ignore_all_but(self._decode)
@@ -257,7 +266,7 @@ class Side(QWidget):
             question.stop()
         self.working.end()
         if self.input.mode() == text_input.FILE:
-            self.tokens.show_nothing("Stopped.")
+            self.tokens.show_nothing(tr("Stopped."))
 
     # Answers
 
@@ -266,6 +275,7 @@ class Side(QWidget):
         self.options.template.clear_mistake()
         self._whole = token_table(answer)
         self.banner.show_message("info", " ".join(self._whole.answer.notes))
+        self.code.hide()
         self._show_part(0)
 
     def _show_part(self, first: int) -> None:
@@ -288,9 +298,9 @@ class Side(QWidget):
         """Tokens of another tokenizer would only mislead."""
         self.working.end()
         self._whole = None
-        is_of_template, said = mistake.field == TEMPLATE, wording.sentence(mistake.message)
+        is_of_template, said = mistake.field == TEMPLATE, wording.sentence(mistake.message, mistake.field)
         self.tokens.show_nothing(said if is_of_template else "")
-        self.tokens.steps.say("There are no steps without tokens.")
+        self.tokens.steps.say(tr("There are no steps without tokens."))
         self.batch.show_grid(TokenGrid())
         self.token.show_nothing()
         if is_of_template:  # said beside what is being written, which a banner would move at every key press
@@ -298,6 +308,7 @@ class Side(QWidget):
             self.options.template.show_mistake(said, mistake.line)
         else:
             self.banner.show_message("error", said)
+        self.code.look(self.tokenizer, mistake)
 
     def _on_steps(self, answer: TokenizerSteps) -> None:
         self.tokens.steps.show_steps(answer)
@@ -341,7 +352,13 @@ def _text_of_file(table: TokenTable, first: int, last: int) -> str:
 
 
 def _unreadable(path: Path, error: OSError) -> Mistake:
-    return Mistake(f"{path.name} cannot be read any more ({error.strerror or error}); open it again or another file.")
+    return Mistake(
+        tr(
+            "{name} cannot be read any more ({strerror}); open it again or another file.",
+            name=path.name,
+            strerror=error.strerror or error,
+        )
+    )
 
 
 def _split(name: str, upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core import schema, wording
 from app.core.draft import Draft
+from app.core.language import tr, trn
 from app.core.source_choice import change_source, data_name, split_kind
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.path_field import PathField, dropped_paths
@@ -31,8 +32,8 @@ CAPTION_WIDTH = 132
 """Pixels of the captions, as beside the settings below."""
 _NOT_OF_TEXTS = ("validation", "test", "columns")
 COMMON = {"train", "training", "data", "text", "texts"}
-NO_FILE = "Choose the texts: a file, a folder or another source."
-_HINTS = {"files": "A file or folder; or drop it here", "names": "Name of the split, for example train"}
+NO_FILE = tr("Choose the texts: a file, a folder or another source.")
+_HINTS = {"files": tr("A file or folder; or drop it here"), "names": tr("Name of the split, for example train")}
 
 
 class TextSource(Card):
@@ -43,7 +44,7 @@ class TextSource(Card):
     run_asked = Signal()
     """Take the data of the run that is being set up (`take`)."""
 
-    def __init__(self, client: BackendClient, title: str = "Texts", parent: QWidget | None = None) -> None:
+    def __init__(self, client: BackendClient, title: str = tr("Texts"), parent: QWidget | None = None) -> None:
         super().__init__(title, parent)
         self._sources: dict[str, SourceEntry] = {}
         self._draft = Draft({"data": {"source": "files"}})
@@ -59,8 +60,8 @@ class TextSource(Card):
             parent=self,
         )
         self.state = label("", "faint")
-        self.of_run = IconButton("My run's data", "bolt", "quiet")
-        self.of_run.setToolTip("Take the data of the run that is being set up")
+        self.of_run = IconButton(tr("My run's data"), "bolt", "quiet")
+        self.of_run.setToolTip(tr("Take the data of the run that is being set up"))
         self.of_run.clicked.connect(self.run_asked)
         self.corner.addWidget(self.state)
         self.corner.addWidget(self.of_run)
@@ -70,15 +71,15 @@ class TextSource(Card):
     def _build(self) -> None:
         self.source = QuietComboBox()
         self.source.activated.connect(lambda number: self._on_source(self.source.itemData(number)))
-        self.train = PathField("Data", _HINTS["files"])
+        self.train = PathField(tr("Data"), _HINTS["files"])
         self.train.changed.connect(lambda value: self.change("data.train", value))
-        self.columns_menu = CheckMenu("Columns with the texts", "Choose columns")
+        self.columns_menu = CheckMenu(tr("Columns with the texts"), tr("Choose columns"))
         self.columns_menu.changed.connect(self.changed)
         self.columns_menu.offer([], [])
         top, below = Rows(), Rows()
-        top.add("Source", self.source)
-        self._train_caption = below.add("Data", self.train)
-        below.add("Columns", self.columns_menu)
+        top.add(tr("Source"), self.source)
+        self._train_caption = below.add(tr("Data"), self.train)
+        below.add(tr("Columns"), self.columns_menu)
         for rows in (top, below):
             rows.setColumnMinimumWidth(0, CAPTION_WIDTH)
         self._before, self._after = QVBoxLayout(), QVBoxLayout()
@@ -124,14 +125,14 @@ class TextSource(Card):
     def reason(self) -> str:
         """Why there are no texts yet, as a sentence; empty where there are."""
         if not self._sources:
-            return "The backend has not answered yet."
+            return tr("The backend has not answered yet.")
         if lacking := missing.in_data(self._draft, self.entry):
             return NO_FILE if split_kind(self.entry) == "files" else lacking
         if self.banner.text():
-            return "The data cannot be read."
+            return tr("The data cannot be read.")
         if self.preview is None:
-            return "Reading the data…"
-        return "" if self.columns() else "Choose a column with texts."
+            return tr("Reading the data…")
+        return "" if self.columns() else tr("Choose a column with texts.")
 
     def change(self, key: str, value: Any) -> None:
         """Take over what a person changed: a dotted key of the spec."""
@@ -164,7 +165,7 @@ class TextSource(Card):
         self.train.set_value(self._draft.get("data.train"))
         for widget in (self.train, self._train_caption):
             widget.setVisible(kind in ("files", "names"))
-        self._train_caption.setText("Data" if kind == "files" else "Split")
+        self._train_caption.setText(tr("Data") if kind == "files" else tr("Split"))
         self._show_form(entry)
 
     def _show_form(self, entry: SourceEntry | None) -> None:
@@ -195,7 +196,7 @@ class TextSource(Card):
         self.show_mistake("")
         self.first.hide()
         self.columns_menu.offer([], [])
-        self.state.setText("" if self._question() is None else "Reading…")
+        self.state.setText("" if self._question() is None else tr("Reading…"))
         self._preview.ask_soon()
         self.changed.emit()
 
@@ -204,12 +205,12 @@ class TextSource(Card):
 
     def _on_preview(self, preview: DataPreview) -> None:
         self.preview = preview
-        self.state.setText(wording.count(preview.row_count, "row"))
+        self.state.setText(trn("{count} row", "{count} rows", preview.row_count))
         likely = likely_texts(preview.columns, preview.rows)
         self.columns_menu.offer(preview.columns, likely)
         cells = preview.rows[0] if preview.rows else []
         first = next((cells[preview.columns.index(name)] for name in likely if cells), "")
-        self.first.setText(f"First: {' '.join(first.split())}")
+        self.first.setText(tr("First: {split}", split=" ".join(first.split())))
         self.first.setVisible(bool(first))
         self.changed.emit()
 

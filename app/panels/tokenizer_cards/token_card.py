@@ -3,20 +3,21 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
 
+from app.core.language import tr
 from app.core.token_facts import Fact, facts_of
 from app.core.token_table import TokenTable
 from app.widgets import missing_glyphs
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 
-NOTHING = "Click a token, or walk through them with the arrow keys."
+NOTHING = tr("Click a token, or walk through them with the arrow keys.")
 
 
 class TokenCard(Card):
     """A name and a value a line; values can be selected and copied."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Token", parent, spacing=4)
+        super().__init__(tr("Token"), parent, spacing=4)
         self.place = ElidedLabel("", "faint")
         self.place.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.corner.addWidget(self.place)
@@ -48,7 +49,13 @@ class TokenCard(Card):
         """Everything about one token of a table."""
         self.nothing.hide()
         self._area.show()
-        self.place.setText(f"{table.first + index + 1:,} of {table.answer.tokens + table.answer.padding:,}")
+        self.place.setText(
+            tr(
+                "{first:,} of {tokens:,}",
+                first=table.first + index + 1,
+                tokens=table.answer.tokens + table.answer.padding,
+            )
+        )
         facts = facts_of(table, index, missing_glyphs.sentence_of(table.text(index)))
         for line, fact in enumerate(facts):
             self._write(line, fact)

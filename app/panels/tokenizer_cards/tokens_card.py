@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWi
 
 from app import theme
 from app.core import text_parts, token_facts
+from app.core.language import tr, trn
 from app.core.table_boxes import boxes_of
 from app.core.token_boxes import TokenBoxes
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
-from app.core.wording import count
 from app.panels.tokenizer_cards.steps_view import StepsView
 from app.widgets import missing_glyphs
 from app.widgets.card import Card, label
@@ -42,20 +42,21 @@ class TokensCard(Card):
         self._boxes: TokenBoxes | None = None
         self._cost: int | None = None
         self._looked_at = -1
-        self.chips, row = chips(["Tokens", "Ids", "Pipeline"])
+        self.chips, row = chips([tr("Tokens"), tr("Ids"), tr("Pipeline")])
         self.chips.idClicked.connect(self.show_view)
-        self.whitespace = QCheckBox("Show spaces")
-        self.whitespace.setToolTip("Spaces as dots, line breaks as arrows, other unseen characters by name")
+        self.whitespace = QCheckBox(tr("Show spaces"))
+        self.whitespace.setToolTip(tr("Spaces as dots, line breaks as arrows, other unseen characters by name"))
         self.whitespace.setChecked(True)
-        self.copy_button = IconToolButton("copy", "Copy all ids")
+        self.copy_button = IconToolButton("copy", tr("Copy all ids"))
         self.copy_button.clicked.connect(self.copy_ids)
         self.part_box = QuietComboBox()
         self.part_box.setMaximumWidth(260)
         self.part_box.setMinimumContentsLength(18)
-        self.part_box.setToolTip("What the steps are shown of")
-        self.part_box.setAccessibleName("What the steps are shown of")
+        self.part_box.setToolTip(tr("What the steps are shown of"))
+        self.part_box.setAccessibleName(tr("What the steps are shown of"))
         self.part_box.activated.connect(self.view_changed)
         self.part_box.hide()
+        row.setSpacing(4)
         top = QHBoxLayout()
         top.addLayout(row)
         top.addStretch(1)
@@ -67,7 +68,7 @@ class TokensCard(Card):
         self.view.hint = self._hint
         self.whitespace.toggled.connect(self.view.set_whitespace_visible)
         self.ids = QPlainTextEdit(readOnly=True)
-        self.ids.setAccessibleName("Ids")
+        self.ids.setAccessibleName(tr("Ids"))
         theme.role(self.ids, "mono")
         self.steps = StepsView()
         self.pages = QStackedWidget()
@@ -81,8 +82,8 @@ class TokensCard(Card):
         self._draw.timeout.connect(self._show_boxes)
 
     def _pager(self) -> QHBoxLayout:
-        self.before = IconToolButton("chevron-up", "The tokens before")
-        self.after = IconToolButton("chevron-down", "The tokens after")
+        self.before = IconToolButton("chevron-up", tr("The tokens before"))
+        self.after = IconToolButton("chevron-down", tr("The tokens after"))
         self.part = label("", "faint")
         row = QHBoxLayout()
         for widget in (self.before, self.after, self.part):
@@ -97,7 +98,10 @@ class TokensCard(Card):
         self.counts = label("", "muted", wrap=True)
         self.back, self.limit = ElidedLabel("", "faint"), Pill()
         self.limit.setToolTip(
-            "Tokens, of several windows those of the longest, against the limit of the model or the one under “Cost limit”"
+            tr(
+                "Tokens, of several windows those of the longest, against the limit of the model or the "
+                "one under “Cost limit”"
+            )
         )
         row, column = QHBoxLayout(), QVBoxLayout()
         row.setSpacing(12)
@@ -158,12 +162,14 @@ class TokensCard(Card):
         is_part = whole > len(table)
         for widget in (self.before, self.after, self.part):
             widget.setVisible(is_part)
-        copied = "Copy these ids" if is_part else "Copy all ids"
+        copied = tr("Copy these ids") if is_part else tr("Copy all ids")
         self.copy_button.setToolTip(copied)
         self.copy_button.setAccessibleName(copied)
         if is_part:
             last = table.first + len(table)
-            self.part.setText(f"Tokens {table.first + 1:,} to {last:,} of {whole:,}")
+            self.part.setText(
+                tr("Tokens {first:,} to {last:,} of {whole:,}", first=table.first + 1, last=last, whole=whole)
+            )
             self.before.setEnabled(table.first > 0)
             self.after.setEnabled(last < whole)
         self._write_ids()
@@ -220,4 +226,4 @@ class TokensCard(Card):
     def copy_ids(self) -> None:
         """Put the ids of the shown tokens on the clipboard."""
         QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
-        self.message.emit("success", f"Copied {count(len(self.table), 'id')}.")
+        self.message.emit("success", tr("Copied {count}.", count=trn("{count} id", "{count} ids", len(self.table))))

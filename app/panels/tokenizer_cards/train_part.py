@@ -5,7 +5,8 @@ from typing import Any
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QCheckBox
 
-from app.core import schema, wording
+from app.core import schema
+from app.core.language import tr
 from app.core.tokenizer_command import train_command
 from app.panels.tokenizer_cards.made_card import MadeCard
 from app.panels.tokenizer_cards.making_part import MakingPart
@@ -22,17 +23,17 @@ PREFIX = "tokenizer"
 class TrainPart(MakingPart):
     """`settings` and `result` are cards."""
 
-    query, verb, icon = "train_tokenizer", "Train", "play"
-    working = "Reading the data"
-    copied = "Copied: the command that trains the same tokenizer."
+    query, verb, icon = "train_tokenizer", tr("Train"), "play"
+    working = tr("Reading the data")
+    copied = tr("Copied: the command that trains the same tokenizer.")
 
     def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
         super().__init__(context, texts, parent)
         self.form: SchemaForm | None = None
-        self.settings = Card("New tokenizer")
-        self.compares = QCheckBox("Compare")
+        self.settings = Card(tr("New tokenizer"))
+        self.compares = QCheckBox(tr("Compare"))
         self.compares.setChecked(True)
-        self.compares.setToolTip("Measures both the new tokenizer and the one chosen above on held-out texts")
+        self.compares.setToolTip(tr("Measures both the new tokenizer and the one chosen above on held-out texts"))
         self.settings.corner.addWidget(self.compares)
         self.result = MadeCard()
         self.result.use_asked.connect(self.use_asked)
@@ -56,10 +57,10 @@ class TrainPart(MakingPart):
     def lacking(self) -> str:
         """What stands in the way."""
         if self.form is None:
-            return "The backend has not answered yet."
+            return tr("The backend has not answered yet.")
         if lacking := self._texts.reason():
             return lacking
-        return next(iter(wording.mistakes(self.form.mistakes())), "")
+        return next(iter(self.form.mistake_sentences()), "")
 
     def question(self) -> dict[str, Any]:
         """The texts, what differs from the defaults, and what to compare with."""

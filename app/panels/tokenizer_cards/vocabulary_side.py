@@ -8,8 +8,9 @@ import numpy as np
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
+from app.core.language import tr, trn
 from app.core.tokenizer_title import short_title
-from app.core.wording import count, sentence
+from app.core.wording import sentence
 from app.panels.tokenizer_cards.convert_card import ConvertCard
 from app.panels.tokenizer_cards.frequency_bar import FrequencyBar
 from app.panels.tokenizer_cards.piece_card import PieceCard
@@ -27,7 +28,7 @@ from backend.contract.queries import Exported, Mistake, Progress
 from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
-OPENING = "Opening the tokenizer"
+OPENING = tr("Opening the tokenizer")
 
 
 class Side(QWidget):
@@ -97,7 +98,7 @@ class Side(QWidget):
     def _cards(self) -> QWidget:
         side = QWidget()
         side.setFixedWidth(SIDE_WIDTH)
-        self.beside, titles = chips(("Piece", "Convert"))
+        self.beside, titles = chips((tr("Piece"), tr("Convert")))
         titles.addStretch(1)
         cards = QStackedWidget()
         cards.addWidget(self.piece)
@@ -139,7 +140,7 @@ class Side(QWidget):
         self.banner.clear()
         folder = VocabularyFolder()
         if not self.tokenizer:
-            self._on_not_opened("Choose a tokenizer above.")
+            self._on_not_opened(tr("Choose a tokenizer above."))
             return
         self.waiting.show_waiting(OPENING)
         question = {"tokenizer": self.tokenizer, "folder": str(folder.path)}
@@ -155,11 +156,11 @@ class Side(QWidget):
         self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
 
     def _on_not_opened(self, why: str) -> None:
-        self.waiting.show_sentence("The vocabulary cannot be shown", why, "Try again")
+        self.waiting.show_sentence(tr("The vocabulary cannot be shown"), why, tr("Try again"))
 
     def _on_stopped(self) -> None:
         self._tickets.pop("vocabulary").cancel()
-        self._on_not_opened("Opening the vocabulary was stopped.")
+        self._on_not_opened(tr("Opening the vocabulary was stopped."))
 
     def _on_vocabulary(self, folder: VocabularyFolder, vocabulary: Vocabulary) -> None:
         self._folder, self.vocabulary = folder, vocabulary
@@ -276,7 +277,11 @@ class Side(QWidget):
 
     def _on_counts(self, counts: PieceCounts) -> None:
         self._tables["pieces"].set_counts(counts.path)
-        self._counted = f"{count(counts.used, 'piece')} occur in {self.frequency.data.name}"
+        self._counted = tr(
+            "{count} occur in {name}",
+            count=trn("{count} piece", "{count} pieces", counts.used),
+            name=self.frequency.data.name,
+        )
         self.search.tables.button(0).setChecked(True)
         self._show_table()
         self._card.mark_most_frequent_first()
@@ -284,7 +289,7 @@ class Side(QWidget):
 
     def _choose_output(self, whole: bool) -> None:
         name = f"{short_title(self.tokenizer)}-{self.search.table}.csv"
-        path, _ = QFileDialog.getSaveFileName(self, "Export as CSV", str(Path.home() / name), "CSV (*.csv)")
+        path, _ = QFileDialog.getSaveFileName(self, tr("Export as CSV"), str(Path.home() / name), tr("CSV (*.csv)"))
         if path:
             self.export(path, whole)
 
@@ -307,7 +312,10 @@ class Side(QWidget):
 
     def _on_exported(self, answer: Exported) -> None:
         self.search.export.setEnabled(True)
-        self.message.emit("success", f"Wrote {count(answer.rows, 'row')} to {answer.path}.")
+        self.message.emit(
+            "success",
+            tr("Wrote {count} to {path}.", count=trn("{count} row", "{count} rows", answer.rows), path=answer.path),
+        )
 
     def _on_not_exported(self, mistake: Mistake) -> None:
         self.search.export.setEnabled(True)

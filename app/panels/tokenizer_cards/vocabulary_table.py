@@ -4,7 +4,10 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.core.wording import count, grouped
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.backend_words import said
+from app.core.language import tr, trn
+from app.core.wording import grouped
 from app.services.vocabulary_rows import FREQUENCY, VocabularyRows
 from app.widgets.card import Card
 from app.widgets.elided_label import ElidedLabel
@@ -30,7 +33,8 @@ class VocabularyTable(Card):
         self._name = "pieces"
         self.table = RowTable()
         self.table.remember("vocabulary")
-        self.table.setAccessibleName("Vocabulary")
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Vocabulary"))
         self.table.set_color(self._color)
         self.counts = ElidedLabel("", "faint")
         self.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
@@ -73,14 +77,22 @@ class VocabularyTable(Card):
         assert self._rows is not None
         shown, total, is_pieces = self.table.shown_count(), self._rows.row_count, self._name == "pieces"
         if not is_pieces:
-            whole = count(total, "merge")
+            whole = trn("{count} merge", "{count} merges", total)
         else:
-            whole = count(total, "row") if vocabulary.missing else count(total, "piece")
-        words = [f"{grouped(shown)} of {whole}" if shown != total else whole]
+            whole = (
+                trn("{count} row", "{count} rows", total)
+                if vocabulary.missing
+                else trn("{count} piece", "{count} pieces", total)
+            )
+        words = [tr("{shown} of {whole}", shown=grouped(shown), whole=whole) if shown != total else whole]
         words.append(vocabulary.kind)
         if is_pieces:
-            words += [f"{grouped(n)} {name}" for name, n in vocabulary.types.items() if n and name != "normal"]
-            words += [f"{count(vocabulary.missing, 'id')} without a piece"] if vocabulary.missing else []
+            words += [f"{grouped(n)} {said(name)}" for name, n in vocabulary.types.items() if n and name != "normal"]
+            words += (
+                [tr("{count} without a piece", count=trn("{count} id", "{count} ids", vocabulary.missing))]
+                if vocabulary.missing
+                else []
+            )
             words += [counted] if counted else []
         self.counts.setText(" · ".join(words))
 

@@ -6,6 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.language import tr
 from app.core.training_words import percent, short_place
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
@@ -15,10 +17,10 @@ from backend.contract.training_data import PaddingRule, TrainingLengths, Unknown
 
 COLUMNS = ("share", "row", "text")
 SHORT_TITLES = {
-    "length_buckets": "Like lengths together",
-    "random": "At random",
-    "in_order": "As they stand",
-    "fixed": "All filled to the limit",
+    "length_buckets": tr("Like lengths together"),
+    "random": tr("At random"),
+    "in_order": tr("As they stand"),
+    "fixed": tr("All filled to the limit"),
 }
 
 
@@ -45,13 +47,14 @@ class UnknownCard(Card):
     row_chosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Unknown tokens", parent, spacing=8)
+        super().__init__(tr("Unknown tokens"), parent, spacing=8)
         self._rows: list[UnknownRow] = []
         self.rate, self.sentence = label("", "section"), label("", "muted", wrap=True)
         self.corner.addWidget(self.rate)
         self.table = RowTable()
-        self.table.setAccessibleName("Rows with the largest share of unknown tokens")
-        self.table.setToolTip("Double-click or press Enter to see what the model gets of a row")
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Rows with the largest share of unknown tokens"))
+        self.table.setToolTip(tr("Double-click or press Enter to see what the model gets of a row"))
         self.table.setMinimumHeight(108)
         self.table.activated.connect(lambda index: self.row_chosen.emit(self._rows[index.row()].row))
         self.add(self.sentence)
@@ -62,7 +65,7 @@ class UnknownCard(Card):
         unknown = lengths.unknown
         self._rows = unknown.worst
         share = unknown.unknown / max(1, unknown.tokens)
-        self.rate.setText(percent(share) if unknown.token else "None")
+        self.rate.setText(percent(share) if unknown.token else tr("None"))
         self.sentence.setText(unknown.sentence)
         self.table.setVisible(bool(unknown.worst))
         grows = QSizePolicy.Policy.Preferred if unknown.worst else QSizePolicy.Policy.Maximum
@@ -78,7 +81,7 @@ class PaddingCard(Card):
     settings_chosen = Signal(dict)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Padding", parent, spacing=9)
+        super().__init__(tr("Padding"), parent, spacing=9)
         self._lines: QWidget | None = None
         self.sentence = label("", "muted", wrap=True)
         self.add(self.sentence)
@@ -100,7 +103,11 @@ class PaddingCard(Card):
             column.addWidget(_rule_line(rule, saves, self.settings_chosen.emit))
         self.add(self._lines)
         self.sentence.setText(
-            f"Of what is computed in batches of {lengths.batch_size:,}, {percent(chosen.padding)} is padding."
+            tr(
+                "Of what is computed in batches of {batch_size:,}, {percent} is padding.",
+                batch_size=lengths.batch_size,
+                percent=percent(chosen.padding),
+            )
             if chosen
             else ""
         )
@@ -108,7 +115,14 @@ class PaddingCard(Card):
 
 def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> QWidget:
     line = QWidget()
-    line.setToolTip(f"{rule.title}: {rule.tokens:,} tokens an epoch, {rule.padding:.1%} of them padding")
+    line.setToolTip(
+        tr(
+            "{title}: {tokens:,} tokens an epoch, {padding:.1%} of them padding",
+            title=rule.title,
+            tokens=rule.tokens,
+            padding=rule.padding,
+        )
+    )
     line.setAccessibleName(line.toolTip())
     title = ElidedLabel(SHORT_TITLES[rule.name], "section" if rule.chosen else "muted")
     title.setToolTip(line.toolTip())
@@ -123,13 +137,13 @@ def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> Q
     top = QHBoxLayout()
     top.addWidget(title, 1)
     if saves:
-        button = QPushButton("Use this")
+        button = QPushButton(tr("Use this"))
         theme.role(button, "chip")
-        button.setAccessibleName(f"Use: {rule.title}")
+        button.setAccessibleName(tr("Use: {title}", title=rule.title))
         button.clicked.connect(lambda: use(dict(rule.setting)))
         top.addWidget(button)
     elif rule.chosen:
-        top.addWidget(label("as set", "faint"))
+        top.addWidget(label(tr("as set"), "faint"))
     top.addWidget(share)
     column.addLayout(top)
     column.addWidget(bar)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
@@ -23,7 +24,7 @@ class WorkingRow(QWidget):
         super().__init__(parent)
         self._is_working = is_working
         self.bar, self.words = ThinProgressBar(), label("", "faint")
-        self.stop_button = IconButton("Stop", "stop", "quiet")
+        self.stop_button = IconButton(tr("Stop"), "stop", "quiet")
         self.stop_button.clicked.connect(self.stop_asked)
         row = QHBoxLayout(self)
         row.setContentsMargins(4, 0, 0, 0)
@@ -42,7 +43,14 @@ class WorkingRow(QWidget):
         """How far it is."""
         if progress.total:
             self.bar.set_fraction(progress.done / progress.total)
-            self.words.setText(f"{progress.done / progress.total:.0%} of {progress.total:,} {progress.unit}")
+            self.words.setText(
+                tr(
+                    "{done:.0%} of {total:,} {unit}",
+                    done=progress.done / progress.total,
+                    total=progress.total,
+                    unit=progress.unit,
+                )
+            )
             self._appear()
 
     def end(self) -> None:
@@ -55,5 +63,5 @@ class WorkingRow(QWidget):
         if self._is_working() and self.isHidden() and not self.slow.isActive():
             if not self.words.text():
                 self.bar.set_fraction(None)
-                self.words.setText("Working…")
+                self.words.setText(tr("Working…"))
             self.show()

@@ -40,6 +40,10 @@ class HardwareSection(Section):
         for name in environment:
             if name.startswith(_LOADS_CODE):
                 raise ValueError(f"{name} would load code into the run; set it in your own environment if you mean it")
+            if name.upper() in _DECIDES_CODE:
+                raise ValueError(
+                    f"{name} decides whose code you have agreed to run; set it in your own environment if you mean it"
+                )
             if name.upper().endswith(_SECRETS):
                 raise ValueError(
                     f"{name} looks like a secret, and specs are kept and shared; set it in your own environment"
@@ -48,4 +52,9 @@ class HardwareSection(Section):
 
 
 _LOADS_CODE = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT", "PYTHON")
+_DECIDES_CODE = (
+    "BURNISH_CONFIG", "HF_HOME", "HF_MODULES_CACHE", "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+)  # fmt: skip
+"""Where consents lie, and where transformers puts the code that it runs."""
 _SECRETS = ("_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY")

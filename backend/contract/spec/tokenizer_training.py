@@ -1,6 +1,6 @@
 """Owns the settings of a tokenizer that is trained: its kind, its size, and what is done to texts before pieces are learnt."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -9,14 +9,26 @@ from backend.contract.spec.training import ADVANCED
 
 TokenizerKind = Literal["byte_bpe", "bpe", "wordpiece", "unigram"]
 TokenizerUse = Literal["decoder", "encoder", "encoder_decoder"]
+KINDS: dict[str, Any] = {
+    "byte_bpe": {"title": "Byte-level BPE"},
+    "bpe": {"title": "BPE"},
+    "wordpiece": {"title": "WordPiece"},
+    "unigram": {"title": "Unigram"},
+}
+USES: dict[str, Any] = {
+    "decoder": {"title": "Language model"},
+    "encoder": {"title": "Encoder"},
+    "encoder_decoder": {"title": "Encoder-decoder"},
+}
+"""What the choices are called where people choose."""
 
 
 class TokenizerTraining(Section):
     """How a tokenizer is made."""
 
-    kind: Annotated[TokenizerKind, Field(title="Kind")] = "byte_bpe"
+    kind: Annotated[TokenizerKind, Field(title="Kind", json_schema_extra={"choices": KINDS})] = "byte_bpe"
     """`byte_bpe` as GPT-2 (knows every sign), `bpe` and `unigram` as SentencePiece, `wordpiece` as BERT."""
-    use: Annotated[TokenizerUse, Field(title="For")] = "decoder"
+    use: Annotated[TokenizerUse, Field(title="For", json_schema_extra={"choices": USES})] = "decoder"
     """What it is for, which decides the special tokens: a language model, an encoder, or an encoder-decoder."""
     vocabulary: Annotated[int, Field(title="Vocabulary size", ge=2, le=2_000_000)] = 8000
     """Most pieces, special tokens included; byte-level BPE has at least the 256 bytes."""

@@ -25,13 +25,15 @@ class TrainingSection(Section):
     """How the weights are changed."""
 
     epochs: Annotated[float, Field(title="Epochs", gt=0, le=10_000)] = 3
-    """How often the whole training data is seen."""
+    """How often the whole training data is seen. Usual: 2 to 5, up to 20 with few rows; more soon overfits."""
     max_steps: Annotated[int | None, Field(title="Most steps", ge=1, json_schema_extra=ADVANCED)] = None
     """Ends training after this many optimizer steps, whatever `epochs` says."""
     batch_size: Annotated[int, Field(title="Batch size", ge=1, le=1_000_000)] = 32
-    """Rows per optimizer step, over all devices."""
+    """Rows per optimizer step, over all devices; they go through in as many passes as the memory needs. Usual: 8 to 64."""
     learning_rate: Annotated[float, Field(title="Learning rate", gt=0, le=10)] = 2e-5
-    """The highest learning rate of the schedule."""
+    """The highest learning rate of the schedule. Usual with AdamW: 1e-5 to 5e-5 for models of 100 million parameters and
+    more, up to 5e-4 for smaller ones and from scratch, 1e-4 to 1e-3 for an adapter. Lion wants 3 to 10 times less, SGD
+    1e-3 to 1e-1."""
     max_records: Annotated[int | None, Field(title="Most records", ge=1, json_schema_extra=ADVANCED)] = None
     """Ends training after as many whole batches as fit into this many records, whatever `epochs` says."""
     drop_last: Annotated[bool, Field(title="Drop the last batch", json_schema_extra=ADVANCED)] = False
@@ -46,7 +48,8 @@ class TrainingSection(Section):
     """How the learning rate goes on after the warm-up: `linear` and `cosine` fall to zero, `constant` (or
     `constant_with_warmup`) stays; `one_cycle` rises and falls in two lines."""
     warmup: Annotated[float, Field(title="Warm-up", ge=0)] = 0.0
-    """Below 1 the fraction of all steps, from 1 on the number of steps, in which the learning rate rises from zero."""
+    """Below 1 the fraction of all steps, from 1 on the number of steps, in which the learning rate rises from zero.
+    Usual: 0.03 to 0.1; it keeps the first steps from breaking the model."""
     schedule_steps: Annotated[int | None, Field(title="Steps of the schedule", ge=1, json_schema_extra=ADVANCED)] = None
     """The schedule reckons with this many steps; empty takes those of the training."""
     schedule_cycles: Annotated[int, Field(title="Cosine cycles", ge=1, le=1000, json_schema_extra=_RESTARTS)] = 1
@@ -65,7 +68,7 @@ class TrainingSection(Section):
     """`one_cycle` ends at its first learning rate divided by this."""
     weight_decay: Annotated[float, Field(title="Weight decay", ge=0, le=1)] = 0.01
     """How strongly weights are drawn to zero (decoupled from the gradient, except with `adam` and `sgd`); biases and
-    normalisation layers are left out."""
+    normalisation layers are left out. Usual: 0 to 0.1."""
     adam_beta1: Annotated[float, Field(title="Adam beta 1", ge=0, lt=1, json_schema_extra=_ADAM)] = 0.9
     """Decay of the first moment (`adamw`, `adam`)."""
     adam_beta2: Annotated[float, Field(title="Adam beta 2", ge=0, lt=1, json_schema_extra=_ADAM)] = 0.999
@@ -81,7 +84,7 @@ class TrainingSection(Section):
     length_buckets: Annotated[bool, Field(title="Group by length", json_schema_extra=ADVANCED)] = True
     """Rows of similar length share a batch, which saves padding; the order stays random and seeded."""
     early_stopping: Annotated[int | None, Field(title="Early stopping", ge=1, json_schema_extra=ADVANCED)] = None
-    """Ends training after this many evaluations without a better `best_metric` (or evaluation loss)."""
+    """Ends training after this many evaluations without a better `best_metric` (or evaluation loss). Usual: 2 to 5."""
     early_stopping_threshold: Annotated[
         float, Field(title="Early stopping threshold", ge=0, json_schema_extra=ADVANCED)
     ] = 0.0

@@ -33,6 +33,19 @@ def test_data_is_one_line_before_and_after_all_rows_were_seen():
     )
 
 
+def test_labels_count_only_rows_that_can_be_used():
+    preview = DataPreview(
+        columns=["text"], rows=[], row_count=292, skipped_count=0, guessed_columns={}, label_counts={"a": 150, "b": 142}
+    )
+    train = SplitGlance(split="train", rows=254, unusable=8, labels={"b": 130, "a": 124})
+    taken_off = SplitGlance(split="validation", rows=30, labels={"a": 20, "b": 10})
+    both = DataGlance(splits=[train, taken_off])
+    assert data_words.usable_labels(preview, None) == {"a": 150, "b": 142}
+    assert data_words.usable_labels(preview, both) == {"a": 144, "b": 140}
+    alone = SplitGlance(split="train", rows=284, unusable=8, labels={"a": 144, "b": 140})
+    assert data_words.usable_labels(preview, DataGlance(splits=[alone, taken_off])) == {"a": 144, "b": 140}
+
+
 def test_every_row_is_accounted_for():
     assert plain(data_words.split_line(GLANCE)) == "2 157 for training, 240 for validation, 5 left out."
 

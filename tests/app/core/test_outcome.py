@@ -99,6 +99,15 @@ def test_what_the_run_said_itself_counts():
     assert (outcome.state, outcome.message, outcome.hint) == ("failed", "Out of memory", "Use fewer rows")
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_loss_without_value_is_gone_on_from_only_where_there_is_a_checkpoint(saved: bool):
+    state = started()
+    if saved:
+        state.apply(events.CheckpointSaved(time=2, step=5, folder="step-5"))
+    state.apply(events.RunFinished(time=3, state="failed", step=9, code="nan_loss"))
+    assert derive(state, "ended", None).resumable is saved
+
+
 def test_a_folder_that_was_just_written_is_starting(folder: RunFolder):
     assert look_at(folder, RunState()).state == "starting"
 

@@ -74,6 +74,7 @@ def entry() -> TaskEntry:
         Column("pair", "Second text", "", required=False),
         Column("choice_0", "Choice 0", "", required=False),
         Column("prefix", "Prefix", "", required=False, needed_to_predict=False),
+        Column("id", "Name", "", required=False, needed_to_predict=False),
         Column("label", "Label", "", needed_to_predict=False),
         Column("prompt", "Prompt", "", when={"rows": ["chat"]}),
     ]
@@ -87,7 +88,7 @@ def entry() -> TaskEntry:
         (RunTask("t"), ["text", "pair"]),
         (RunTask("t", {"rows": "chat"}), ["text", "pair", "prompt"]),
         (RunTask("t", {}, {"text": "a", "label": "b"}), ["text"]),
-        (RunTask("t", {}, {"text": "a", "choice_0": "c", "prefix": "p"}), ["text", "choice_0", "prefix"]),
+        (RunTask("t", {}, {"text": "a", "choice_0": "c", "prefix": "p", "id": "i"}), ["text", "choice_0", "prefix"]),
     ],
     ids=["untrained", "by settings", "trained on text", "trained on more"],
 )

@@ -45,13 +45,6 @@ def test_recent_models_are_few_and_newest_first(tmp_path: Path):
     assert len(loaded.recent_models) == preferences.RECENT
 
 
-def test_trust_holds_for_one_commit(tmp_path: Path):
-    path = tmp_path / "preferences.json"
-    preferences.load(path).trust("some/model", "abc")
-    assert preferences.load(path).trusts("some/model", "abc")
-    assert not preferences.load(path).trusts("some/model", "def")
-
-
 def test_offline_and_cache_reach_the_backend(tmp_path: Path):
     loaded = preferences.load(tmp_path / "preferences.json")
     assert "HF_HUB_OFFLINE" not in loaded.environment()

@@ -18,6 +18,13 @@ EVERYTHING = RowFilter(
 )
 
 
+def test_a_label_alone_is_asked_for_and_said():
+    actual, predicted = RowFilter(pair=("pos", "")), RowFilter(pair=("", "neg"))
+    assert actual.question() == {"actual": "pos"}
+    assert predicted.question() == {"prediction": "neg"}
+    assert [words for one in (actual, predicted) for _, words in one.chips()] == ["Actual pos", "Predicted neg"]
+
+
 def test_all_conditions_stand_in_one_question():
     assert EVERYTHING.question() == {
         "right": False, "text": "soup", "words": True, "text_column": "text", "actual": "pos", "prediction": "neg",

@@ -1,5 +1,7 @@
 """The fold over a run's events."""
 
+import math
+
 import pytest
 
 from app.core.run_state import RunState
@@ -193,3 +195,12 @@ def test_a_run_that_ended_early_shows_how_far_its_steps_came():
     assert state.fraction == 1.0
     state.apply(events.RunFinished(time=202.0, state="stopped", step=25))
     assert state.fraction == pytest.approx(0.25)
+
+
+def test_an_evaluation_that_is_no_number_leaves_a_gap_in_its_curve():
+    state = folded(plan(), evaluation(10, 0.5), evaluation(20, float("nan")))
+    assert list(state.metric_series["accuracy"].xs) == [10, 20]
+    assert state.last_metric("accuracy") is None
+    state.apply(evaluation(30, 0.75))
+    assert math.isnan(state.metric_series["accuracy"].ys[1])
+    assert state.last_metric("accuracy") == 0.75

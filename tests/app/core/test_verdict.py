@@ -1,6 +1,7 @@
 """The line that says how a run goes, for numbers whose story is known."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -9,10 +10,12 @@ from app.core.verdict import verdict
 from backend.contract import events
 
 
-def steps(losses: Sequence[float | None], seconds: Sequence[float] | None = None) -> list[events.Event]:
+def steps(
+    losses: Sequence[float | None], seconds: Sequence[float] | None = None, rate: float = 1e-4
+) -> list[events.Event]:
     return [
         events.StepFinished(
-            time=100.0 + number, step=number, epoch=number / 100, loss=loss, learning_rate=1e-4, gradient_norm=1.0,
+            time=100.0 + number, step=number, epoch=number / 100, loss=loss, learning_rate=rate, gradient_norm=1.0,
             rows=8, tokens=800, seconds=(seconds or [1.0] * len(losses))[number - 1],
         )
         for number, loss in enumerate(losses, start=1)
@@ -47,8 +50,8 @@ def test_a_run_without_steps_has_not_begun():
 def test_a_loss_that_rises_while_training_goes_on_is_overfitting():
     many = [*steps(falling(700)), *losses(0.6, 0.5, 0.45, 0.4, 0.42, 0.44, 0.47)]
     assert told(many) == (
-        "Evaluation loss has risen for three evaluations while training loss falls, which is overfitting; "
-        "best was step 400.",
+        "Evaluation loss has risen for three evaluations; best was step 400. "
+        "Training loss falls, so this is overfitting.",
         "warning",
     )
 
@@ -99,7 +102,7 @@ def test_one_worse_evaluation_is_no_alarm():
 
 def test_a_metric_is_judged_where_no_loss_is_measured():
     many = [*steps(falling(300)), *(evaluation(100 * n, bleu=value) for n, value in ((1, 30.0), (2, 29.0), (3, 28.0)))]
-    assert told(many)[0] == "Bleu has fallen for two evaluations; best was step 100."
+    assert told(many)[0] == "BLEU has fallen for two evaluations; best was step 100."
 
 
 @pytest.mark.parametrize("peak", [2.0, 0.9])
@@ -110,18 +113,93 @@ def test_a_training_loss_that_climbs_back_diverges(peak: float):
     assert kind == "error"
 
 
+def test_evaluations_are_judged_by_those_that_are_numbers():
+    many = [*steps(falling(400)), evaluation(100, loss=0.5), evaluation(200, loss=None), evaluation(300, loss=0.4)]
+    assert told(many) == ("Evaluation loss falls: 0.4000 at step 300 is the best yet.", "success")
+
+
 def test_noise_on_a_small_loss_is_no_divergence():
     noisy = [*falling(400), *([0.02, 0.03] * 20), *([0.04, 0.05] * 20)]
     assert not told(steps(noisy))[0].startswith("Training diverges")
 
 
+BROKEN = [1.1, 96.0, 140.0, 88.0, *(60.0 - number / 2 for number in range(44))]
+"""A loss that jumps at the second step, as a learning rate of 5 makes it, and falls again without coming back."""
+
+
+@pytest.mark.parametrize("count", [4, 12, 48])
+def test_a_loss_that_ends_far_above_its_first_step_diverges_however_well_evaluations_fall(count: int):
+    many = [*steps(BROKEN[:count], rate=5.0), *losses(90.0, 40.0, 31.4331)]
+    text, kind = told(many)
+    assert text.startswith("Training diverges: its loss has risen from 1.1000 to ")
+    assert text.endswith("since step 1; try a learning rate below 5.")
+    assert kind == "error"
+
+
+def test_an_evaluation_far_above_the_first_training_loss_is_no_success():
+    assert told([*steps([1.1, 96.0, 60.0], rate=5.0), *losses(90.0, 31.4331)]) == (
+        "Evaluation loss is 31.4331 at step 200, far above the training loss of the first step, 1.1000.",
+        "warning",
+    )
+
+
+def test_a_first_loss_that_was_small_by_luck_is_no_divergence():
+    jumping = [0.05, 0.9, 0.3, 1.4, 0.6, 0.2, 1.1, 0.08, 0.7, 0.4, 1.2, 0.1]
+    assert "diverges" not in told(steps(jumping))[0]
+
+
+def constant(share: float, **others: float) -> dict[str, Any]:
+    """Scores of a classifier that gives every row the label of this share of them."""
+    f1 = 2 * share / (1 + share)
+    return {"loss": 1.1, "accuracy": share, "f1_macro": f1 / 3, "f1_weighted": share * f1, "matthews": 0.0, **others}
+
+
+def test_a_model_of_one_label_is_no_success_while_its_loss_falls():
+    many = [*steps(falling(60)), evaluation(30, **constant(0.4)), evaluation(60, True, **constant(0.4, loss=1.0))]
+    assert told(many) == (
+        "The model predicts one label only; a higher learning rate or more epochs often help.",
+        "warning",
+    )
+
+
+def test_a_model_of_one_label_at_a_high_rate_is_not_sent_higher():
+    many = [*steps([1.1] * 60, rate=0.01), evaluation(60, **constant(0.4))]
+    assert told(many)[0] == "The model predicts one label only; try another learning rate than 0.01."
+
+
+def test_a_model_of_one_label_whose_loss_is_far_above_the_first_is_sent_lower():
+    many = [*steps([0.7, 8.0, 0.8] * 20, rate=10.0), evaluation(60, **constant(0.4, loss=8.2))]
+    assert told(many)[0] == "The model predicts one label only; try a learning rate below 10."
+
+
+@pytest.mark.parametrize(
+    "scores", [constant(0.4, f1_weighted=0.39), constant(1.0), constant(0.4, f1_weighted=0.8 / 1.4)],
+    ids=["several labels", "all right", "rows of one label"],
+)  # fmt: skip
+def test_what_may_come_from_several_labels_is_not_called_one_label(scores: dict[str, Any]):
+    assert "one label" not in told([*steps(falling(60)), evaluation(60, **scores)])[0]
+
+
+def test_an_untrained_model_is_not_blamed_for_its_one_label():
+    many = [evaluation(0, **constant(0.4)), *steps(falling(60))]
+    assert "one label" not in told(many)[0]
+
+
 def test_a_loss_that_is_no_number_comes_first():
     ended = events.RunFinished(time=999, state="failed", step=31, code="nan_loss", message="…")
     assert told([*steps(falling(31)), ended]) == (
-        "The training loss became NaN after step 31: a lower learning rate often helps.",
+        "The training loss became NaN at step 31: a lower learning rate often helps.",
         "error",
     )
     assert told([*steps(falling(100)), evaluation(100, loss=None)])[0] == "The evaluation loss is NaN at step 100."
+
+
+def test_a_loss_that_never_was_a_number_is_not_blamed_on_the_learning_rate():
+    ended = events.RunFinished(time=999, state="failed", step=1, code="nan_loss", message="…")
+    assert told([*steps([None], rate=0.0), ended]) == (
+        "The training loss was NaN at step 1, before any weight was changed: look at the model's weights and the data.",
+        "error",
+    )
 
 
 def test_a_machine_that_slows_down_is_noticed_only_while_the_run_lives():

@@ -4,14 +4,16 @@ import csv
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import msgspec
 
 from backend import catalogue
-from backend.contract import data_choice, model_choices, open_models, queries
+from backend.contract import data_choice, measurement, model_choices, open_models, queries
 from backend.contract import predictions as contract
 from backend.contract.catalog import Device
+from backend.contract.cost import Remedy, TimePart
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
@@ -168,11 +170,16 @@ def described(name: str, converted: bool = False) -> queries.ModelDescription | 
         tokenizer="WordPiece, 30,522 pieces; fits the model",
         needs_conversion=old,
         needs_remote_code=name.endswith("own-code"),
+        code={name: "c0ffee"} if name.endswith("own-code") else {},
+        code_files=["modeling.py"] if name.endswith("own-code") else [],
+        code_agreed=name in AGREED,
         commit="c0ffee" if name.endswith("own-code") else "",
         notes=["A new head with as many outputs as the data has labels will be drawn and trained."],
     )
 
 
+AGREED: set[str] = set()
+"""Models to whose code the person has agreed."""
 DEMO_MODEL = str(resource("demo", "bert-tiny"))
 HERE = [
     model_choices.ModelChoice(
@@ -247,9 +254,42 @@ def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
         memory_mb=memory,
         available_mb=6000.0,
         fits=fits,
-        seconds=52.0,
+        **measured_time(int(per_epoch * epochs)),
         problems=[] if fits else [f"A batch of {batch} rows does not fit; choose fewer rows per device"],
     )
+
+
+MEASURED: list[measurement.Measurement] = []
+"""What was measured, which every later plan reckons with."""
+
+
+def measured(spec: dict) -> measurement.MeasuredTime | queries.Mistake | None:
+    """Of 7 epochs the answer never comes, 48 rows are too many for the memory, and 96 cannot be measured."""
+    if spec["training"]["epochs"] == 7:
+        return None
+    if spec["training"]["batch_size"] == 48:
+        remedy = Remedy(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True)
+        return measurement.MeasuredTime(shortage="the computer's memory is used up", remedies=[remedy])
+    if spec["training"]["batch_size"] == 96:
+        return queries.Mistake("data.train: the file has gone", "data.train")
+    found = measurement.Measurement(
+        time=time.time() - 200, mean_length=17.3, longest=91, steps=31, step_seconds=0.4, memory_mb=1250.0
+    )
+    MEASURED.append(found)
+    return measurement.MeasuredTime(measurement=found)
+
+
+def measured_time(steps: int) -> dict:
+    """What a plan says of the time when it was measured; of one that was not it is that of a comparable run."""
+    if not MEASURED:
+        return {"seconds": 52.0}
+    return {
+        "seconds": steps * 0.5,
+        "least_seconds": steps * 0.4,
+        "most_seconds": steps * 0.6,
+        "measured": MEASURED[-1],
+        "time": [TimePart("Training", steps * 0.5, f"{steps} steps", steps * 0.4, steps * 0.6)],
+    }
 
 
 OPEN: list[str] = []
@@ -332,6 +372,8 @@ def pieces(request: queries.Request) -> list[queries.Progress]:
         return [queries.Progress(text="Predicting"), queries.Progress(500, 2000, "rows")]
     if request.query == "download_model":
         return [queries.Progress(110e6, 440e6, "bytes", "", "model.safetensors", 100e6, 430e6)]
+    if request.query == "measure_time":
+        return [queries.Progress(3, 6, "", "", "training", 6.0, 15.0)]
     if request.query == "data_report":
         return [queries.Progress(1200, 2400, "rows")]
     if request.query != "answer" or request.arguments["task"] != "causal_lm":
@@ -373,10 +415,20 @@ def answered(request: queries.Request) -> object:
             return reported(arguments)
         case "describe_model":
             return described(arguments["name_or_path"])
+        case "model_code":
+            name = arguments["target"]
+            return queries.ModelCode(
+                code={name: "c0ffee"}, files=["modeling.py"], folders=[name], agreed=name in AGREED
+            )
+        case "agree_to_code" if arguments["code"] == {arguments["target"]: "c0ffee"}:
+            AGREED.add(arguments["target"])
+            return queries.ModelCode(code=arguments["code"], agreed=True)
         case "convert_model" if arguments.get("consent") is True:
             return described(arguments["name_or_path"], converted=True)
         case "plan":
             return planned(arguments["spec"])
+        case "measure_time":
+            return measured(arguments["spec"])
         case name if name in PREDICTIONS:
             try:
                 return PREDICTIONS[name](arguments, silent)
@@ -406,6 +458,7 @@ def main() -> None:
             continue
         for progress in pieces(request):
             sys.stdout.write(msgspec.json.encode(queries.Reply(request.id, progress=progress)).decode() + "\n")
+            sys.stdout.flush()
         answer = answered(request)
         if answer is None:
             continue

@@ -1,13 +1,15 @@
 """The comparison of chosen runs, with recorded ones."""
 
+import re
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
+from app.core import wording
 from app.panels.runs_cards.compare_view import CompareView
-from app.panels.runs_cards.overlay_plot import PATH
+from app.panels.runs_cards.curve_list import PATH, VALUE
 
 
 @pytest.fixture
@@ -78,8 +80,9 @@ def test_only_the_settings_that_differ_are_shown_until_all_are_asked_for(qtbot, 
 
 def test_the_final_metrics_are_a_table_that_is_saved_as_csv_and_markdown(qtbot, compared, tmp_path: Path):
     rows = {row[0]: row for row in compared.metrics.texts()}
-    place = compared.metrics.header_texts().index("accuracy")
+    place = compared.metrics.header_texts().index("Accuracy")
     assert rows["sentiment-finished"][place] == "0.8716"
+    assert rows["sentiment-finished"][1:3] == ["Finished", "Text classification"]
     compared.save(str(tmp_path / "runs.csv"))
     compared.save(str(tmp_path / "runs.md"))
     assert (tmp_path / "runs.csv").read_text().startswith("run,state,task")
@@ -92,3 +95,47 @@ def test_leaving_the_comparison_stops_watching(qtbot, compared):
     with qtbot.waitSignal(compared.closed):
         compared.back.click()
     assert compared.states._watchers == []
+
+
+def test_the_line_below_the_title_tells_how_many_runs_are_still_read(qtbot, view, context, runs: Path):
+    context.library.refresh()
+    view.show_runs(context.library.runs)
+    assert "reading 5 of them…" in view.header.subtitle.text()
+    qtbot.waitUntil(lambda: "reading" not in view.header.subtitle.text())
+    assert not view.states.reading
+
+
+def test_curves_stand_over_the_axis_that_is_chosen(qtbot, compared):
+    curves = compared.curves
+    curves.axis.setCurrentIndex(curves.axis.findData("time"))
+    qtbot.waitUntil(lambda: not curves._timer.isActive())
+    drawn = curves.plot.series[next(key for key in curves.plot.series if key.endswith("sentiment-resumed"))]
+    state = next(state for path, state in compared.states.states.items() if path.name == "sentiment-resumed")
+    assert len(drawn) == 742
+    assert drawn.points.xs[-1] == state.clock.at("time", state.series["loss"].xs)[-1]
+    assert len(drawn.breaks) == len(state.resumes) > 0
+
+
+def test_the_list_tells_where_each_line_is_at_the_crosshair(qtbot, compared):
+    curves = compared.curves
+    curves.plot.redraw()
+    item = curves.legend.item(0)
+    series = curves.plot.series[item.data(PATH)]
+    curves.plot.crosshair._move(120)
+    assert item.data(VALUE) == wording.number(series.mean_at(120)) != wording.number(series.value_at(120)[1])
+    assert curves.plot.crosshair.readout.text() == "step 120"
+
+
+def test_a_picture_of_the_compared_curves_is_saved_and_said(qtbot, compared, tmp_path: Path):
+    with qtbot.waitSignal(compared.message) as said:
+        compared.curves.plot.saving.save(tmp_path / "curves.svg")
+    assert said.args[0] == "success"
+    drawn = re.findall(">([^<]*)</text>", (tmp_path / "curves.svg").read_text())
+    assert "sentiment-failed" in "".join(drawn).replace("\n", "")  # a name may go on in the next line
+
+
+def test_a_name_keeps_its_room_when_another_curve_is_chosen(qtbot, compared):
+    compared.curves.choice.setCurrentText("Accuracy")
+    qtbot.waitUntil(lambda: not compared.curves._timer.isActive())
+    assert compared.curves.legend.width() >= 200
+    assert all(compared.curves.legend.item(row).data(VALUE) for row in range(3))

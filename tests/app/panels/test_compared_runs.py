@@ -22,7 +22,7 @@ class OneRun:
         self.refusal = ""
         self.resumed: tuple[str, str] | None = None
 
-    def start(self, values, on_started, on_error, consent) -> None:
+    def start(self, values, on_started, on_error) -> None:
         self.values = dict(values)
         on_error(self.refusal) if self.refusal else on_started(str(self.folder))
 

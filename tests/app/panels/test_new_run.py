@@ -203,7 +203,7 @@ def test_the_command_can_be_copied(demo):
 def test_a_run_can_be_loaded_again(qtbot, panel, runs: Path):
     panel.load_run(str(runs / "sentiment-finished"))
     assert panel.draft.get("training.epochs") == 4
-    assert panel.cards.task.name.text() == "sentiment"
+    assert panel.cards.task.name.text() == "sentiment 2"
     assert panel.cards.settings.forms["training"].values()["learning_rate"] == 3e-4
 
 
@@ -285,10 +285,10 @@ def test_a_spec_alone_is_no_consent_to_run_code(qtbot, panel):
     panel.cards.model.choose("/models/own-code")
     panel.draft.set("model.trust_remote_code", True)
     qtbot.waitUntil(lambda: panel.cards.model.trust.isVisible())
-    assert panel.findings.consent().options() == []
+    assert not panel.findings.trusts_model()
     panel.cards.model.trust.click()
-    assert panel.draft.get("model.revision") == "c0ffee"
-    qtbot.waitUntil(lambda: panel.findings.consent().options() == ["--trust-remote-code"])
+    qtbot.waitUntil(lambda: panel.draft.get("model.revision") == "c0ffee")
+    qtbot.waitUntil(lambda: panel.findings.trusts_model())
     panel.cards.model.choose(MODEL)
     assert panel.draft.get("model.revision", "main") == "main"
     assert panel.draft.get("model.trust_remote_code") is not True

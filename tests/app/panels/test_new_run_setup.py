@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QObject, QPointF, QProcess, Qt, QUrl
+from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, QProcess, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QLineEdit
 
@@ -22,7 +22,7 @@ from app.widgets.field_help import FieldHelp
 from backend.contract import spec_file
 from backend.contract.catalog import Device
 from backend.contract.cost import Remedy
-from backend.contract.queries import DeviceList
+from backend.contract.queries import DeviceList, Mistake
 from tests.app.panels.small_helper import DEMO
 
 
@@ -190,6 +190,64 @@ def test_what_stands_on_other_cards_is_found_too_and_nothing_found_teaches(demo)
     assert demo.cards.settings.forms["training"].isVisible()
 
 
+def test_what_was_typed_wrong_goes_with_the_field_that_another_choice_takes_away(qtbot, demo):
+    demo.cards.settings.groups["training"].set_open(True)
+    form = demo.cards.settings.others["training"]
+    form.set_unfolded(True)
+    write(qtbot, form.editor("adam_epsilon").target, "0")
+    assert "Adam epsilon" in demo.reason()
+    optimizer = form.editor("optimizer").target
+    optimizer.setCurrentIndex(optimizer.findData("sgd"))
+    optimizer.activated.emit(optimizer.currentIndex())
+    assert not demo.cards.mistakes()
+    qtbot.waitUntil(demo.cards.cost.start.isEnabled)
+    demo.bar.search.setText("epsilon")
+    demo.seeking.seek()
+    assert demo.bar.nothing.text() == "“Adam epsilon” has no effect with the present choice of “Optimizer”."
+    assert demo.cards.settings.forms["training"].isVisible()
+    demo.bar.search.setText("weight_decay")
+    demo.seeking.seek()
+    assert demo.cards.settings.optimizer_form.isHidden()
+    demo.bar.search.setText("momentum")
+    demo.seeking.seek()
+    assert demo.cards.settings.optimizer_form.isVisible()
+    optimizer.setCurrentIndex(optimizer.findData("adamw"))
+    optimizer.activated.emit(optimizer.currentIndex())
+    demo.bar.search.clear()
+    assert form.editor("adam_epsilon").target.text() == "1e-8"
+    assert demo.draft.get("training.adam_epsilon") == 1e-8
+
+
+def test_a_mistake_in_an_adapter_that_is_taken_off_stops_nothing(qtbot, demo):
+    demo.cards.settings.adapter.setCurrentIndex(demo.cards.settings.adapter.findData("lora"))
+    demo.cards.settings.adapter.activated.emit(demo.cards.settings.adapter.currentIndex())
+    write(qtbot, demo.cards.settings.adapter_form.form.editor("rank").target, "0")
+    assert "1 or more" in demo.reason()
+    demo.cards.settings.adapter.setCurrentIndex(0)
+    demo.cards.settings.adapter.activated.emit(0)
+    assert demo.reason() == ""
+    qtbot.waitUntil(demo.cards.cost.start.isEnabled)
+
+
+def test_a_plan_given_up_for_a_mistake_is_asked_for_again_when_it_is_mended(qtbot, demo):
+    write(qtbot, line(demo, "learning_rate"), "0.5x")
+    qtbot.waitUntil(lambda: demo.findings.plan is None and not demo.findings._plan.waits)
+    qtbot.keyClick(line(demo, "learning_rate"), Qt.Key.Key_Backspace)
+    qtbot.waitUntil(lambda: demo.findings.plan is not None)
+    assert demo.cards.cost.details.isEnabled()
+
+
+def test_a_search_ends_when_the_page_is_left(demo):
+    epochs = demo.cards.settings.forms["training"].row_of("training.epochs").title
+    demo.bar.search.setText("memory_limit")
+    demo.seeking.seek()
+    assert not epochs.isVisible()
+    demo.bar.hide()  # as with the page; a hidden window would lose the keyboard
+    demo.bar.show()
+    assert demo.bar.search.text() == ""
+    assert epochs.isVisible()
+
+
 def test_changed_settings_are_counted_listed_and_reset(demo):
     settings = demo.cards.settings
     demo.change("training.warmup", 0.2)
@@ -209,12 +267,39 @@ def test_changed_settings_are_counted_listed_and_reset(demo):
     assert demo.draft.get("data.train")
 
 
+def test_what_a_task_fills_in_by_itself_is_not_changed_and_is_what_reset_goes_back_to(qtbot, panel):
+    settings, task = panel.cards.settings, panel.editing.task()
+    panel.draft.merge(task.defaults)
+    panel.editing.replaced.emit()
+    panel.undoing.begin()
+    training = settings.groups["training"]
+    assert settings.changes.isHidden()
+    assert training.reset.isHidden()
+    training.set_open(True)
+    warmup = training.form.row_of("training.warmup")
+    assert not warmup.is_changed()
+    write(qtbot, warmup.editor.target, "0.5")
+    assert settings.changes.text() == training.count.text() == "1 changed"
+    assert "0.06" in warmup.reset.toolTip()
+    training.reset.click()
+    assert panel.draft.get("training.warmup") == 0.06
+    assert settings.changes.isHidden()
+    write(qtbot, warmup.editor.target, "0")
+    assert settings.changes.text() == "1 changed"
+    warmup.reset.click()
+    assert panel.draft.get("training.warmup") == 0.06
+    assert settings.changes.isHidden()
+    panel.editing.choose_task("question_answering")
+    assert not panel.draft.says("training.warmup")
+    assert settings.changes.isHidden()
+
+
 def test_help_says_what_a_field_takes_and_what_it_is_called(qtbot, demo):
     row = demo.cards.settings.forms["training"].row_of("training.batch_size")
     hint = row.title.toolTip()
     for words in (
         "Rows per optimizer step",
-        "from 1 to 1,000,000",
+        "from 1 to 1\u202f000\u202f000",
         "Default: 32",
         "In a spec: training.batch_size",
     ):
@@ -358,6 +443,20 @@ def test_what_makes_it_fit_is_one_click_and_one_step(qtbot, demo):
     assert not demo.draft.get("adapter")
 
 
+def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click(demo):
+    demo.draft.set("task.max_length", 600)
+    values = {name: getattr(demo.findings.model, name) for name in demo.findings.model.__struct_fields__}
+    demo.findings.model = type(demo.findings.model)(**{**values, "max_length": 512})
+    said = (
+        "task.max_length: 600 tokens are more than the 512 positions of this model; set task.max_length to 512 or less"
+    )
+    demo.findings._on_mistake("plan", Mistake(said, "task.max_length"))
+    assert demo.cards.cost.reason.text().endswith("model; set “Longest text” to 512 or less")
+    demo.cards.cost.remedies.buttons[0].click()
+    assert demo.draft.get("task.max_length") == 512
+    assert not demo.cards.mistakes()
+
+
 def test_the_cost_is_told_by_its_parts(demo):
     demo.cards.cost.details.click()
     sheet = next(one for one in QApplication.topLevelWidgets() if isinstance(one, CostDetails))
@@ -372,6 +471,40 @@ def test_buttons_above_say_how_each_card_stands_and_lead_there(qtbot, panel):
     qtbot.waitUntil(lambda: panel.bar.buttons["data"].accessibleDescription() == "Something is wrong here.")
     panel.bar.buttons["settings"].click()
     assert panel.cards.settings.isAncestorOf(QApplication.focusWidget())
+
+
+def test_the_button_of_a_card_leads_to_what_is_wrong_in_it(qtbot, demo):
+    training = demo.cards.settings.groups["training"]
+    training.set_open(True)
+    epsilon = training.form.editor("adam_epsilon").target
+    training.form.set_unfolded(True)
+    write(qtbot, epsilon, "0")
+    training.form.set_unfolded(False)
+    training.set_open(False)
+    demo.bar.search.setText("memory_limit")
+    demo.seeking.seek()
+    demo.bar.buttons["settings"].click()
+    assert epsilon.hasFocus()
+    assert demo.bar.search.text() == ""
+    place = epsilon.mapTo(demo.cards._area, QPoint(0, 0)).y()
+    assert 0 <= place < demo.cards._area.height()
+
+
+def test_a_typed_path_is_taken_where_it_rests_on_a_file_or_the_field_is_left(qtbot, panel, tmp_path: Path):
+    train = panel.cards.data.train.line
+    write(qtbot, train, str(tmp_path))
+    train.setCursorPosition(len(train.text()))
+    panel.cards.data.train._rest.timeout.emit()
+    assert panel.draft.get("data.train") is None
+    (tmp_path / "mine.csv").write_text("text,label\nfine,good\n")
+    qtbot.keyClicks(train, "/mine.csv")
+    qtbot.waitUntil(lambda: panel.draft.get("data.train") == str(tmp_path / "mine.csv"))
+    assert train.hasFocus()
+    write(qtbot, train, str(tmp_path / "none.csv"))
+    panel.cards.task.name.setFocus()
+    assert panel.draft.get("data.train") == str(tmp_path / "none.csv")
+    qtbot.waitUntil(lambda: "no file" in panel.cards.cost.reason.text())
+    assert not panel.draft.get("model.name_or_path"), "what is wrong comes before what is missing"
 
 
 def test_the_copied_command_computes_and_keeps_runs_where_the_window_does(demo, monkeypatch):

@@ -145,9 +145,9 @@ def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Panel):
 
 
 def test_an_export_that_is_done_is_told(qtbot, panel: Panel):
-    with qtbot.waitSignal(panel.message) as signal:
+    with qtbot.waitSignal(panel.wrote) as signal:
         panel.browser.exporting._on_exported(Exported(path="/tmp/x.csv", rows=3))
-    assert signal.args == ["success", "Wrote 3 rows to /tmp/x.csv."]
+    assert signal.args == ["Wrote 3 rows to /tmp/x.csv.", "/tmp/x.csv"]
 
 
 def test_the_keyboard_walks_through_the_rows(qtbot, panel: Panel):

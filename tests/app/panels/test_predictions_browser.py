@@ -17,6 +17,7 @@ from app.panels.predictions_cards.row_views.number_view import NumberView
 from app.panels.predictions_cards.row_views.plain_view import PlainView
 from app.panels.predictions_cards.row_views.span_view import NO_ANSWER, SpanView
 from app.panels.predictions_cards.row_views.writing_view import WritingView
+from app.services.prediction_rows import PredictionRows
 
 
 @pytest.fixture
@@ -54,6 +55,15 @@ def test_every_row_of_every_task_can_be_shown_one_after_the_other(panel: Panel, 
     assert panel.browser.view.side.currentWidget() is panel.browser.details
 
 
+def test_the_overview_says_that_a_large_file_is_prepared_first(qtbot, panel: Panel, runs: Path, monkeypatch):
+    monkeypatch.setattr(PredictionRows, "small", property(lambda _: False))
+    panel.show_run(str(write_run(runs, "text_classification")))
+    overview = panel.browser.overview
+    assert overview.note.text() == "Preparing the file, 0%"
+    qtbot.waitUntil(overview.right.isVisible, timeout=30_000)
+    assert overview.note.text() == "Click a cell or a label to see its rows."
+
+
 def test_unknown_task_is_shown_by_its_columns():
     assert registry.view_of("somebodys_own", ["text", "prediction", "probability_a"]) is LabelView
     assert registry.view_of("somebodys_own", ["text", "prediction"]) is PlainView
@@ -66,6 +76,11 @@ def test_wrong_label_is_marked_beside_the_right_one(panel: Panel, runs: Path):
         ("positive", "wrong"), ("negative", "actual"), ("neutral", ""),
     ]  # fmt: skip
     assert view._rest.shown == {"source": "imdb"}
+
+
+def test_columns_that_play_no_part_come_last(panel: Panel, runs: Path):
+    shown(panel, runs, "text_classification")
+    assert panel.browser.table.columns == ["text", "actual", "prediction", "confidence", "source"]
 
 
 def test_numbers_stand_on_the_range_of_the_whole_file(panel: Panel, runs: Path):

@@ -12,6 +12,7 @@ from app.core.row_filter import ValueFilter
 from app.panels.predictions import Panel
 from app.panels.predictions_cards.overview_card import LABELS, RELIABILITY, THRESHOLD
 from app.panels.predictions_cards.table_card import TableCard
+from app.widgets.confusion_matrix import HEAD
 
 ANSWER_MS = 30_000
 """A helper that has just been started loads its libraries first."""
@@ -110,6 +111,28 @@ def test_labels_have_their_scores(qtbot, shown: Panel):
     assert ["positive", "0.50", "1.00", "0.67", "1"] in overview.labels.texts()
 
 
+def test_labels_of_the_matrix_and_of_the_scores_narrow_the_rows(qtbot, shown: Panel):
+    overview, filters = shown.browser.overview, shown.browser.filters
+    qtbot.waitUntil(lambda: bool(overview.labels.texts()), timeout=ANSWER_MS)
+    matrix = overview.matrix
+    place = list(matrix._labels).index("positive")
+    for box, words, rows in (((HEAD, place), "Predicted positive", [0, 1]), ((place, HEAD), "Actual positive", [1])):
+        qtbot.mouseClick(matrix, Qt.MouseButton.LeftButton, pos=matrix.box_of(*box).center().toPoint())
+        qtbot.waitUntil(lambda rows=rows: sources(shown) == rows, timeout=ANSWER_MS)
+        assert filters.chips.words() == [words]
+        assert "Click to see only these" in matrix.words_of(*box)
+    overview.parts.button(LABELS).click()
+    labels = overview.labels
+    row = next(row for row, texts in enumerate(labels.texts()) if texts[0] == "negative")
+    cell = labels.model().index(row, 0)
+    qtbot.mouseClick(labels.viewport(), Qt.MouseButton.LeftButton, pos=labels.visualRect(cell).center())
+    assert filters.chips.words() == ["Actual negative"]
+    assert labels.viewport().cursor().shape() == Qt.CursorShape.PointingHandCursor
+    qtbot.keyClick(labels, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: sources(shown) == [0, 1, 2], timeout=ANSWER_MS)
+    assert filters.chips.isHidden()
+
+
 def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Panel, tmp_path: Path):
     browser, overview = shown.browser, shown.browser.overview
     qtbot.waitUntil(lambda: bool(overview.matrix._labels), timeout=ANSWER_MS)
@@ -130,31 +153,45 @@ def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Panel, t
     dialog.parquet.setChecked(True)
     choice = dialog.choice()
     dialog.close()
-    with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
+    with qtbot.waitSignal(shown.wrote, timeout=ANSWER_MS):
         browser.export(str(tmp_path / "home.parquet"), choice)
-    assert told.args[0] == "success", told.args
     assert parquet.read_table(tmp_path / "home.parquet")["prediction_at_threshold"].to_pylist()[0] == "negative"
     view.reset.click()
     assert "prediction_at_threshold" not in browser.table.columns
 
 
-def test_rows_are_exported_as_shown_and_whole(qtbot, shown: Panel, tmp_path: Path):
+def test_rows_are_exported_as_shown_with_all_columns_and_whole(qtbot, shown: Panel, tmp_path: Path):
     browser = shown.browser
     browser.filters.right_group.button(2).click()
     dialog = shown.ask_export()
-    as_shown = dialog.choice()
+    assert dialog.all_columns.isChecked()
+    every = dialog.choice()
     assert "1 row, 5 columns" in dialog.as_shown.text()
+    left_out = [name for name in browser.rows.columns if name not in browser.table.columns]
+    assert dialog.left_out.text() == "Without " + ", ".join(browser.table.title(name) for name in left_out)
+    dialog.as_shown.setChecked(True)
+    as_shown = dialog.choice()
     dialog.whole.setChecked(True)
     whole = dialog.choice()
     dialog.close()
-    for name, choice in (("shown", as_shown), ("whole", whole)):
-        with qtbot.waitSignal(shown.message, timeout=ANSWER_MS):
+    for name, choice in (("shown", as_shown), ("every", every), ("whole", whole)):
+        with qtbot.waitSignal(shown.wrote, timeout=ANSWER_MS) as told:
             browser.export(str(tmp_path / f"{name}.csv"), choice)
+        assert told.args[1] == str(tmp_path / f"{name}.csv")
     lines = (tmp_path / "shown.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == '"text","source","actual","prediction","confidence"'
+    assert lines[0] == '"text","actual","prediction","confidence","source"'
+    assert len(lines) == 2
+    lines = (tmp_path / "every.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == ",".join(f'"{name}"' for name in browser.rows.columns)
+    assert "probability_positive" in lines[0]
     assert len(lines) == 2
     assert len((tmp_path / "whole.csv").read_text(encoding="utf-8").splitlines()) == 4
     assert browser.line.isHidden()
+
+
+def test_rows_that_are_not_filtered_are_offered_as_shown(shown: Panel):
+    dialog = shown.ask_export()
+    assert dialog.as_shown.isChecked()
 
 
 def test_spreadsheet_options_are_remembered_and_no_parquet_has_them(shown: Panel):
@@ -174,7 +211,7 @@ def test_rows_and_cells_are_copied_uncut(qtbot, shown: Panel):
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
     assert len(lines) == 3
-    assert lines[1].split("\t")[:3] == [CLASSIFIED[1]["text"], "imdb", "positive"]
+    assert lines[1].split("\t")[:3] == [CLASSIFIED[1]["text"], "positive", "positive"]
     choose_cell(shown, 2, "prediction")
     table.copy_cell()
     assert QGuiApplication.clipboard().text() == "neutral"

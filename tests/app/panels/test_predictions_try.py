@@ -1,5 +1,6 @@
 """The Try box is tested with a small real helper that knows the real catalog and answers at once."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from PySide6.QtCore import Qt
 from app.panels.predictions import TRY, Panel
 from app.panels.predictions_cards.try_box import TryBox
 from backend.contract.resources import resource
+from backend.contract.run_folder import RunFolder
 from tests.app.panels.try_steps import ask, choose_task
 
 MODEL = str(resource("demo", "bert-tiny"))
@@ -144,3 +146,36 @@ def test_the_box_begins_with_the_run_that_is_shown(qtbot, panel: Panel, runs: Pa
     panel.show_side(TRY)
     qtbot.waitUntil(lambda: list(panel.attempt.form.fields) == ["question", "context"])
     assert panel.attempt.form.chosen_target() == str(run)
+
+
+def test_code_of_a_model_is_agreed_to_before_it_is_asked(qtbot, box: TryBox):
+    box.form.show_model("/models/try-own-code")
+    first = box.form.first
+    qtbot.waitUntil(first.trust.isVisible)
+    assert "runs Python code of its own" in first.facts.text()
+    assert "modeling.py" in first.facts.text()
+    first.trust.click()
+    qtbot.waitUntil(lambda: not first.trust.isVisible())
+    assert "Python code" not in first.facts.text()
+
+
+def test_old_weights_are_converted_from_the_try_box(qtbot, box: TryBox):
+    box.form.show_model("/models/old-weights")
+    first = box.form.first
+    qtbot.waitUntil(first.convert.isVisible)
+    assert "converted" in first.facts.text() or "convert them once" in first.facts.text()
+    first.convert.click()
+    assert not first.convert.isVisible()
+
+
+def test_run_that_goes_on_is_asked_by_its_newest_checkpoint(box: TryBox, context, tmp_path: Path):
+    folder = RunFolder(tmp_path / "2026-11-21-1530-going")
+    for step in (3, 6):
+        folder.checkpoint(step).mkdir(parents=True)
+    (folder.path / "spec.yaml").write_text("version: 1\n")
+    box.form.show_run(folder.path, "text_classification")
+    assert box.form.chosen_target() == str(folder.checkpoint(6))
+    folder.checkpoint(9).mkdir()
+    shutil.rmtree(folder.checkpoint(6))
+    box._offer()
+    assert box.form.chosen_target() == str(folder.checkpoint(9))

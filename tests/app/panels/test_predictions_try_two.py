@@ -82,6 +82,8 @@ def test_checkpoint_of_a_run_is_asked(box: TryBox, runs: Path):
     run = write_run(runs, "text_classification")
     for step in (8, 16):
         (run / "checkpoints" / f"step-{step:06d}").mkdir(parents=True)
+    (run / "model").mkdir()
+    (run / "model" / "config.json").write_text("{}", encoding="utf-8")
     box.form.show_run(run, "text_classification")
     choice = box.form.first
     assert [choice.checkpoint.itemText(n) for n in range(3)] == ["Final model", "Step 16", "Step 8"]

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QGuiApplication
 
+from app.core import setting_words
+from app.core.setting_index import Setting
 from app.panels.run import Panel
 from backend.contract import events
 from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.queries.worker import QUERIES
 
 
 @pytest.fixture
@@ -67,25 +70,32 @@ def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown)
     assert asked.args == [str(panel.path)]
 
 
+ROWS = Setting("hardware.micro_batch_size", "Rows per device", "")
+
+
 def test_a_failed_run_says_why_and_what_helps(shown):
+    setting_words.learn([ROWS])
     panel = shown("sentiment-failed")
     assert panel.controls.pill.text() == "Failed"
     assert "ran out of memory at step 313" in panel.banner.text()
-    assert "hardware.micro_batch_size" in panel.banner.text()
+    assert "Set “Rows per device” to 8" in panel.banner.text()
     assert panel.controls.buttons["resume"].isVisible()
 
 
 def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, monkeypatch):
     asked = []
     monkeypatch.setattr(context.jobs, "mend", lambda run, mend, *rest: asked.append((run, mend, *rest)))
+    setting_words.learn([ROWS])
+    context.library.refresh()
     panel = shown("sentiment-failed")
     button = panel.way_out.mend
-    assert button.text() == "Start again with micro_batch_size 8"
+    assert button.text() == "Start again with Rows per device 8"
     assert "--set=hardware.micro_batch_size=8" in button.toolTip()
     looks = {one.text(): one.property("role") for one in (button, panel.controls.buttons["resume"])}
     assert looks == {button.text(): "primary", "Resume": ""}
     button.click()
-    assert (asked[0][0], asked[0][1].changes) == (panel.path, {"hardware.micro_batch_size": 8})
+    changes = {"hardware.micro_batch_size": 8, "name": "sentiment 2"}
+    assert (asked[0][0], asked[0][1].changes) == (panel.path, changes)
     assert not button.isEnabled()
     asked[0][2](str(panel.path.with_name("sentiment-finished")))
     assert panel.path.name == "sentiment-finished"
@@ -146,7 +156,7 @@ def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
     with (panel.path / "events.jsonl").open("ab") as file:
         file.write(events.encode(events.RunResumed(time=2e9, attempt=2, from_step=250)))
     qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 250)
-    assert list(panel.plots.metrics.series["accuracy"].points.xs) == [125, 250]
+    qtbot.waitUntil(lambda: list(panel.plots.metrics.series["accuracy"].points.xs) == [125, 250])
 
 
 def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
@@ -203,7 +213,7 @@ def test_smoothing_is_chosen_for_all_plots(shown, context):
     panel = shown("sentiment-finished")
     panel.course.smoothing.setCurrentText("None")
     assert panel.plots.loss.series["loss"].smoothing == 0
-    assert panel.plots.other("Speed").series["rows_per_second"].smoothing == 0
+    assert panel.plots.other("Speed").series["tokens_per_second"].smoothing == 0
     assert context.preferences.plot_smoothing == "none"
 
 
@@ -217,6 +227,29 @@ def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
     lines = (tmp_path / "loss.csv").read_text().splitlines()
     assert lines[0] == "step,training,evaluation"
     assert len(lines) == 1001
+
+
+def test_all_curves_go_to_tensorboard_from_the_menu_of_a_plot(qtbot, shown, context, monkeypatch, tmp_path: Path):
+    panel = shown("sentiment-resumed")
+    menu = {action.text(): action for action in panel.plots.loss.saving.menu.actions()}
+    menu["Save all curves for TensorBoard…"].trigger()
+    assert panel.event_file.dialog.isVisible()
+    answer = QUERIES["export_curves"].answer
+    monkeypatch.setattr(context.client, "ask", lambda query, given, done, *_: done(answer(given, lambda _: None)))
+    with qtbot.waitSignal(panel.message) as said:
+        panel.event_file.dialog.fileSelected.emit(str(tmp_path / "board"))
+    panel.event_file.dialog.close()
+    [written] = (tmp_path / "board" / "sentiment-resumed").iterdir()
+    assert "tfevents" in written.name
+    assert f"tensorboard --logdir {tmp_path / 'board'}" in said.args[1]
+
+
+def test_a_value_of_another_step_than_the_crosshairs_says_so(shown):
+    panel = shown("sentiment-finished")
+    panel.plots.loss.redraw()
+    panel.plots.loss.show_hover(190.3)
+    assert panel.plots.loss.crosshair.readout.text().startswith("step 190 · ")
+    assert " at step " in panel.plots.loss.crosshair.readout.text()
 
 
 def test_a_run_of_an_older_version_opens(shown):

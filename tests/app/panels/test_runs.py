@@ -30,7 +30,7 @@ def panel(qtbot, context):
 def trash(tmp_path: Path, monkeypatch):
     """A trash of the test's own."""
     home = tmp_path / "home"
-    (home / "share").mkdir(parents=True)
+    home.mkdir()  # as on a new account, without the folder that the trash lies in
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "share"))
 
@@ -230,3 +230,23 @@ def test_no_name_is_squeezed_in_the_smallest_window(panel):
     assert table.columnWidth(0) >= LEAST_FOR_NAME - 20
     assert {"Run", "State", "Best", "Started"} <= set(shown)
     assert sum(table.columnWidth(COLUMNS.index(column)) for column in shown) <= table.viewport().width()
+
+
+@pytest.fixture
+def faster(runs: Path) -> None:
+    """One of the runs was started after the others, with another learning rate."""
+    for file, before, after in (("spec.yaml", "3.0e-4", "5.0"), ("events.jsonl", "1795266600.0", "1795266700.0")):
+        path = runs / "sentiment-lost" / file
+        path.write_text(path.read_text().replace(before, after))
+
+
+@pytest.mark.usefixtures("faster")
+def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, context):
+    context.library.refresh()
+    panel = Panel(context)
+    qtbot.addWidget(panel)
+    model = panel.table.model()
+    row = next(row for row, run in enumerate(panel.table.runs) if run.name == "sentiment-lost")
+    told = model.data(model.index(row, COLUMNS.index("Run")), Qt.ItemDataRole.ToolTipRole)
+    assert "Unlike sentiment of " in told
+    assert told.endswith("Learning rate: 0.0003 → 5")

@@ -12,6 +12,7 @@ from app import theme
 from app.core import preferences
 from app.panels.settings import Panel
 from app.widgets.icon_label import IconButton, IconToolButton
+from backend.contract import consents
 from backend.contract.hub_account import HubAccount
 from backend.contract.queries import Mistake
 from backend.contract.storage import Cleared, Storage, StoredPart
@@ -47,6 +48,31 @@ def test_a_theme_that_is_not_known_here_follows_the_system(qtbot, context):
     panel = Panel(context)
     qtbot.addWidget(panel)
     assert panel.look.themes.checkedId() == 0
+
+
+def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Panel, context):
+    choice = panel.look.language
+    assert [choice.box.itemText(place) for place in range(3)] == ["Follow the system", "English", "Deutsch"]
+    assert not choice.hint.isVisible()
+    choice.box.setCurrentIndex(2)
+    choice.box.activated.emit(2)
+    assert stored(context).language == "de"
+    assert (choice.hint.text().split()[:3], choice.restart.text()) == (
+        ["Burnish", "spricht", "Deutsch,"],
+        "Burnish neu starten",
+    )
+    with qtbot.waitSignal(panel.restart_wanted):
+        choice.restart.click()
+
+
+def test_the_language_that_is_spoken_needs_no_restart(qtbot, panel: Panel, context):
+    choice = panel.look.language
+    for place in (2, 1):
+        choice.box.setCurrentIndex(place)
+        choice.box.activated.emit(place)
+    assert stored(context).language == "en"
+    assert not choice.hint.isVisible()
+    assert not choice.restart.isVisible()
 
 
 def test_check_boxes_are_kept(panel: Panel, context):
@@ -194,18 +220,18 @@ def test_offline_nobody_can_log_in(panel: Panel, context):
     assert context.preferences.environment()["HF_HUB_OFFLINE"] == "1"
 
 
-def test_a_consent_can_be_looked_through_and_withdrawn(qtbot, panel: Panel, context):
+def test_a_consent_can_be_looked_through_and_withdrawn(qtbot, panel: Panel, monkeypatch, tmp_path):
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "consents"))
     for commit in ("a" * 40, "b" * 40):
-        context.preferences.trust("somebody/model", commit)
+        consents.agree("somebody/model", commit, "digest")
     panel.consents.show_consents()
     assert panel.consents.lines.count() == 2
     line = panel.consents.lines.itemAt(0).widget()
     with qtbot.waitSignal(panel.consents.message):
         line.findChild(IconButton).click()
-    assert stored(context).trusted_repositories == {"somebody/model": ["b" * 40]}
-    assert not context.preferences.trusts("somebody/model", "a" * 40)
+    assert [one.version for one in consents.read()] == ["b" * 40]
     panel.consents.withdraw("somebody/model", "b" * 40)
-    assert stored(context).trusted_repositories == {}
+    assert consents.read() == []
     assert not panel.consents.none.isHidden()
 
 

@@ -204,7 +204,7 @@ def test_a_line_is_broken_where_the_run_was_down(plot: LivePlot):
         ("duration", 43_200, [43_200, 216_000], ["12 h", "2 d 12 h"]),
         ("count", 500_000, [0, 500_000, 1_500_000], ["0", "0.5 M", "1.5 M"]),
         ("count", 200, [200, 400], ["200", "400"]),
-        ("number", 1000, [1000, 20_000], ["1,000", "20,000"]),
+        ("number", 1000, [1000, 20_000], ["1\u202f000", "20\u202f000"]),
     ],
 )
 def test_ticks_read_as_people_write_them(qtbot, styled, kind: str, spacing: float, values: list, words: list):
@@ -287,7 +287,9 @@ def test_a_screen_reader_hears_the_newest_value(plot: LivePlot):
     assert plot.accessibleDescription() == "training 0.25 at 2"
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.48114, "0.4811"), (1.01e-4, "1.01e-04"), (11627.3, "11,627"), (0, "0")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.48114, "0.4811"), (1.01e-4, "1.01e-04"), (11627.3, "11\u202f627"), (0, "0")]
+)
 def test_numbers_are_short(value: float, text: str):
     assert short_number(value) == text
 
@@ -334,6 +336,55 @@ def click(qtbot, plot: LivePlot, x: float, y: float) -> None:
     qtbot.mouseClick(plot._widget.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
 
+def test_a_diverged_loss_turns_logarithmic_with_few_ticks_and_back(plot: LivePlot):
+    plot.append("loss", np.arange(100), np.concatenate([np.ones(99), [1e30]]))
+    plot.redraw()
+    plot.set_logarithmic(True)
+    axis = plot._plot.getAxis("left")
+    assert sum(len(values) for _, values in axis.tickValues(*plot._view.viewRange()[1], 300)) < 60
+    plot.set_logarithmic(False)
+    assert plot._view.viewRange()[1][1] >= 1e30
+
+
+def test_the_zoom_stays_at_its_values_when_the_scale_changes(plot: LivePlot):
+    plot.append("loss", np.arange(100), np.linspace(5, 0.1, 100))
+    plot.redraw()
+    plot._view.setRange(xRange=(10, 20), yRange=(0.5, 2), padding=0)
+    plot._view.sigRangeChangedManually.emit([True, True])
+    plot.set_logarithmic(True)
+    plot.redraw()
+    assert np.allclose(plot._view.viewRange()[1], np.log10([0.5, 2]))
+    plot.set_logarithmic(False)
+    assert np.allclose(plot._view.viewRange()[1], [0.5, 2])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (0.31, 0.38, ["0.32", "0.34", "0.36"]),
+        (0.05, 3.0, ["0.1", "1"]),
+        (1e-4, 1e30, ["1", "10⁶", "10²⁴"]),
+    ],
+)
+def test_a_logarithmic_axis_has_readable_ticks_however_wide_it_is(qtbot, low: float, high: float, shown: list[str]):
+    axis = PlotAxis("left")
+    axis.setLogMode(False, True)
+    _, values = axis.tickValues(np.log10(low), np.log10(high), 300)[0]
+    assert set(shown) <= set(axis.tickStrings(values, 1.0, 1.0))
+
+
+def test_a_huge_number_on_an_axis_is_short(qtbot):
+    assert PlotAxis("left").tickStrings([0.0, 2.5e29], 1.0, 5e28) == ["0", "2.5e29"]
+
+
+def test_the_crosshair_stands_at_whole_steps(plot: LivePlot):
+    plot.set_x("step", "whole")
+    plot.append("loss", np.arange(100), np.ones(100))
+    plot.redraw()
+    plot.show_hover(12.4)
+    assert plot.crosshair.readout.title == "step 12"
+
+
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_a_click_on_a_spike_finds_its_step_among_many(qtbot, plot: LivePlot, logarithmic: bool):
     losses = np.ones(20_000)
@@ -359,3 +410,25 @@ def test_what_was_picked_is_marked_until_it_is_forgotten(plot: LivePlot):
     assert plot._pin.isVisible()
     plot.set_pin(None)
     assert not plot._pin.isVisible()
+
+
+def test_a_legend_without_room_beside_the_heading_stands_whole_below_it(qtbot, plot: LivePlot):
+    plot.append("loss", [0, 1], [2.0, 1.0])
+    plot.append("eval", [0, 1], [2.0, 1.5])
+    plot.set_ticks([1], "checkpoint")
+    plot.redraw()
+    assert plot.corner.indexOf(plot._legend) >= 0
+    plot.resize(260, 400)
+    qtbot.waitUntil(lambda: plot.body.indexOf(plot._legend) >= 0)
+    qtbot.waitUntil(lambda: plot._legend.height() >= plot._legend.heightForWidth(plot._legend.width()))
+    plot.resize(700, 400)
+    qtbot.waitUntil(lambda: plot.corner.indexOf(plot._legend) >= 0)
+
+
+def test_a_mark_beyond_the_view_does_not_reach_into_it(plot: LivePlot):
+    plot.append("loss", np.arange(150, 400), np.ones(250))
+    plot.set_marks([(108, "resumed", "muted"), (300, "best", "success")])
+    plot.redraw()
+    for _ in range(2):
+        assert [item.isVisible() for item in plot.marks.items] == [False, True]
+        plot.apply_theme()

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 
-from app.widgets.confusion_matrix import ConfusionMatrix
+from app.widgets.confusion_matrix import HEAD, ConfusionMatrix
 from app.widgets.fill_list import FillList
 from app.widgets.label_bars import SHOWN, LabelBars, bars_of
 from app.widgets.marked_text import MarkedText, Piece
@@ -114,7 +114,9 @@ def matrix(qtbot, styled) -> ConfusionMatrix:
 
 def test_a_cell_is_said_in_words(matrix: ConfusionMatrix):
     assert matrix.words_of(1, 0) == "2 rows: actual yes, predicted no (22.2% of this actual label)"
-    assert matrix.cell_at(QPointF(matrix.box_of(1, 0).center())) == (1, 0)
+    for cell in ((1, 0), (HEAD, 1), (0, HEAD)):
+        assert matrix.cell_at(QPointF(matrix.box_of(*cell).center())) == cell
+    assert matrix.cell_at(QPointF(4, 4)) is None
 
 
 def test_the_chosen_cell_again_takes_the_choice_back(qtbot, matrix: ConfusionMatrix):

@@ -10,6 +10,7 @@ from backend.contract.spec.evaluation import EvaluationSection
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
 from backend.contract.spec.section import Section
+from backend.contract.spec.tokenizer_training import TokenizerTraining
 from backend.contract.spec.training import TrainingSection
 
 SECTIONS = [TrainingSection, ModelSection, EvaluationSection, HardwareSection]
@@ -48,6 +49,22 @@ def test_small_numbers_may_be_written_with_an_exponent(qtbot, form: SchemaForm):
     assert signal.args[0] == "training.learning_rate"
 
 
+def test_all_fields_end_below_each_other_changed_or_not(qtbot, form: SchemaForm):
+    form.show_values({"epochs": 7.0})
+    ends = {"epochs", "batch_size", "learning_rate"}
+    qtbot.waitUntil(lambda: form._rows["epochs"].reset.isVisible())
+    qtbot.waitUntil(lambda: len({form.editor(name).widget.geometry().right() for name in ends}) == 1)
+
+
+def test_a_choice_is_called_by_its_title_and_stays_what_it_is(qtbot, styled):
+    form = SchemaForm(TokenizerTraining.model_json_schema())
+    qtbot.addWidget(form)
+    box = form.editor("kind").target
+    assert isinstance(box, QComboBox)
+    assert box.currentText() == "Byte-level BPE"
+    assert form.values()["kind"] == "byte_bpe"
+
+
 def test_a_mistake_is_told_in_plain_words_and_the_last_good_value_stays(qtbot, form: SchemaForm):
     typed(qtbot, form, "batch_size", "0")
     assert form.mistakes() == {"batch_size": "Enter 1 or more."}
@@ -57,6 +74,20 @@ def test_a_mistake_is_told_in_plain_words_and_the_last_good_value_stays(qtbot, f
 def test_words_in_a_number_field_are_told(qtbot, form: SchemaForm):
     typed(qtbot, form, "batch_size", "many")
     assert form.mistakes() == {"batch_size": "Enter a whole number."}
+
+
+@pytest.mark.parametrize(("name", "example"), [("epochs", "3"), ("adam_epsilon", "1e-8"), ("learning_rate", "2e-5")])
+def test_the_example_of_a_number_fits_its_field(qtbot, form: SchemaForm, name: str, example: str):
+    typed(qtbot, form, name, "three")
+    assert form.mistakes() == {name: f"Enter a number such as {example}."}
+
+
+def test_a_mistake_names_its_field_as_the_form_does_with_thin_spaces(qtbot, styled):
+    field = {"type": "integer", "title": "Longest text", "unit": "tokens", "maximum": 1_000_000, "default": 128}
+    form = SchemaForm({"properties": {"max_length": field}})
+    qtbot.addWidget(form)
+    typed(qtbot, form, "max_length", "2000000")
+    assert form.mistake_sentences() == ["Longest text (tokens): enter 1\u202f000\u202f000 or less."]
 
 
 @pytest.mark.parametrize(("text", "value"), [("never", "never"), ("500", 500), ("epoch", "epoch")])

@@ -1,19 +1,24 @@
 """The small widgets and the theme: what they tell a screen reader, and that both themes reach them."""
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QSpinBox, QStyle, QStyleOptionSpinBox, QWidget
+from PySide6.QtWidgets import QSpinBox, QStyle, QStyleOptionSpinBox, QVBoxLayout, QWidget
 
 from app import theme
 from app.theme.tokens import DARK, LIGHT
 from app.widgets.banner import Banner
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
+from app.widgets.focus_ring import FocusRing
+from app.widgets.icon_label import IconToolButton
 from app.widgets.kpi import KpiTile
+from app.widgets.page_area import PageArea
 from app.widgets.path_line import PathLine
 from app.widgets.pill import KINDS, Pill
 from app.widgets.progress_bar import ThinProgressBar
-from app.widgets.toast import MOST, ToastOverlay
+from app.widgets.text_table import TextTable
+from app.widgets.toast import MOST, Toast, ToastAction, ToastOverlay
 from backend.contract.resources import resource
 
 
@@ -93,6 +98,36 @@ def test_every_kind_of_pill_can_be_painted(qtbot, styled, kind: str):
     assert not pill.grab().isNull()
 
 
+def test_a_page_as_a_whole_has_no_ring(qtbot, styled):
+    window = QWidget()
+    qtbot.addWidget(window)
+    ring = FocusRing(window)
+    column = QVBoxLayout(window)
+    area, table = PageArea(QWidget()), TextTable("Scores")
+    for widget in (area, table):
+        widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        column.addWidget(widget)
+    window.show()
+    ring._on_focus_changed(None, area)
+    assert ring.isHidden()
+    ring._on_focus_changed(area, table)
+    assert ring.parent() is table
+
+
+def test_a_toast_carries_one_button_and_is_gone_after_it(qtbot, styled):
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(600, 400)
+    overlay = ToastOverlay(window)
+    opened: list[str] = []
+    overlay.show_message("success", "Wrote it.", ToastAction("Open folder", "folder", lambda: opened.append("folder")))
+    toast = overlay.findChildren(Toast)[0]
+    assert toast.button is not None
+    toast.button.click()
+    assert opened == ["folder"]
+    assert overlay.messages() == []
+
+
 def test_toasts_stack_and_the_same_words_are_not_repeated(qtbot, styled):
     window = QWidget()
     qtbot.addWidget(window)
@@ -104,6 +139,20 @@ def test_toasts_stack_and_the_same_words_are_not_repeated(qtbot, styled):
     assert overlay.messages() == ["one", "three", "four", "five"]
     assert len(overlay.messages()) == MOST
     assert window.rect().contains(overlay.geometry())
+
+
+def test_a_toast_that_is_closed_goes_and_the_last_takes_the_overlay_along(qtbot, styled):
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.show()
+    overlay = ToastOverlay(window)
+    for text in ("one", "two"):
+        overlay.show_message("info", text)
+    for left in (["two"], []):
+        overlay.findChildren(IconToolButton)[0].click()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        assert overlay.messages() == left
+    assert overlay.isHidden()
 
 
 def test_a_banner_is_hidden_until_it_has_something_to_say(qtbot, styled):

@@ -38,6 +38,27 @@ def table(qtbot, styled):
     return made
 
 
+class TwentyAnswers:
+    """A source of short texts and what was predicted of them."""
+
+    columns = ("text", "actual", "prediction", "confidence")
+    row_count = 20
+
+    def cell(self, row: int, column: int) -> object:
+        return ("a film that one might like", "positive", "negative", 0.5)[column]
+
+
+def test_a_narrow_table_keeps_its_answers_in_view(qtbot, styled):
+    table = RowTable()
+    qtbot.addWidget(table)
+    table.set_source(TwentyAnswers(), ["text", "actual", "prediction", "confidence"])
+    table.set_widths({"text": 136, "actual": 90, "prediction": 126, "confidence": 104}, ["text"])
+    table.resize(372, 300)
+    table.show()
+    place = table.columnViewportPosition(3) + table.columnWidth(3)
+    assert place <= table.viewport().width()
+
+
 def test_a_million_rows_ask_only_for_the_visible_ones(table: RowTable):
     table.scrollToBottom()
     table.grab()

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from backend.contract.resources import resource
 
 TRAIN, VALIDATION = (resource("demo", "sentiment", f"{split}.csv") for split in ("train", "validation"))
@@ -67,6 +69,7 @@ def test_missing_file_is_one_sentence(burnish) -> None:
     assert "nothing.csv" in done.stderr
 
 
+@pytest.mark.slow
 def test_training_finds_what_was_prepared(burnish, spec: Path, tmp_path: Path) -> None:
     prepared = burnish("data", "prepare", spec, BURNISH_CACHE=str(tmp_path / "cache"))
     trained = burnish(

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import own_code_model
 import pytest
 
 
@@ -73,11 +74,16 @@ def test_run_folder_that_exists_is_refused(burnish, spec: Path, tmp_path: Path) 
     assert list(there.iterdir()) == []
 
 
-def test_spec_alone_is_no_consent_to_remote_code(burnish, spec: Path, runs: Path) -> None:
-    said = sentence(burnish("train", spec, "--set", "model.trust_remote_code=true"))
+def test_spec_alone_is_no_consent_to_remote_code(burnish, spec: Path, runs: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    model = own_code_model.made(tmp_path / "homemade", mark)
+
+    changes = ("--set", "model.trust_remote_code=true", "--set", f"model.name_or_path={model}")
+    said = sentence(burnish("train", spec, *changes))
 
     assert "--trust-remote-code" in said
     assert not runs.exists()
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("command", ["resume", "stop", "pause", "checkpoint"])

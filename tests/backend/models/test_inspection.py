@@ -116,10 +116,6 @@ def of_another_framework(folder):
     (folder / "model.safetensors").rename(folder / "tf_model.h5")
 
 
-def own_code(folder):
-    change_config(folder, model_type="homemade", auto_map={"AutoModel": "modeling.Homemade"})
-
-
 def pickled(folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
@@ -136,7 +132,6 @@ SPOILT = {
     unreadable_config: "no readable JSON",
     without_tokenizer: "no tokenizer.*model.tokenizer",
     of_another_framework: "tf_model.h5.*safetensors",
-    own_code: "Python code",
     pickled: "--convert-weights",
 }
 

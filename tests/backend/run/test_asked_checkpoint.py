@@ -53,9 +53,9 @@ def test_damaged_checkpoint_is_said(run: RunFolder) -> None:
         answering.Answerer(str(folder))
 
 
-def test_checkpoint_of_an_adapter_is_asked_with_its_run(run: RunFolder) -> None:
-    spec = spec_file.read(run.spec)
-    run.spec.write_text(spec_file.dump(spec | {"adapter": {"type": "lora"}}), encoding="utf-8")
+def test_checkpoint_that_does_not_say_its_labels_waits_for_the_model(run: RunFolder) -> None:
+    (run.model / "config.json").rename(run.model / "gone.json")
 
-    with pytest.raises(InputError, match="holds an adapter alone"):
+    with pytest.raises(InputError, match="cannot be asked alone; let the run finish"):
         answering.Answerer(str(run.checkpoint(4)))
+    (run.model / "gone.json").rename(run.model / "config.json")

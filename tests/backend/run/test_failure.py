@@ -1,6 +1,7 @@
 """What a run says of its failure: each recogniser meets the exception that the real library raises."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from backend.contract.run_folder import RunFolder
 from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.torch.memory import shortage_stated
 from backend.models import hub
+from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
 from backend.run.failure import failed
 from backend.run.situation import Situation
@@ -130,13 +132,13 @@ class Engine:
         return [StepNumbers(nothing, 1.0) for _ in results]
 
 
-def loss_without_value(folder: RunFolder) -> None:
+def loss_without_value(folder: RunFolder, step: int = 2) -> None:
     log = EventLog(folder.path / "other.jsonl")
     waiting = WaitingSteps(Engine(), log, lambda: 0.0)  # type: ignore[arg-type]
-    step = events.StepFinished(
-        time=0, step=1, epoch=0, loss=None, learning_rate=1, gradient_norm=None, rows=1, tokens=1, seconds=0
+    event = events.StepFinished(
+        time=0, step=step, epoch=0, loss=None, learning_rate=1, gradient_norm=None, rows=1, tokens=1, seconds=0
     )
-    waiting.add(step, StepResult(0.0, 0.0))
+    waiting.add(event, StepResult(0.0, 0.0))
     try:
         waiting.read()
     finally:
@@ -167,7 +169,7 @@ def test_a_loss_that_is_no_number_in_half_precision_is_mended_by_whole_precision
     here = situation(hardware={"precision": "float16"})
     event = ended(lambda: loss_without_value(here.folder), here)
     assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
-    assert "step 1" in event.message
+    assert "step 2" in event.message
 
 
 def test_half_precision_that_was_chosen_by_itself_is_mended_by_whole_precision_too(situation):
@@ -176,6 +178,52 @@ def test_half_precision_that_was_chosen_by_itself_is_mended_by_whole_precision_t
         file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0, precision="float16")))
     event = ended(lambda: loss_without_value(here.folder), here)
     assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
+
+
+def computing_in(here: Situation, precision: str) -> Situation:
+    with here.folder.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0, precision=precision)))
+    return here
+
+
+@pytest.mark.parametrize(("precision", "is_offered"), [("float32", False), ("bfloat16", True)])
+def test_whole_precision_is_proposed_only_where_it_is_not_computed_in(situation, precision: str, is_offered: bool):
+    here = computing_in(situation(training={"warmup": 0.1}), precision)
+    event = ended(lambda: loss_without_value(here.folder), here)
+    assert ("float32" in event.hint) is is_offered
+    assert "lengthen training.warmup" in event.hint
+    assert "checkpoints" not in event.message
+
+
+def test_checkpoints_are_named_where_there_are_any(situation):
+    here = situation()
+    Checkpoints(here.folder).save(1, lambda folder: (folder / "weights").touch())
+    event = ended(lambda: loss_without_value(here.folder), here)
+    assert event.message == "the loss at step 2 is not a number; checkpoints from before it are kept"
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_a_loss_that_never_was_a_number_names_the_tensor_that_holds_none(situation, tmp_path: Path, kind: str):
+    from safetensors.torch import save_file as save_tensors  # takes seconds
+
+    shutil.copytree(BERT, tmp_path / "model")
+    broken = torch.ones(70, 70, dtype=getattr(torch, kind))
+    broken[69, 3] = torch.nan
+    tensors = {"sound.weight": torch.ones(3), "broken.weight": broken}
+    save_tensors(tensors, tmp_path / "model" / "model.safetensors")
+    here = computing_in(situation(tmp_path / "model"), "float32")
+    event = ended(lambda: loss_without_value(here.folder, step=1), here)
+    assert (event.code, event.mend) == ("nan_loss", None)
+    assert "broken.weight in model.safetensors" in event.message
+    assert "learning_rate" not in event.hint
+
+
+def test_a_loss_that_never_was_a_number_of_sound_weights_sends_to_the_data(situation):
+    here = computing_in(situation(), "float32")
+    event = ended(lambda: loss_without_value(here.folder, step=1), here)
+    assert event.message == "the loss at step 1 is not a number, though no weight had been changed before it"
+    assert event.hint.startswith("Look at the rows")
+    assert event.mend is None
 
 
 # Tokens

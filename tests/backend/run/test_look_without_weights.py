@@ -74,6 +74,7 @@ def look(hub: FakeHub, tmp_path: Path) -> Look:
     return look_there
 
 
+@pytest.mark.slow
 def test_lengths_of_a_hub_model_are_measured_without_its_weights_and_then_without_the_hub(hub: FakeHub, look: Look):
     assert "the network may not be used" in look(offline=True)["error"]
     assert look() == {"rows": 3, "found": "hub"}

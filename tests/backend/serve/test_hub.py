@@ -112,7 +112,8 @@ def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, onlin
     assert "is an encoder and cannot continue a text" in models["google/bert"]["problem"]
     assert "80.0 GB in float32, and 8.0 GB are free" in models["big/gpt2-xxl"]["problem"]
     assert "only as GGUF files" in models["bloke/model-GGUF"]["problem"]
-    assert "Python code of its own" in models["shy/own-code"]["problem"]
+    assert "own code cannot continue text" in models["shy/own-code"]["problem"]
+    assert "Python code of its own, when you have read it" in models["shy/own-code"]["notes"][0]
     assert "accept them on its page, then log in" in models["meta/gated"]["problem"]
     assert models["old/pickled"]["problem"] == ""
     assert "converted once, when you agree" in models["old/pickled"]["notes"][0]

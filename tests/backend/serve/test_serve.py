@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 
+import psutil
 import pytest
 
 from backend import process_tree
@@ -22,6 +23,12 @@ def stopped_worker(helper, until) -> int:
 
 def test_catalog_is_answered(helper) -> None:
     assert {task["name"] for task in helper.answer("catalog")["tasks"]} >= {"text_classification", "causal_lm"}
+
+
+def test_workers_let_the_window_go_first(helper) -> None:
+    helper.answer("catalog")
+
+    assert all(psutil.Process(worker).nice() > psutil.Process().nice() for worker in helper.workers())
 
 
 def test_tokens_and_text_go_there_and_back(helper, tokenizer: str) -> None:

@@ -139,7 +139,7 @@ def test_tokenizer_code_does_not_run_without_consent(bert_folder: Path):
     config = {"tokenizer_class": "Mine", "auto_map": {"AutoTokenizer": ["mine.Mine", None]}}
     (bert_folder / "tokenizer_config.json").write_text(json.dumps(config))
     (bert_folder / "mine.py").write_text(f"open({str(bert_folder / 'ran')!r}, 'w')")
-    with pytest.raises(InputError, match="Python code, which runs only with your consent"):
+    with pytest.raises(InputError, match=r"runs Python code of its own \(mine.py\), and you have not agreed"):
         open_tokenizer(str(bert_folder))
     assert not (bert_folder / "ran").exists()
 

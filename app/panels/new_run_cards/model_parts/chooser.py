@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from app.core import model_rows, wording
+from app.core.language import inside, tr
 from app.core.model_rows import Sought
 from app.panels.new_run_cards.model_parts.download import ModelDownload
 from app.panels.new_run_cards.model_parts.download_bar import DownloadBar
@@ -23,19 +24,22 @@ from backend.contract.catalog import TaskEntry
 from backend.contract.model_choices import ModelChoice
 
 SIDES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("All here", ("demo", "recent", "run", "cache")),
-    ("Demo", ("demo",)),
-    ("Recent", ("recent",)),
-    ("My runs", ("run",)),
-    ("In the cache", ("cache",)),
-    ("Hub", ("hub",)),
+    (tr("All here"), ("demo", "recent", "run", "cache")),
+    (tr("Demo"), ("demo",)),
+    (tr("Recent"), ("recent",)),
+    (tr("My runs"), ("run",)),
+    (tr("In the cache"), ("cache",)),
+    (tr("Hub"), ("hub",)),
 )
 HUB = len(SIDES) - 1
-SEARCH_HUB, AGAIN = "Search the hub", "Try again"
+SEARCH_HUB, AGAIN = tr("Search the hub"), tr("Try again")
 _EMPTY = {
-    "recent": ("Nothing used before", "Models that you start a run with are remembered here."),
-    "run": ("No run has made a model yet", "When a run has ended, its model can be the beginning of the next one."),
-    "cache": ("The hub's cache is empty", "What is downloaded from the hub once is here for every later run."),
+    "recent": (tr("Nothing used before"), tr("Models that you start a run with are remembered here.")),
+    "run": (
+        tr("No run has made a model yet"),
+        tr("When a run has ended, its model can be the beginning of the next one."),
+    ),
+    "cache": (tr("The hub's cache is empty"), tr("What is downloaded from the hub once is here for every later run.")),
 }
 
 
@@ -52,7 +56,7 @@ class ModelChooser(QDialog):
         self.sources = ModelSources(client, ask_wish, self)
         self._recent: list[str] = []
         self._current = ""
-        self.setWindowTitle("Choose a model")
+        self.setWindowTitle(tr("Choose a model"))
         self.resize(980, 680)
         self.setMinimumSize(720, 480)
         self._build()
@@ -62,23 +66,23 @@ class ModelChooser(QDialog):
     # Widgets
 
     def _build(self) -> None:
-        self.title, self.subtitle = label("Choose a model", "title"), label("", "muted", wrap=True)
-        self.words = QLineEdit(placeholderText="Name, family, licence…", clearButtonEnabled=True)
-        self.words.setAccessibleName("Search for a model")
+        self.title, self.subtitle = label(tr("Choose a model"), "title"), label("", "muted", wrap=True)
+        self.words = QLineEdit(placeholderText=tr("Name, family, licence…"), clearButtonEnabled=True)
+        self.words.setAccessibleName(tr("Search for a model"))
         self.task = QuietComboBox()
         self.task.setMinimumContentsLength(18)
-        self.task.setAccessibleName("Only models that can do this task")
-        self.fitting = QCheckBox("Only what fits")
-        self.fitting.setToolTip("Leaves out what does not go with the task, the engine or the memory of this run")
+        self.task.setAccessibleName(tr("Only models that can do this task"))
+        self.fitting = QCheckBox(tr("Only what fits"))
+        self.fitting.setToolTip(tr("Leaves out what does not go with the task, the engine or the memory of this run"))
         self.sides, self._chips = chips([name for name, _ in SIDES])
         self.list = ModelList()
         self.stack = WaitingStack(self.list)
         self.marked = MarkedModel()
         self.progress = DownloadBar(self._download)
         self.more = label("", "faint")
-        self.browse = IconButton("Browse folder…", "folder")
-        self.cancel = IconButton("Cancel", "close")
-        self.choose = IconButton("Choose", "check", "primary")
+        self.browse = IconButton(tr("Browse folder…"), "folder")
+        self.cancel = IconButton(tr("Cancel"), "close")
+        self.choose = IconButton(tr("Choose"), "check", "primary")
         for button in (self.browse, self.cancel, self.stack.stop):
             button.setAutoDefault(False)
         self.choose.setDefault(True)
@@ -137,9 +141,9 @@ class ModelChooser(QDialog):
     def set_tasks(self, tasks: Sequence[TaskEntry]) -> None:
         """What the list can be limited to."""
         self.task.clear()
-        self.task.addItem("For any task", "")
+        self.task.addItem(tr("For any task"), "")
         for task in tasks:
-            self.task.addItem(f"For {task.title.lower()}", task.name)
+            self.task.addItem(tr("For {title}", title=inside(task.title)), task.name)
 
     # Opening
 
@@ -159,7 +163,7 @@ class ModelChooser(QDialog):
     def refresh(self) -> None:
         """Ask again what is here, as after a download or for another task."""
         if not self.sources.here:
-            self.stack.show_waiting("Looking for models")
+            self.stack.show_waiting(tr("Looking for models"))
         self.sources.look_here(self._recent)
 
     def show_hub(self) -> None:
@@ -190,18 +194,22 @@ class ModelChooser(QDialog):
             self.sides.button(place).setText(f"{name} · {count}" if count else name)
         is_cut = self._is_on_hub() and self.sources.is_cut
         count = len(self.sources.on_hub)
-        self.more.setText(f"The {count} most downloaded; more words find others" if is_cut else "")
+        self.more.setText(tr("The {count} most downloaded; more words find others", count=count) if is_cut else "")
 
     def _nothing(self, groups: tuple[str, ...]) -> tuple[str, str, str]:
         if self._is_on_hub():
             if self.sources.hub_failure:
-                return "The hub cannot be asked", self.sources.hub_failure, AGAIN
-            return "Nothing found", "Try fewer or other words, or another task; the hub looks at names alone.", ""
+                return tr("The hub cannot be asked"), self.sources.hub_failure, AGAIN
+            return (
+                tr("Nothing found"),
+                tr("Try fewer or other words, or another task; the hub looks at names alone."),
+                "",
+            )
         if self.sources.here_failure:
-            return "The models could not be listed", self.sources.here_failure, AGAIN
+            return tr("The models could not be listed"), self.sources.here_failure, AGAIN
         if self.words.text().strip() or self.fitting.isChecked() or self.task.currentData():
-            return "Nothing here matches", "The hub may have what you look for.", SEARCH_HUB
-        return (*_EMPTY.get(groups[0], ("Nothing here", "")), SEARCH_HUB)
+            return tr("Nothing here matches"), tr("The hub may have what you look for."), SEARCH_HUB
+        return (*_EMPTY.get(groups[0], (tr("Nothing here"), "")), SEARCH_HUB)
 
     def _on_marked(self, model: ModelChoice | None) -> None:
         self.marked.show_model(model)
@@ -216,7 +224,9 @@ class ModelChooser(QDialog):
 
     def _on_searching(self, words: str) -> None:
         self.list.set_lines([])  # nothing of the last search can be chosen meanwhile
-        self.stack.show_waiting(f"Searching the hub for “{words}”" if words else "Asking the hub for popular models")
+        self.stack.show_waiting(
+            tr("Searching the hub for “{words}”", words=words) if words else tr("Asking the hub for popular models")
+        )
 
     # What people do
 
@@ -242,7 +252,7 @@ class ModelChooser(QDialog):
             self._show()
 
     def _on_stopped(self) -> None:
-        self.sources.stop_search("The search was stopped.")
+        self.sources.stop_search(tr("The search was stopped."))
         self._show()
 
     def _on_again(self) -> None:
@@ -259,7 +269,7 @@ class ModelChooser(QDialog):
             self.accept()
 
     def _on_browse(self) -> None:
-        path = QFileDialog.getExistingDirectory(self, "Model folder", self._current)
+        path = QFileDialog.getExistingDirectory(self, tr("Model folder"), self._current)
         if path:
             self.chosen.emit(path)
             self.accept()

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.core import wording
 from app.core.draft import Draft
+from app.core.language import tr
 from app.panels.new_run_cards.findings import Findings
 from app.panels.new_run_cards.model_card import ModelCard
 from app.panels.new_run_cards.model_parts.chooser import ModelChooser
@@ -64,11 +65,11 @@ class ModelChoosing(QObject):
         name, engine = self._draft.get("task.type"), self._draft.get("hardware.engine", "torch")
         tasks = {one.name: one.title for one in self._catalog.tasks} if self._catalog else {}
         engines = {one.name: one.title for one in self._catalog.engines} if self._catalog else {}
-        run = f"{tasks.get(str(name), 'any task')} with {engines.get(engine, engine)}"
+        run = tr("{name} with {engine}", name=tasks.get(str(name), tr("any task")), engine=engines.get(engine, engine))
         free = free_mb(self._draft, self._devices)
         if not free:
-            return f"Each is judged for {run}"
-        return f"Each is judged for {run} and {wording.megabytes(free)} of free memory"
+            return tr("Each is judged for {run}", run=run)
+        return tr("Each is judged for {run} and {free} of free memory", run=run, free=wording.megabytes(free))
 
     def _on_devices(self, found: DeviceList) -> None:
         self._devices = found.devices

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.core import wording
 from app.core.download_pace import DownloadPace
+from app.core.language import tr
 from app.services.backend_client import BackendClient, Ticket
 from backend.contract.model_choices import DownloadedModel
 from backend.contract.queries import Mistake, Progress
@@ -55,9 +56,11 @@ class ModelDownload(QObject):
         """What closing the window would end, as a sentence; empty where nothing goes on."""
         if not self.goes_on:
             return ""
-        return (
-            f"{self.name} is still being downloaded ({self.pace.words()}). What is here is kept, and the download goes "
-            "on behind it when you choose the model again."
+        return tr(
+            "{name} is still being downloaded ({words}). What is here is kept, and the download goes "
+            "on behind it when you choose the model again.",
+            name=self.name,
+            words=self.pace.words(),
         )
 
     def _on_progress(self, progress: Progress) -> None:

@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.core.language import tr
 from app.panels.new_run_cards.model_parts.download import ModelDownload
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
@@ -19,9 +20,9 @@ class DownloadBar(QWidget):
         self.file = ElidedLabel("", "faint")
         self.failure = label("", "danger", wrap=True, selectable=True)
         self.bar = ThinProgressBar()
-        self.stop = IconButton("Stop", "stop")
-        self.stop.setToolTip("What has arrived is kept; the next download goes on behind it")
-        self.again = IconButton("Go on", "refresh")
+        self.stop = IconButton(tr("Stop"), "stop")
+        self.stop.setToolTip(tr("What has arrived is kept; the next download goes on behind it"))
+        self.again = IconButton(tr("Go on"), "refresh")
         for button in (self.stop, self.again):
             button.setAutoDefault(False)
         self.stop.clicked.connect(download.stop)
@@ -50,10 +51,10 @@ class DownloadBar(QWidget):
             widget.setVisible(download.goes_on)
         for widget in (self.failure, self.again):
             widget.setVisible(failed)
-        self.title.setText(f"{'Not downloaded' if failed else 'Downloading'}: {download.name}")
+        self.title.setText(f"{tr('Not downloaded') if failed else tr('Downloading')}: {download.name}")
         self.failure.setText(download.failure)
         self.bar.set_fraction(download.pace.fraction)
         self.words.setText(download.pace.words())
         self.file.setText(download.pace.file_words() or " ")
-        self.bar.setAccessibleName(f"Download of {download.name}")
+        self.bar.setAccessibleName(tr("Download of {name}", name=download.name))
         self.bar.setAccessibleDescription(download.pace.words())

@@ -5,25 +5,34 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app import theme
 from app.core import wording
+from app.core.language import tr
 from app.panels.new_run_cards.rows import CAPTION_WIDTH
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 from backend.contract.queries import ModelDescription
 
-FACTS = ("Architecture", "Parameters", "On disk", "Licence", "Tokenizer", "Longest input", "From")
+FACTS = (
+    tr("Architecture"),
+    tr("Parameters"),
+    tr("On disk"),
+    tr("Licence"),
+    tr("Tokenizer"),
+    tr("Longest input"),
+    tr("From"),
+)
 _SAFETY = {
-    "safetensors": ("Safe weights", "success"),
-    "bin": ("Old weights", "warning"),
-    "flax": ("Flax weights", "warning"),
-    "none": ("No weights", "neutral"),
-    "lfs-pointer": ("Weights missing", "danger"),
-    "broken": ("Damaged", "danger"),
+    "safetensors": (tr("Safe weights"), "success"),
+    "bin": (tr("Old weights"), "warning"),
+    "flax": (tr("Flax weights"), "warning"),
+    "none": (tr("No weights"), "neutral"),
+    "lfs-pointer": (tr("Weights missing"), "danger"),
+    "broken": (tr("Damaged"), "danger"),
 }
 _FOUND = {
-    "folder": "a folder",
-    "cache": "the hub's cache",
-    "hub": "the hub",
-    "converted": "a copy whose weights were converted",
+    "folder": tr("a folder"),
+    "cache": tr("the hub's cache"),
+    "hub": tr("the hub"),
+    "converted": tr("a copy whose weights were converted"),
 }
 
 
@@ -33,7 +42,7 @@ class ModelFacts(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.values: dict[str, QLabel] = {name: ElidedLabel("–") for name in FACTS}
-        self.values["Tokenizer"] = label("–", wrap=True)
+        self.values[tr("Tokenizer")] = label("–", wrap=True)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
@@ -48,26 +57,30 @@ class ModelFacts(QWidget):
         """Show what its folder, or the hub, says."""
         for name, value in _texts(model).items():
             self.values[name].setText(value)
-        theme.role(self.values["Tokenizer"], "" if model.tokenizer_fits else "warning")
+        theme.role(self.values[tr("Tokenizer")], "" if model.tokenizer_fits else "warning")
         self.show()
 
 
 def safety(model: ModelDescription) -> tuple[str, str]:
     """The words of a pill, and its kind."""
     text, kind = _SAFETY.get(model.weights_format, (model.weights_format, "neutral"))
-    return (text, kind) if model.safe else ("Not safe", "danger")
+    if model.needs_remote_code:
+        return tr("Own code"), "warning" if model.code_agreed else "danger"
+    return (text, kind) if model.safe else (tr("Not safe"), "danger")
 
 
 def _texts(model: ModelDescription) -> dict[str, str]:
     family = f" · {model.model_type}" if model.architecture and model.model_type else ""
-    commit = f" · commit {model.commit[:12]}" if model.commit else ""
+    commit = tr(" · commit {commit}", commit=model.commit[:12]) if model.commit else ""
     numbers = f" · {wording.dtype(model.dtype)}" if model.dtype else ""
     return {
-        "Architecture": f"{model.architecture or model.model_type or 'unknown'}{family}",
-        "Parameters": wording.short_count(model.parameters) if model.parameters else "unknown",
-        "On disk": f"{wording.megabytes(model.size_mb)}{numbers}",
-        "Licence": model.licence or "not stated",
-        "Tokenizer": model.tokenizer or "none",
-        "Longest input": f"{wording.grouped(model.max_length)} tokens" if model.max_length else "not stated",
-        "From": f"{_FOUND.get(model.found, model.found)}{commit}" if model.found else "–",
+        tr("Architecture"): f"{model.architecture or model.model_type or 'unknown'}{family}",
+        tr("Parameters"): wording.short_count(model.parameters) if model.parameters else "unknown",
+        tr("On disk"): f"{wording.megabytes(model.size_mb)}{numbers}",
+        tr("Licence"): model.licence or tr("not stated"),
+        tr("Tokenizer"): model.tokenizer or "none",
+        tr("Longest input"): tr("{max_length} tokens", max_length=wording.grouped(model.max_length))
+        if model.max_length
+        else tr("not stated"),
+        tr("From"): f"{_FOUND.get(model.found, model.found)}{commit}" if model.found else "–",
     }

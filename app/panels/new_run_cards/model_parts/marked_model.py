@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import model_rows, wording
+from app.core.language import tr, trn
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.icon_label import IconButton, IconLabel
@@ -29,9 +30,9 @@ class MarkedModel(QWidget):
         self.icon = IconLabel("info", "muted", 16)
         self.sentences = label("", "muted", wrap=True, selectable=True)
         self.facts = ElidedLabel("", "faint")
-        self.open = IconButton("Open folder", "folder", "quiet")
-        self.page = IconButton("Open its page", "external", "quiet")
-        self.download = IconButton("Download", "download")
+        self.open = IconButton(tr("Open folder"), "folder", "quiet")
+        self.page = IconButton(tr("Open its page"), "external", "quiet")
+        self.download = IconButton(tr("Download"), "download")
         for button in (self.open, self.page, self.download):
             button.setAutoDefault(False)
         self.open.clicked.connect(self._on_open)
@@ -74,7 +75,7 @@ class MarkedModel(QWidget):
         self.page.setVisible(False)
         self.download.setVisible(model is not None and not model.is_here)
         self.download.setEnabled(model is not None and not model.problem)
-        self.download.setText("Go on with the download" if model and model.started_mb else "Download")
+        self.download.setText(tr("Go on with the download") if model and model.started_mb else tr("Download"))
 
     def show_hub_model(self, found: HubModel) -> None:
         """What a download would bring."""
@@ -82,12 +83,24 @@ class MarkedModel(QWidget):
             return
         self._page = found.page
         self.page.setVisible(bool(found.page))
-        files = f"{wording.megabytes(found.total_mb)} in {wording.count(len(found.files), 'file')}"
+        files = tr(
+            "{total_mb} in {count}",
+            total_mb=wording.megabytes(found.total_mb),
+            count=trn("{count} file", "{count} files", len(found.files)),
+        )
         started = found.total_mb - found.left_mb
-        here = f" · {wording.megabytes(started)} of it are here" if started >= 1 else ""
-        self.facts.setText(f"{files}{here} · {wording.megabytes(found.free_mb)} free on the disk · {found.commit[:12]}")
+        here = tr(" · {started} of it are here", started=wording.megabytes(started)) if started >= 1 else ""
+        self.facts.setText(
+            tr(
+                "{files}{here} · {free_mb} free on the disk · {commit}",
+                files=files,
+                here=here,
+                free_mb=wording.megabytes(found.free_mb),
+                commit=found.commit[:12],
+            )
+        )
         self.facts.setToolTip("\n".join(found.files))
-        self.download.setText(f"Download {wording.megabytes(found.left_mb)}")
+        self.download.setText(tr("Download {left_mb}", left_mb=wording.megabytes(found.left_mb)))
 
     def show_unasked(self, sentence: str) -> None:
         """The hub did not say more about it."""
@@ -96,7 +109,7 @@ class MarkedModel(QWidget):
     def set_downloading(self, goes_on: bool) -> None:
         """One download at a time."""
         self.download.setEnabled(not goes_on and self._model is not None and not self._model.problem)
-        self.download.setToolTip("Another download is going on; stop it first" if goes_on else "")
+        self.download.setToolTip(tr("Another download is going on; stop it first") if goes_on else "")
 
     def _on_open(self) -> None:
         if self._model is not None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.core import model_rows
+from app.core.language import tr
 from app.core.model_rows import COLUMNS, Heading, Line
 from backend.contract.model_choices import ModelChoice
 
@@ -70,12 +71,12 @@ def _of_model(line: ModelChoice, column: str, role: int) -> object:
             return model_rows.cell(line, column)
         case Qt.ItemDataRole.ToolTipRole:
             said = "\n".join(model_rows.sentences(line))
-            return said if said and column in ("Model", "For this run") else f"{model_rows.cell(line, column)}"
-        case Qt.ItemDataRole.AccessibleTextRole if column == "Model":
+            return said if said and column in (tr("Model"), tr("For this run")) else f"{model_rows.cell(line, column)}"
+        case Qt.ItemDataRole.AccessibleTextRole if column == tr("Model"):
             return model_rows.spoken(line)
         case Qt.ItemDataRole.ForegroundRole:
             return theme.color(_ink(line, column))
-        case Qt.ItemDataRole.DecorationRole if column == "For this run":
+        case Qt.ItemDataRole.DecorationRole if column == tr("For this run"):
             kind = model_rows.kind(line)
             return theme.icon(_ICONS[kind], _INK[kind], 15)
         case _:
@@ -83,15 +84,15 @@ def _of_model(line: ModelChoice, column: str, role: int) -> object:
 
 
 def _ink(line: ModelChoice, column: str) -> str:
-    if column == "For this run":
+    if column == tr("For this run"):
         return _INK[model_rows.kind(line)]
     if line.problem:
         return "faint"
-    return "text" if column == "Model" else "muted"
+    return "text" if column == tr("Model") else "muted"
 
 
 def _of_heading(heading: Heading, column: str, role: int) -> object:
-    if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and column == "Model":
+    if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and column == tr("Model"):
         return f"{heading.title}  ·  {heading.count}"
     if role == Qt.ItemDataRole.ForegroundRole:
         return theme.color("muted")

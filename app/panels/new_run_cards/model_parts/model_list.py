@@ -16,13 +16,21 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core import model_rows
+from app.core.language import tr
 from app.core.model_rows import COLUMNS, Line
 from app.panels.new_run_cards.model_parts.model_lines import Index, ModelLines
 from backend.contract.model_choices import ModelChoice
 
 ROW_HEIGHT, HEADING_HEIGHT = 46, 30
-WIDTHS = {"Family": 96, "Parameters": 92, "Size": 84, "Licence": 104, "Used": 116, "For this run": 132}
-LEAVING = ("Licence", "Used", "Family", "Parameters")
+WIDTHS = {
+    tr("Family"): 96,
+    tr("Parameters"): 100,
+    tr("Size"): 84,
+    tr("Licence"): 104,
+    tr("Used"): 116,
+    tr("For this run"): 132,
+}
+LEAVING = (tr("Licence"), tr("Used"), tr("Family"), tr("Parameters"))
 """What is left out first where there is little room."""
 LEAST_FOR_NAME = 230
 MARGIN = 12
@@ -93,7 +101,7 @@ class ModelList(QTableView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setAccessibleName("Models")
+        self.setAccessibleName(tr("Models"))
         self._set_headers()
         self.selectionModel().currentRowChanged.connect(self._on_current)
         self.doubleClicked.connect(self._on_double_click)
@@ -109,7 +117,7 @@ class ModelList(QTableView):
         header.setHighlightSections(False)
         header.setSectionsClickable(False)
         for section, name in enumerate(COLUMNS):
-            if name == "Model":
+            if name == tr("Model"):
                 header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
             else:
                 self.setColumnWidth(section, WIDTHS[name])

@@ -5,16 +5,11 @@ from dataclasses import dataclass
 
 from app.core import wording
 from app.core.draft import Draft
+from app.core.language import tr
+from app.core.model_consent import CODE, OLD_WEIGHTS
 from backend.contract.queries import ModelDescription
 
-OLD_WEIGHTS = {
-    "bin": "This model has only old weights (pytorch_model.bin). A throwaway process can convert them once, reading numbers and "
-    "nothing else; the copy is used from then on.",
-    "flax": "This model has only Flax weights (flax_model.msgpack). They can be converted once, for both engines; the copy is "
-    "used from then on.",
-}
-CODE = "This model runs Python code of its own. Read that code before you agree to run it."
-ANOTHER_TOKENIZER = "choose another one under Settings (Tokenizer), or another model."
+ANOTHER_TOKENIZER = tr("choose another one under Settings (Tokenizer), or another model.")
 
 
 @dataclass(frozen=True)
@@ -54,9 +49,10 @@ def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Ob
     wanted = draft.get("task.max_length") if draft is not None else None
     if not isinstance(wanted, int) or not model.max_length or wanted <= model.max_length:
         return None
-    sentence = (
-        f"Inputs of {wording.grouped(wanted)} tokens are longer than the {wording.grouped(model.max_length)} "
-        "that this model takes."
+    sentence = tr(
+        "Inputs of {wanted} tokens are longer than the {max_length} that this model takes.",
+        wanted=wording.grouped(wanted),
+        max_length=wording.grouped(model.max_length),
     )
     return Obstacle("error", sentence, "shorten", model.max_length)
 
@@ -64,20 +60,25 @@ def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Ob
 def _tokenizer(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
     if model.tokenizer_fits or (draft is not None and draft.get("model.tokenizer")):
         return None
-    return Obstacle("warning", f"Its tokenizer does not fit: {ANOTHER_TOKENIZER}")
+    return Obstacle(
+        "warning", tr("Its tokenizer does not fit: {ANOTHER_TOKENIZER}", ANOTHER_TOKENIZER=ANOTHER_TOKENIZER)
+    )
 
 
 def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
     if model.found != "hub":
         return None
-    size = wording.megabytes(model.size_mb) if model.size_mb else "unknown size"
+    size = wording.megabytes(model.size_mb) if model.size_mb else tr("unknown size")
     if draft is not None and (draft.get("adapter") or draft.get("model.frozen")):
-        sentence = (
-            f"Its weights ({size}) are not on this computer yet: the run downloads them, or you do now. What training a "
-            "part of them costs shows when they are here."
+        sentence = tr(
+            "Its weights ({size}) are not on this computer yet: the run downloads them, or you do "
+            "now. What training a part of them costs shows when they are here.",
+            size=size,
         )
     else:
-        sentence = f"Its weights ({size}) are not on this computer yet: the run downloads them, or you do now."
+        sentence = tr(
+            "Its weights ({size}) are not on this computer yet: the run downloads them, or you do now.", size=size
+        )
     return Obstacle("info", sentence, "download")
 
 

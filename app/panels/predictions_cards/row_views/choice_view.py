@@ -6,6 +6,7 @@ from typing import ClassVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from app.core.language import tr
 from app.core.predicted_row import PROBABILITY, PredictedRow
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, show_or_hide
 from app.widgets.card import label
@@ -27,9 +28,9 @@ class ChoiceView(RowView):
     """Choices stand in their own order; the chosen and the right one are marked."""
 
     orders: ClassVar[tuple[Order, ...]] = (
-        Order("Least sure first", "confidence", False, PROBABILITY),
-        Order("Surest first", "confidence", True, PROBABILITY),
-        Order("Surest mistakes first", "confidence", True, PROBABILITY, mistakes=True),
+        Order(tr("Least sure first"), "confidence", False, PROBABILITY),
+        Order(tr("Surest first"), "confidence", True, PROBABILITY),
+        Order(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
     )
     folded: ClassVar[tuple[str, ...]] = ("choices", *(f"choice_{n}" for n in range(MOST_CHOICES)))
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair", "choices", *(f"choice_{n}" for n in range(MOST_CHOICES)))
@@ -41,10 +42,10 @@ class ChoiceView(RowView):
 
     def build(self) -> None:
         """The text above the choices."""
-        self.text = self.add_text("Text")
-        self.pair = self.add_text("Beginning of the choices")
+        self.text = self.add_text(tr("Text"))
+        self.pair = self.add_text(tr("Beginning of the choices"))
         self.choices = _Choices()
-        self.add("Choices", self.choices)
+        self.add(tr("Choices"), self.choices)
 
     def show_parts(self, row: PredictedRow) -> None:
         """Show every choice with its probability."""

@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 from app.core.entities import Entity, colors_of, entities, kinds_of, words_of
+from app.core.language import tr, trn
 from app.core.predicted_row import PredictedRow
-from app.core.wording import count
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, section_of
 from app.theme.tokens import LIGHT
 from app.widgets.card import label
@@ -21,8 +21,8 @@ class EntityView(RowView):
 
     own: ClassVar[frozenset[str]] = frozenset({LOST})
     orders: ClassVar[tuple[Order, ...]] = (
-        Order("Most wrong tags first", "wrong_tags", True, "actual"),
-        Order("Most lost words first", "lost_words", True, LOST),
+        Order(tr("Most wrong tags first"), "wrong_tags", True, "actual"),
+        Order(tr("Most lost words first"), "lost_words", True, LOST),
     )
     roles: ClassVar[tuple[str, ...]] = ("tokens",)
 
@@ -33,9 +33,9 @@ class EntityView(RowView):
 
     def build(self) -> None:
         """Predicted, actual, legend."""
-        self.predicted = self.add_text("Predicted")
-        self.actual = self.add_text("Actual")
-        self.legend = self.add_text("Types")
+        self.predicted = self.add_text(tr("Predicted"))
+        self.actual = self.add_text(tr("Actual"))
+        self.legend = self.add_text(tr("Types"))
         self.lost = label("", "warning", wrap=True)
         self.column.addWidget(self.lost)
 
@@ -52,7 +52,12 @@ class EntityView(RowView):
         self._show_legend(colors, found, right)
         lost = row.number(LOST) or 0
         self.lost.setText(
-            f"{count(int(lost), 'word')} did not fit into the model and got no prediction." if lost else ""
+            tr(
+                "{count} did not fit into the model and got no prediction.",
+                count=trn("{count} word", "{count} words", int(lost)),
+            )
+            if lost
+            else ""
         )
         self.lost.setVisible(bool(lost))
 
@@ -62,9 +67,12 @@ class EntityView(RowView):
             shared = found if right is None else [one for one in found if one in right]
             counts = [str(sum(one.kind == kind for one in each)) for each in (shared, right) if each is not None]
             pieces += [Piece(kind, f"token_{color}"), Piece(f"  {' of '.join(counts)}     ", ink="muted")]
-        section_of(self.legend).setVisible(bool(pieces))
-        title = "Types" if right is None else "Types, found of actual"
-        section_of(self.legend).set_title(f"{title}; outlined is wrong" if _differ(found, right) else title)
+        if not pieces:
+            pieces = [Piece(tr("No entity"), ink="muted")]
+        title = tr("Types") if right is None else tr("Types, found of actual")
+        section_of(self.legend).set_title(
+            tr("{title}; outlined is wrong", title=title) if _differ(found, right) else title
+        )
         self.legend.show_pieces(pieces)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import ClassVar
 
+from app.core.language import tr
 from app.core.predicted_row import PROBABILITY, PredictedRow
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, show_or_hide
 from app.widgets.label_bars import LabelBars, bars_of
@@ -13,9 +14,9 @@ class LabelView(RowView):
 
     confuses: ClassVar[bool] = True
     orders: ClassVar[tuple[Order, ...]] = (
-        Order("Least sure first", "confidence", False, PROBABILITY),
-        Order("Surest first", "confidence", True, PROBABILITY),
-        Order("Surest mistakes first", "confidence", True, PROBABILITY, mistakes=True),
+        Order(tr("Least sure first"), "confidence", False, PROBABILITY),
+        Order(tr("Surest first"), "confidence", True, PROBABILITY),
+        Order(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
     )
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
 
@@ -26,10 +27,10 @@ class LabelView(RowView):
 
     def build(self) -> None:
         """The texts above the bars."""
-        self.text = self.add_text("Text")
-        self.pair = self.add_text("Second text")
+        self.text = self.add_text(tr("Text"))
+        self.pair = self.add_text(tr("Second text"))
         self.bars = LabelBars()
-        self.add("Labels", self.bars)
+        self.add(tr("Labels"), self.bars)
 
     def show_parts(self, row: PredictedRow) -> None:
         """Show texts and bars."""

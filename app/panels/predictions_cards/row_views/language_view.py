@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
+from app.core.language import tr, trn
 from app.core.predicted_row import PredictedRow
-from app.core.wording import count, number
+from app.core.wording import number
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, section_of, show_or_hide
 from app.widgets.card import label
 from app.widgets.fill_list import Fill, FillList
@@ -16,19 +17,19 @@ class LanguageView(RowView):
     own: ClassVar[frozenset[str]] = frozenset({"loss", "tokens", "perplexity", "fills"})
     compares: ClassVar[bool] = False
     orders: ClassVar[tuple[Order, ...]] = (
-        Order("Highest loss first", "loss", True),
-        Order("Lowest loss first", "loss", False),
+        Order(tr("Highest loss first"), "loss", True),
+        Order(tr("Lowest loss first"), "loss", False),
     )
     roles: ClassVar[tuple[str, ...]] = ("text", "prompt", "response")
 
     def build(self) -> None:
         """Text, its numbers, what was filled in, guesses."""
-        self.text = self.add_text("Text")
+        self.text = self.add_text(tr("Text"))
         self.numbers = label("", "caption", wrap=True)
         self.column.addWidget(self.numbers)
         self.candidates = FillList()
-        self.add("Candidates for each mask", self.candidates)
-        self.guesses = self.add_text("Likeliest token at each place")
+        self.add(tr("Candidates for each mask"), self.candidates)
+        self.guesses = self.add_text(tr("Likeliest token at each place"))
 
     def show_parts(self, row: PredictedRow) -> None:
         """A measured text with its loss; a typed one together with what was written."""
@@ -41,14 +42,14 @@ class LanguageView(RowView):
         self._show_numbers(row, measured)
         section_of(self.candidates).setVisible(bool(fills))
         self.candidates.show_fills(fills)
-        section_of(self.guesses).set_title("Filled in" if fills else "Likeliest token at each place")
+        section_of(self.guesses).set_title(tr("Filled in") if fills else tr("Likeliest token at each place"))
         show_or_hide(self.guesses, row.prediction if measured or fills else None)
 
     def _show_numbers(self, row: PredictedRow, measured: bool) -> None:
         tokens = int(row.number("tokens") or 0)
         self.numbers.setVisible(measured and tokens > 0)
         words = [f"{name} {number(row.number(name))}" for name in ("loss", "perplexity")]
-        self.numbers.setText(" · ".join([*words, count(tokens, "token")]))
+        self.numbers.setText(" · ".join([*words, trn("{count} token", "{count} tokens", tokens)]))
 
 
 def _fills(row: PredictedRow) -> list[Fill]:

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.core.wording import number
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, show_or_hide
@@ -13,15 +14,15 @@ class NumberView(RowView):
     """A number is neither right nor wrong, but more or less far off."""
 
     compares: ClassVar[bool] = False
-    orders: ClassVar[tuple[Order, ...]] = (Order("Largest error first", "error", True, "actual"),)
+    orders: ClassVar[tuple[Order, ...]] = (Order(tr("Largest error first"), "error", True, "actual"),)
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
 
     def build(self) -> None:
         """The texts above the line."""
-        self.text = self.add_text("Text")
-        self.pair = self.add_text("Second text")
+        self.text = self.add_text(tr("Text"))
+        self.pair = self.add_text(tr("Second text"))
         self.scale = NumberScale()
-        self.add("Number", self.scale)
+        self.add(tr("Number"), self.scale)
         self.error = label("", "caption")
         self.column.addWidget(self.error)
 
@@ -36,7 +37,7 @@ class NumberView(RowView):
             if error is None
             else "exact"
             if error == 0
-            else f"{number(abs(error))} too {'high' if error > 0 else 'low'}"
+            else tr("{abs} too {value}", abs=number(abs(error)), value="high" if error > 0 else "low")
         )
         self.error.setText(words)
         self.error.setVisible(bool(words))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.core.predicted_row import PROBABILITY, PredictedRow
 from app.core.wording import number
@@ -154,26 +154,25 @@ class Values(QWidget):
         self._grid.setHorizontalSpacing(14)
         self._grid.setVerticalSpacing(5)
         self._grid.setColumnStretch(1, 1)
-        self._names: list[str] = []
+        self._values: dict[str, QLabel] = {}
         self.shown: dict[str, str] = {}
 
     def show_values(self, values: Mapping[str, Any]) -> None:
         """List these; labels are kept while the names stay."""
         self.shown = {name: value_text(value) for name, value in values.items()}
-        if list(self.shown) != self._names:
+        if list(self.shown) != list(self._values):
             self._build(list(self.shown))
-        for place, text in enumerate(self.shown.values()):
-            self._grid.itemAtPosition(place, 1).widget().setText(text)  # type: ignore[union-attr]
+        for name, text in self.shown.items():
+            self._values[name].setText(text)
         self.setVisible(bool(values))
 
     def _build(self, names: list[str]) -> None:
         while item := self._grid.takeAt(0):
             item.widget().hide()  # type: ignore[union-attr]
             item.widget().deleteLater()  # type: ignore[union-attr]
-        self._names = names
-        for place, name in enumerate(names):
+        self._values = {name: label("", "caption", wrap=True, selectable=True) for name in names}
+        for place, (name, value) in enumerate(self._values.items()):
             title = label(name.removeprefix(PROBABILITY).replace("_", " "), "faint")
-            value = label("", "caption", wrap=True, selectable=True)
             for column, widget in enumerate((title, value)):
                 self._grid.addWidget(widget, place, column, Qt.AlignmentFlag.AlignTop)
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.core.wording import number
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, section_of
@@ -11,7 +12,7 @@ from app.widgets.card import label
 from app.widgets.label_bars import Bar, LabelBars
 from app.widgets.marked_text import Piece
 
-NO_ANSWER = "No answer"
+NO_ANSWER = tr("No answer")
 SHOWN = 20
 Span = tuple[int, int]
 
@@ -23,8 +24,8 @@ class SpanView(RowView):
         {f"predicted_{name}" for name in ("score", "start", "end", "null_score", "n_best")}
     )
     orders: ClassVar[tuple[Order, ...]] = (
-        Order("Lowest score first", "score", False),
-        Order("Highest score first", "score", True),
+        Order(tr("Lowest score first"), "score", False),
+        Order(tr("Highest score first"), "score", True),
     )
     folded: ClassVar[tuple[str, ...]] = ("context", "id")
     roles: ClassVar[tuple[str, ...]] = ("question", "context")
@@ -36,11 +37,11 @@ class SpanView(RowView):
 
     def build(self) -> None:
         """Question, context, answers."""
-        self.question = self.add_text("Question")
-        self.verdict = self.add_text("Answer")
-        self.context = self.add_text("Context", fills=True)
-        self.best = LabelBars("Best answers")
-        self.add("Best answers", self.best)
+        self.question = self.add_text(tr("Question"))
+        self.verdict = self.add_text(tr("Answer"))
+        self.context = self.add_text(tr("Context"), fills=True)
+        self.best = LabelBars(tr("Best answers"))
+        self.add(tr("Best answers"), self.best)
         self.facts = label("", "caption", wrap=True)
         self.column.addWidget(self.facts)
 
@@ -53,7 +54,7 @@ class SpanView(RowView):
         section_of(self.best).setVisible(bool(best))
         chosen = next((place for place, one in enumerate(best) if one.get("text") == row.prediction), -1)
         self.best.show_bars([_bar(one, row, place == chosen) for place, one in enumerate(best)])
-        facts = {"score": row.number("score"), "null score": row.number("null_score")}
+        facts = {tr("score"): row.number("score"), tr("null score"): row.number("null_score")}
         self.facts.setText(" · ".join(f"{name} {number(value)}" for name, value in facts.items() if value is not None))
 
 
@@ -62,7 +63,7 @@ def _verdict(row: PredictedRow) -> list[Piece]:
     ground = "info_soft" if row.actual is None else "success_soft" if right else "danger_soft"
     pieces = [Piece(row.prediction or NO_ANSWER, ground)]
     if not right:
-        pieces += [Piece("   actual  ", ink="muted"), Piece(row.actual or NO_ANSWER, outline="success")]
+        pieces += [Piece(f"   {tr('actual')}  ", ink="muted"), Piece(row.actual or NO_ANSWER, outline="success")]
     return pieces
 
 

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from app.core.language import tr
 from app.core.predicted_row import PredictedRow
 from app.core.word_difference import difference, is_comparable
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, section_of
@@ -13,14 +14,14 @@ class WritingView(RowView):
     """What the prediction has too much is red, what it lacks of the reference is green."""
 
     own: ClassVar[frozenset[str]] = frozenset({"source_text", "predicted_source_text", "tokens"})
-    orders: ClassVar[tuple[Order, ...]] = (Order("Highest loss first", "loss", True),)
+    orders: ClassVar[tuple[Order, ...]] = (Order(tr("Highest loss first"), "loss", True),)
     roles: ClassVar[tuple[str, ...]] = ("source", "prefix", "source_language", "target_language", "prompt", "response")
 
     def build(self) -> None:
         """Source above, both texts below it."""
-        self.source = self.add_text("Source")
-        self.prediction = self.add_text("Prediction")
-        self.reference = self.add_text("Reference")
+        self.source = self.add_text(tr("Source"))
+        self.prediction = self.add_text(tr("Prediction"))
+        self.reference = self.add_text(tr("Reference"))
         self.note = label("", "caption", wrap=True)
         self.column.addWidget(self.note)
 
@@ -35,7 +36,7 @@ class WritingView(RowView):
             self.note.hide()
             return
         ours, theirs = difference(row.prediction, row.actual)
-        empty = [Piece("nothing was written", ink="faint")]
+        empty = [Piece(tr("nothing was written"), ink="faint")]
         self.prediction.show_pieces([_piece(text, same, "danger_soft") for text, same in ours] or empty)
         self.reference.show_pieces([_piece(text, same, "success_soft") for text, same in theirs])
         self.note.setText(_note(row.prediction, row.actual, ours, theirs))
@@ -48,8 +49,12 @@ def _piece(text: str, same: bool, ground: str) -> Piece:
 
 def _note(prediction: str, actual: str, ours: list[tuple[str, bool]], theirs: list[tuple[str, bool]]) -> str:
     if prediction == actual:
-        return "The same to the letter."
+        return tr("The same to the letter.")
     if not is_comparable(prediction, actual):
-        return "These texts are too long to be compared word by word."
+        return tr("These texts are too long to be compared word by word.")
     added, missing = (sum(not same for _, same in parts) for parts in (ours, theirs))
-    return f"Red is not in the reference ({added}), green is missing from the prediction ({missing})."
+    return tr(
+        "Red is not in the reference ({added}), green is missing from the prediction ({missing}).",
+        added=added,
+        missing=missing,
+    )

@@ -18,7 +18,7 @@ class Columns:
     widths: Mapping[str, int] = field(default_factory=dict)
 
 
-class RememberedColumns:
+class ChosenColumns:
     """One file for all tables; `kind` is for example a task, whose files have the same columns."""
 
     def __init__(self, path: Path | None = None) -> None:

@@ -1,0 +1,57 @@
+"""Owns the words of the backend, and of its files, that the window says in its own language."""
+
+from app.core.language import tr
+
+
+def said(word: str) -> str:
+    """A word of the backend in the present language; one that is not listed below as it is."""
+    return tr(word) if word else ""
+
+
+def begun(text: str) -> str:
+    """A text with a capital at its beginning; the rest stays as the language writes it."""
+    return text[:1].upper() + text[1:]
+
+
+SPLITS = {"train": tr("training"), "validation": tr("validation"), "test": tr("test")}
+"""Split → what its rows are for."""
+
+STAGES = (
+    tr("finding model"), tr("loading data"), tr("tokenising"), tr("loading model"), tr("compiling"), tr("training"),
+    tr("evaluating"), tr("predicting"), tr("saving"), tr("finding the model"), tr("reading the data"),
+    tr("measuring lengths"), tr("counting"), tr("Starting"), tr("Reading the data"), tr("Counting the new tokens"),
+    tr("Opening the tokenizer…"), tr("Reading the vocabulary…"), tr("Comparing the data"),
+)  # fmt: skip
+UNITS = (
+    tr("tokens"), tr("rows"), tr("texts"), tr("words"), tr("characters"), tr("pieces"), tr("steps"), tr("epochs"),
+    tr("bytes"), tr("parts"), tr("checks"), tr("merges"), tr("seconds"),
+)  # fmt: skip
+COSTS = (
+    tr("Weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenising"),
+    tr("Start-up"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
+)  # fmt: skip
+CACHES = (
+    tr("Tokenised features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"),
+    tr("Converted weights"), tr("Compiled programs"),
+)  # fmt: skip
+STATES = (
+    tr("fine"), tr("note"), tr("missing"), tr("finished"), tr("failed"), tr("stopped"), tr("paused"), tr("lost"),
+)  # fmt: skip
+KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("empty"))
+"""What the cells of a column hold."""
+TYPES = (tr("normal"), tr("special"), tr("added"), tr("byte"), tr("unused"))
+"""Of a vocabulary's pieces."""
+OTHERS = (tr("Processor"), tr("a usual name for it"), tr("Optimizer options"))
+
+COLUMNS = {
+    "name": tr("Name"), "pieces": tr("Pieces"), "made": tr("Made"), "folder": tr("Folder"), "token": tr("Token"),
+    "pieces_now": tr("Pieces now"), "occurs": tr("Occurs"), "note": tr("Note"), "id": tr("Id"), "piece": tr("Piece"),
+    "text": tr("Text"), "bytes": tr("Bytes"), "length": tr("Length"), "type": tr("Type"), "script": tr("Script"),
+    "frequency": tr("Frequency"), "score": tr("Score"), "rank": tr("Rank"), "left": tr("Left"), "right": tr("Right"),
+    "result": tr("Result"), "limit": tr("Limit"), "rows": tr("Rows"), "share": tr("Share"), "row": tr("Row"),
+    "place": tr("Place"), "tokens": tr("Tokens"), "label": tr("Label"), "tokenizer": tr("Tokenizer"),
+    "language": tr("Language"), "unknown": tr("Unknown"), "per_word": tr("Per word"), "per_row": tr("Per row"),
+    "per_character": tr("Per character"), "median": tr("Median"), "longest": tr("Longest"), "run": tr("Run"), "state": tr("State"), "task": tr("Task"),
+    "model": tr("Model"), "data": tr("Data"), "steps": tr("Steps"), "seconds": tr("Seconds"), "setting": tr("Setting"),
+}  # fmt: skip
+"""Titles of columns in tables that Burnish makes itself; those of people's data keep their names."""

@@ -1,0 +1,62 @@
+"""Owns the evaluations of a run as one course: which was the best, and for how long they have become worse."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from app.core import wording
+from app.core.language import tr
+from app.core.run_state import RunState
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """The evaluations of one measure, oldest first; `sign` is 1 where less is better, −1 where more is."""
+
+    title: str
+    steps: Sequence[float]
+    values: Sequence[float]
+    sign: int
+
+    @property
+    def best(self) -> int:
+        """The place of the best one, the earliest of equals."""
+        return min(range(len(self.values)), key=lambda place: self.sign * self.values[place])
+
+    @property
+    def worse_in_a_row(self) -> int:
+        """How many of the last ones were each worse than the one before."""
+        count = 0
+        for before, after in zip(self.values[-2::-1], self.values[:0:-1], strict=True):
+            if self.sign * (after - before) <= 0:
+                break
+            count += 1
+        return count
+
+    def words(self, place: int) -> str:
+        """`0.3321 at step 400`."""
+        return tr(
+            "{values} at step {steps}",
+            values=wording.number(self.values[place]),
+            steps=wording.grouped(int(self.steps[place])),
+        )
+
+
+def evaluations_of(state: RunState) -> Evaluations | None:
+    """Those of the validation loss, or of the main metric where no loss is measured."""
+    name = "loss" if "loss" in state.metric_series else state.main_metric
+    series = state.metric_series.get(name)
+    if not series:
+        return None
+    measured = [place for place, value in enumerate(series.ys) if not isnan(value)]
+    less = name == "loss" or (state.plan is not None and name == state.plan.best_metric and not _more_is_better(state))
+    return Evaluations(
+        tr("Evaluation loss") if name == "loss" else wording.metric_title(name),
+        [series.xs[place] for place in measured],
+        [series.ys[place] for place in measured],
+        1 if less else -1,
+    )
+
+
+def _more_is_better(state: RunState) -> bool:
+    return state.plan is None or state.plan.greater_is_better

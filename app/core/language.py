@@ -1,0 +1,108 @@
+"""Owns the window's language: texts for people, looked up in GNU gettext catalogues under their English words.
+
+A language is chosen before the modules of the pages are imported, so that their constants are texts too.
+"""
+
+import gettext
+import string
+from collections.abc import Sequence
+from typing import Any
+
+from backend.contract.resources import resource
+
+DOMAIN = "burnish"
+ENGLISH = "en"
+SYSTEM = "system"
+"""In place of a code: that of the desktop."""
+SHOWN = ("title", "description")
+"""Keys of the backend's catalog under which texts for people stand."""
+
+THIN = "\u202f"
+"""The space between groups of digits."""
+_CAPITAL_NOUNS = ("de",)
+
+
+class _Filling(string.Formatter):
+    """What is asked for with groups (`{rows:,}`) gets thin ones."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        shown = format(value, format_spec)
+        return shown.replace(",", THIN) if "," in format_spec else shown
+
+
+_FILLING = _Filling()
+_present: gettext.NullTranslations = gettext.NullTranslations()
+_code = ENGLISH
+
+
+def languages() -> list[str]:
+    """The codes of the languages that the window speaks; English first."""
+    found = resource("languages").glob(f"*/LC_MESSAGES/{DOMAIN}.mo")
+    return [ENGLISH, *sorted(path.parents[1].name for path in found)]
+
+
+def spoken(wishes: Sequence[str]) -> str:
+    """The first of these languages that the window speaks, by codes such as `de` or `de_AT`; English where it speaks none."""
+    codes = (wish.replace("-", "_").partition("_")[0].lower() for wish in wishes)
+    known = languages()
+    return next((code for code in codes if code in known), ENGLISH)
+
+
+def choose(wish: str) -> str:
+    """Speak a language from now on, by its code; English where it is not known. Returns its code."""
+    global _present, _code
+    _code = spoken([wish])
+    _present = _catalogue(_code)
+    return _code
+
+
+def chosen() -> str:
+    """The code of the present language."""
+    return _code
+
+
+def tr(text: str, /, **values: Any) -> str:
+    """A text in the present language, its `{placeholders}` filled with `values`."""
+    found = _present.gettext(text)
+    return _FILLING.vformat(found, (), values) if values else found
+
+
+def said_in(code: str, text: str, /) -> str:
+    """A text in another language than the present one."""
+    return _catalogue(code).gettext(text)
+
+
+def filled(text: str, /, **values: Any) -> str:
+    """A text that was looked up before, its `{placeholders}` filled."""
+    return _FILLING.vformat(text, (), values)
+
+
+def trn(one: str, many: str, count: int, /, **values: Any) -> str:
+    """A text in the form that belongs to a number, which `{count}` shows in thin groups: `24 960 rows`."""
+    return _FILLING.vformat(_present.ngettext(one, many, count), (), {"count": grouped(count), **values})
+
+
+def grouped(value: float, digits: int = 0) -> str:
+    """A number with so many digits behind the point, its thousands in thin groups: `24 960`."""
+    return f"{value:,.{digits}f}".replace(",", THIN)
+
+
+def inside(title: str) -> str:
+    """A title as it stands within a sentence: in small letters, unless the language begins its nouns with capitals."""
+    return title if _code in _CAPITAL_NOUNS else title.lower()
+
+
+def translated(part: Any) -> Any:
+    """A part of the backend's catalog as plain values, the titles and descriptions in it in the present language."""
+    if isinstance(part, dict):
+        return {
+            key: tr(value) if key in SHOWN and isinstance(value, str) else translated(value)
+            for key, value in part.items()
+        }
+    return [translated(value) for value in part] if isinstance(part, list) else part
+
+
+def _catalogue(code: str) -> gettext.NullTranslations:
+    if code == ENGLISH:
+        return gettext.NullTranslations()
+    return gettext.translation(DOMAIN, str(resource("languages")), [code])

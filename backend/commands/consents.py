@@ -1,0 +1,77 @@
+"""Owns `burnish consents`, and what `--trust-remote-code` means: this person agrees to the code as it stands now."""
+
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+
+from backend.commands.command import Command, add_json
+from backend.contract import consents
+from backend.contract.errors import InputError
+from backend.contract.places import cache_folder, is_offline, runs_folder
+from backend.contract.run_folder import find_run
+
+
+def agree_if_asked(arguments: Namespace, *targets: str, revision: str = "main") -> dict[str, str]:
+    """Keep the consent to the code of every target; gives name → version. Raises InputError."""
+    if not arguments.trust_remote_code:
+        return {}
+    from backend.run import asked_code  # loads the hub library
+
+    found = [one for target in targets for one in asked_code.agree(target, revision)]
+    for one in found:
+        sys.stderr.write(f"you agree to the code of {one.name}, version {one.version[:12]} (burnish consents)\n")
+    return {one.name: one.version for one in found}
+
+
+def convert_if_asked(arguments: Namespace, target: str) -> None:
+    """Convert the old weights of a model folder or hub id once. Raises InputError."""
+    if not arguments.convert_weights or find_run(target, runs_folder()) is not None:
+        return
+    from backend.models import location  # loads the hub library
+
+    location.locate(target, cache=cache_folder() / "weights", offline=is_offline(), consent_to_convert=True)
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument(
+        "--agree", metavar="MODEL", help="agree to the code of a model folder, hub id or run as it is now"
+    )
+    change.add_argument("--withdraw", metavar="MODEL", help="agree no longer to any version of it")
+    parser.add_argument("--revision", metavar="NAME", default="main", help="with --agree: branch, tag or commit (main)")
+    add_json(parser)
+
+
+def _consents(arguments: Namespace) -> int:
+    if arguments.agree:
+        _agree(arguments.agree, arguments.revision)
+    if arguments.withdraw:
+        _withdraw(arguments.withdraw)
+    found = consents.read()
+    if arguments.json:
+        print(json.dumps({"consents": [asdict(one) for one in found]}, ensure_ascii=False))
+    elif not found:
+        print("you have agreed to no model's own code")
+    for one in [] if arguments.json else found:
+        print(f"{one.name}  {one.version[:12]}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.agreed))}")
+    return 0
+
+
+def _agree(target: str, revision: str) -> None:
+    from backend.run import asked_code
+
+    if not asked_code.agree(target, revision):
+        raise InputError(f"--agree {target}: it runs no code of its own, so there is nothing to agree to")
+
+
+def _withdraw(name: str) -> None:
+    versions = [one.version for one in consents.read() if one.name == name]
+    if not versions:
+        raise InputError(f"--withdraw {name}: you have not agreed to its code; burnish consents lists what you have")
+    for version in versions:
+        consents.withdraw(name, version)
+
+
+COMMANDS = (Command("consents", "code of models that you agreed to, and no longer do", _arguments, _consents),)

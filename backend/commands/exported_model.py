@@ -1,0 +1,61 @@
+"""Owns `burnish export --model`: a run's model as a folder elsewhere, an adapter merged into its model where that is wished."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from backend.commands.named_run import named_run
+from backend.contract.errors import InputError
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `--model`."""
+    parser.add_argument(
+        "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
+    )
+    parser.add_argument(
+        "--merged",
+        action="store_true",
+        help="with --model: merge an adapter into the model that it belongs to; RUN may be a checkpoint",
+    )
+
+
+def export(arguments: Namespace) -> int:
+    """Write the folder and say where it is. Raises InputError."""
+    if arguments.merged:
+        _merge(arguments)
+    else:
+        folder = named_run(arguments.run)
+        if not (folder.model / "config.json").is_file():
+            raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
+        from backend.models.copying import copy_model  # loads numpy
+
+        copy_model(folder.model, arguments.model, arguments.dtype)
+    print(f"model: {arguments.model.absolute()}")
+    return 0
+
+
+def _merge(arguments: Namespace) -> None:
+    target = arguments.model.absolute()
+    if arguments.dtype != "float32":
+        raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"--model {target}: it exists already; name a new folder")
+    from backend import predict  # loads the framework
+    from backend.models.own_code import copy_code
+    from backend.run import model_folder
+
+    spec = predict.spec_of(arguments.run, None, ["hardware.device=cpu"])
+    opened = predict.open_model(spec)
+    session = opened.session
+
+    def fill(folder: Path) -> None:
+        session.engine.export(folder)
+        session.tokenizer.save_pretrained(folder)
+        copy_code(opened.folder, folder)
+
+    note = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        model_folder.write(target, fill, note)
+    except OSError as error:
+        raise InputError(f"--model {target}: it cannot be written: {error.strerror}; name another folder") from None

@@ -1,0 +1,78 @@
+"""Owns what this user has agreed to run of the Python code that comes with models: one file in the configuration folder.
+
+Window and command line both write it; every process that is about to run such code reads it anew.
+"""
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from backend.contract.errors import InputError
+from backend.contract.places import config_folder
+from backend.contract.run_folder import write_json
+
+
+@dataclass(frozen=True)
+class CodeConsent:
+    """The agreement to one version of one model's code."""
+
+    name: str
+    """A hub id, or a folder."""
+    version: str
+    """The hub's commit; of a folder the digest of its code files."""
+    code: str
+    """The digest of the code files, without which a commit proves nothing: a cache may hold anything under its name."""
+    agreed: float = 0.0
+    """When, in seconds since 1970."""
+
+
+def path() -> Path:
+    """Where the consents are kept."""
+    return config_folder() / "consents.json"
+
+
+def read() -> list[CodeConsent]:
+    """All consents, by name; none where the file is not there or cannot be understood."""
+    try:
+        kept = json.loads(path().read_text(encoding="utf-8"))["code"]
+        found = [CodeConsent(**{**one, "agreed": float(one["agreed"])}) for one in kept]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return sorted(found, key=lambda one: (one.name, one.version))
+
+
+def changed_at() -> int:
+    """Another number after every change, so that nothing stays open to which a person agrees no longer."""
+    try:
+        return path().stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def agree(name: str, version: str, code: str) -> None:
+    """Keep the consent. Raises InputError where it cannot be kept."""
+    assert all((name, version, code)), "a consent to nothing in particular would be one to everything"
+    others = [one for one in read() if (one.name, one.version) != (name, version)]
+    _write([*others, CodeConsent(name, version, code, time.time())])
+
+
+def withdraw(name: str, version: str) -> None:
+    """Agree no longer. Raises InputError where that cannot be kept."""
+    _write([one for one in read() if (one.name, one.version) != (name, version)])
+
+
+def covers(name: str, version: str, code: str) -> bool:
+    """Whether exactly this is agreed to."""
+    return any((one.name, one.version, one.code) == (name, version, code) for one in read())
+
+
+def _write(consents: list[CodeConsent]) -> None:
+    try:
+        path().parent.mkdir(parents=True, exist_ok=True)
+        write_json(path(), {"code": [asdict(one) for one in consents]})
+    except OSError as error:
+        raise InputError(
+            f"{path()}: your consents cannot be kept there: {error.strerror}; set BURNISH_CONFIG to a folder that you "
+            "may write to"
+        ) from None

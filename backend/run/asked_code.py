@@ -1,0 +1,51 @@
+"""Owns whose code a person is asked about: that of a run, a checkpoint, a model folder or a hub id, by its name."""
+
+from pathlib import Path
+
+from backend.contract import spec_file, tokenizer_name
+from backend.contract.places import is_offline, runs_folder
+from backend.contract.run_folder import RunFolder, find_run
+from backend.data.sources.source import Report
+from backend.models import location
+from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.own_code import OwnCode, own_code
+from backend.run.asked_checkpoint import checkpoint_of
+from backend.run.material import quiet
+
+
+def code_of(target: str, revision: str = "main", report: Report = quiet) -> list[OwnCode]:
+    """All code that must run for that target, none where none must; fetches small files alone. Raises InputError."""
+    given = tokenizer_name.read(target)  # on the Tokenizer page a name may hold a revision
+    target, revision = given.tokenizer, revision if given.revision == tokenizer_name.MAIN else given.revision
+    checkpoint = checkpoint_of(target)
+    run = checkpoint.run if checkpoint else find_run(target, runs_folder())
+    folders = _of_run(run, report) if run else [_folder(target, revision, report)]
+    for folder in list(folders):
+        if is_alone(folder):
+            folders.append(weights_folder(folder))
+    found = (own_code(folder) for folder in folders)
+    return [one for one in found if one is not None]
+
+
+def agree(target: str, revision: str = "main", report: Report = quiet) -> list[OwnCode]:
+    """Keep this user's consent to all of it. Raises InputError."""
+    found = code_of(target, revision, report)
+    for one in found:
+        one.agree()
+    return found
+
+
+def _of_run(run: RunFolder, report: Report) -> list[Path]:
+    """Its own model, or what it begins from where it has none yet."""
+    if (run.model / "config.json").is_file():
+        return [run.model]
+    model = spec_file.read(run.spec).get("model") or {}
+    names = [model.get("name_or_path"), model.get("tokenizer")]
+    return [_folder(str(name), str(model.get("revision") or "main"), report) for name in names if name]
+
+
+def _folder(name: str, revision: str, report: Report) -> Path:
+    path = Path(name).expanduser()
+    if path.exists():
+        return (path if path.is_dir() else path.parent).absolute()
+    return location.without_weights(name, revision, offline=is_offline(), report=report).folder

@@ -1,0 +1,108 @@
+"""Owns the catalogues of the window's texts: `make texts` gathers them, brings every language up to date and compiles it.
+
+Texts are the arguments of `tr`, `trn` and `said_in` in `app`, and the titles and descriptions of the backend's catalog.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from app.core.language import SHOWN
+
+ROOT = Path(__file__).resolve().parents[1]
+LANGUAGES = ROOT / "resources" / "languages"
+KEYWORDS = {"tr": (0,), "trn": (0, 1), "said_in": (1,)}
+"""Function → which of its arguments are texts."""
+
+
+def main() -> int:
+    """Update and compile every language; returns how many texts wait for a translation, at most 1."""
+    template = gathered()
+    waiting = 0
+    for folder in sorted(LANGUAGES.glob("*/LC_MESSAGES")):
+        catalogue = updated(folder, template)
+        missing = [message for message in catalogue if message.id and (not _is_whole(message) or message.fuzzy)]
+        sys.stdout.write(f"{folder.parent.name}: {len(catalogue)} texts, {len(missing)} wait for a translation\n")
+        waiting += len(missing)
+    return min(waiting, 1)
+
+
+def gathered() -> Catalog:
+    """All texts there are, each with the files that say it."""
+    template = Catalog(project="Burnish", charset="utf-8")
+    for path in sorted((ROOT / "app").rglob("*.py")):
+        for message in of_a_module(path):
+            template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])  # type: ignore[list-item]
+    for text in sorted(set(_of_the_backend())):
+        template.add(text, locations=[("catalog", None)])  # type: ignore[list-item]
+    return template
+
+
+def of_a_module(path: Path) -> Iterator[str | tuple[str, ...]]:
+    """What a module looks up; a text with its plural as a pair. Also within f-strings, where Babel sees none."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if name in KEYWORDS:
+            texts = [node.args[place] for place in KEYWORDS[name]]  # type: ignore[attr-defined]
+            values = tuple(text.value for text in texts if isinstance(text, ast.Constant))
+            if values:
+                yield values if len(values) > 1 else values[0]
+
+
+def updated(folder: Path, template: Catalog) -> Catalog:
+    """The language in that folder with the texts of the template, written and compiled."""
+    source = folder / "burnish.po"
+    language = folder.parent.name
+    with source.open("rb") as file:
+        catalogue = read_po(file, locale=language)
+    catalogue.update(template, no_fuzzy_matching=True)
+    catalogue.obsolete.clear()
+    with source.open("wb") as file:
+        write_po(file, catalogue, width=110, sort_output=True, omit_header=False, include_lineno=False)
+    compile_(source)
+    return catalogue
+
+
+def compile_(source: Path) -> None:
+    """Write the catalogue beside its source in the form that the window reads."""
+    with source.open("rb") as file:
+        catalogue = read_po(file)
+    with source.with_suffix(".mo").open("wb") as file:
+        write_mo(file, catalogue)
+
+
+def _is_whole(message: Any) -> bool:
+    return all(message.string) if message.pluralizable else bool(message.string)
+
+
+def _of_the_backend() -> Iterator[str]:
+    command = [sys.executable, "-P", "-m", "backend", "describe", "--json"]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    catalog = msgspec.json.decode(done.stdout)
+    yield from _texts({name: part for name, part in catalog.items() if name not in ("devices", "problems", "versions")})
+
+
+def _texts(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        of_a_section = "properties" in part or "const" in part  # named by its class, described for programmers
+        for key, value in part.items():
+            if key in SHOWN and isinstance(value, str):
+                if not of_a_section:
+                    yield value
+            else:
+                yield from _texts(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _texts(value)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

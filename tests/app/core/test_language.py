@@ -1,0 +1,146 @@
+"""The window's language, and the catalogues of its texts."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog, Message
+from babel.messages.mofile import read_mo
+from babel.messages.pofile import read_po
+
+from app.core import language
+from app.core.language import tr, trn
+from backend.contract.resources import resource
+
+MODULES = sorted((Path(__file__).parents[3] / "app").rglob("*.py"))
+TRANSLATED = [code for code in language.languages() if code != language.ENGLISH]
+
+
+@pytest.fixture(autouse=True)
+def english_again() -> Iterator[None]:
+    yield
+    language.choose(language.ENGLISH)
+
+
+def catalogue(code: str) -> Catalog:
+    with resource("languages", code, "LC_MESSAGES", "burnish.po").open("rb") as file:
+        return read_po(file)
+
+
+def messages(code: str) -> list[Message]:
+    return [message for message in catalogue(code) if message.id]
+
+
+def forms(text: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)
+
+
+def test_english_says_the_texts_themselves_and_fills_them():
+    assert language.choose("en_GB") == "en"
+    assert tr("{braces} stay where nothing is given") == "{braces} stay where nothing is given"
+    assert tr("at step {step}", step=3) == "at step 3"
+    assert tr("{name}", name="{not a placeholder}") == "{not a placeholder}"
+    assert trn("{count} row", "{count} rows", 1) == "1 row"
+    assert trn("{count} row", "{count} rows", 24_960) == "24\u202f960 rows"
+
+
+def test_german_is_spoken_under_any_of_its_codes():
+    assert "de" in TRANSLATED
+    assert [language.choose(code) for code in ("de", "de_AT", "de-CH")] == ["de"] * 3
+    assert tr("Training data") == "Trainingsdaten"
+
+
+def test_a_language_that_is_not_known_is_english():
+    assert language.choose("tlh") == language.chosen() == "en"
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_every_text_is_translated(code: str):
+    assert [message.id for message in messages(code) if not all(forms(message.string)) or message.fuzzy] == []
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_translations_keep_placeholders_and_the_space_around_a_text(code: str):
+    def kept(text: str) -> tuple[set[str], str, str]:
+        return set(re.findall(r"\{[^{}]*\}", text)), text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+
+    wrong = [
+        (original, translated)
+        for message in messages(code)
+        for original, translated in zip(forms(message.id), forms(message.string), strict=True)
+        if kept(original) != kept(translated) and not (message.pluralizable and original == forms(message.id)[0])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_what_the_window_reads_is_compiled_from_what_translators_wrote(code: str):
+    with resource("languages", code, "LC_MESSAGES", "burnish.mo").open("rb") as file:
+        compiled = {forms(message.id): forms(message.string) for message in read_mo(file) if message.id}
+    assert compiled == {forms(message.id): forms(message.string) for message in messages(code)}
+
+
+def said_in_code(path: Path) -> Iterator[str]:
+    """The first text of every look-up in a module, wherever it stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if name in ("tr", "trn", "said_in"):
+            first = node.args[1 if name == "said_in" else 0]
+            if isinstance(first, ast.Constant):
+                yield first.value
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_every_text_that_the_window_looks_up_stands_in_the_catalogue(code: str):
+    known = {forms(message.id)[0] for message in messages(code)}
+    unknown = [(path.name, text) for path in MODULES for text in said_in_code(path) if text not in known]
+    assert unknown == [], "make texts finds none that stands inside of an f-string"
+
+
+PHRASE = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}|^[ ,;]*[a-z]{3,} | [a-z]{3,}[ ,;]*$")
+"""What reads like a part of a sentence."""
+NO_PHRASES = {
+    "__main__.py", "example_rows.py", "invisible.py", "draft.py", "preferences.py", "tokenizer_command.py", "fonts.py",
+}  # fmt: skip
+"""Modules whose phrases are of the command line, examples of data, or names."""
+NO_TEXTS = {
+    "loading data", "loading model", "finding model", "not installed", "code points", " min", " min ",
+    '<span style="color:',
+}  # fmt: skip
+"""Words of the backend that are compared, keys, units and markup."""
+QUIET_CALLS = {"tr", "trn", "said_in", "setObjectName", "setProperty", "get", "replace", "removesuffix"}
+
+
+def unmarked(path: Path) -> Iterator[str]:
+    """Phrases in a module that are neither looked up nor documentation."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    quiet: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in QUIET_CALLS:
+            quiet |= {id(part) for argument in node.args for part in ast.walk(argument)}
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            quiet.add(id(node.value))
+        elif isinstance(node, ast.Assert) and node.msg is not None:
+            quiet |= {id(part) for part in ast.walk(node.msg)}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet
+        if is_text and PHRASE.search(node.value):
+            yield node.value
+
+
+def test_phrases_of_the_window_are_looked_up():
+    found = [(path.name, text) for path in MODULES if path.name not in NO_PHRASES for text in unmarked(path)]
+    assert [(name, text) for name, text in found if text not in NO_TEXTS] == []
+
+
+def test_a_title_within_a_sentence_is_small_where_the_language_writes_it_so():
+    assert language.inside("Text classification") == "text classification"
+    language.choose("de")
+    assert language.inside("Textklassifikation") == "Textklassifikation"
+
+
+def test_thousands_stand_in_thin_groups_in_every_text():
+    assert tr("Step {step:,} of {share:.1%}", step=12_000, share=0.5) == "Step 12\u202f000 of 50.0%"
+    assert language.grouped(1234.5, 1) == "1\u202f234.5"

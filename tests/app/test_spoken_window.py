@@ -1,0 +1,65 @@
+"""The whole window in another language: nothing is left in English, and nothing is cut off at 1280×800 and 1000×640. Each walk is a process of its own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.contract.processes import child_environment
+from tests.app.window_walk import unmarked
+
+ROOT = Path(__file__).parents[2]
+
+ALLOWED = (
+    r"/\S+",
+    r"[\w·:|, .\-/()%…→\u202f]*(csv|sentiment|reviews|bert-tiny|BertModel|gpt2|apache-2\.0|float(16|32)|cpu)[\w·:|, .\-/()%…→⏎\n\u202f]*",
+    r"[\w]+ · holds .*", r"[a-z]+: [\d\u202f]+( · [a-z]+: [\d\u202f]+)*", r"[A-Z][a-z]+ \([\d\u202f]+\)",
+    r"Ctrl\S+(, (Ctrl)?\S+)*", r"Probability \w+", r"[\d,]+ (rows|steps)( .*)?", r"\d+ × [\d,]+ rows", r"torch .*",
+    r"WordPiece.*", r"<span.*", r"Export\.\.\.", r".*:\s*(Ctrl\S+|Del)(, Ctrl\S+)*", r"English|Deutsch|Restart Burnish",
+    r"unset \w+", r"Burnish speaks English .*", r"imdb|Del|text_classification", r"(text|label|source)[ \d,.:%]*", r".* · 2026-\S+",
+)  # fmt: skip
+"""What stands outside a catalogue by right: names, values, versions and keys; told by patterns of the whole text."""
+CHOICES = ("QuietComboBox.item", "RowTable.header", "TextTable.header", "QAction")
+"""Where one word may be a value of a spec, or a column of data."""
+BACKEND = (
+    "the training data too", "fits the model", "new classification head", "weights are 16 bit", "ran out of memory",
+    "Start again with", "burnish train", "not trained for this task", "stored truncation", "loses text at",
+    "token is known", "to begin from", "micro_batch_size",
+)  # fmt: skip
+"""Parts of the backend's own sentences, which stay English."""
+
+
+def walked(mode: str, home: Path, *more: str) -> dict[str, str]:
+    """Text → where, of one walk."""
+    command = [sys.executable, "-m", "tests.app.window_walk", mode, str(home), *more]
+    environment = {**child_environment(), "QT_QPA_PLATFORM": "offscreen", "HF_HUB_OFFLINE": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def is_allowed(text: str, where: str) -> bool:
+    """Whether a text is not the window's own."""
+    if where.startswith("settings: QLabel") or any(part in text for part in BACKEND):
+        return True  # what the doctor says, and versions
+    rest = unmarked(text).strip(" \n·;:,.")
+    if where.endswith(CHOICES) and re.fullmatch(r"[\w.+-]+", rest):
+        return True
+    return any(re.fullmatch(pattern, rest, re.DOTALL) for pattern in ALLOWED)
+
+
+@pytest.mark.slow
+def test_every_text_of_the_window_is_looked_up(tmp_path: Path):
+    found = walked("marked", tmp_path)
+    assert len(found) > 50, "the walk sees names and values at least"
+    assert {text: where for text, where in found.items() if not is_allowed(text, where)} == {}
+
+
+@pytest.mark.slow
+def test_no_words_are_cut_off_in_german(tmp_path: Path):
+    assert walked("cut", tmp_path) == {}

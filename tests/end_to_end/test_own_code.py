@@ -1,0 +1,39 @@
+"""A model whose architecture is code of its own is trained, predicts and is resumed as long as a person agrees to that code."""
+
+import json
+
+import pytest
+from end_to_end.burnish_process import Burnish
+from own_code_model import made
+
+
+@pytest.mark.slow
+def test_own_code_trains_and_predicts_until_the_consent_is_withdrawn(burnish: Burnish) -> None:
+    burnish.environment["BURNISH_CONFIG"] = str(burnish.home / "config")
+    mark = burnish.home / "ran"
+    model = made(burnish.home / "homemade", mark)
+    spec = burnish.spec(model={"name_or_path": str(model), "trust_remote_code": True})
+
+    refused = burnish("train", str(spec))
+    assert (refused.returncode, mark.exists()) == (2, False)
+    assert "you have not agreed to this version of it" in refused.stderr.splitlines()[-1]
+    assert not burnish.runs.exists()
+
+    trained = burnish("train", str(spec), "--trust-remote-code")
+    assert trained.returncode == 0, trained.stderr
+    assert mark.exists()
+    run = burnish.run_folder()
+    [consent] = json.loads(burnish("consents", "--json").stdout)["consents"]
+    assert consent["name"] == str(model)
+
+    # What the run left has the same files, and needs neither the first model nor another consent.
+    asked = ("predict", str(run.path), "--input", json.dumps({"text": "a good film"}))
+    told = burnish(*asked)
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["prediction"] in {"negative", "positive"}
+
+    assert burnish("consents", "--withdraw", str(model)).returncode == 0
+    mark.unlink()
+    again = burnish(*asked)
+    assert (again.returncode, mark.exists()) == (2, False)
+    assert "you have not agreed" in again.stderr
