@@ -13,6 +13,7 @@ from app.core.first_steps import TOUR
 from app.main_window import PANELS, MainWindow
 from app.widgets.palette import Palette
 from app.widgets.shortcut_sheet import ShortcutSheet
+from tests.app.gone import gone
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -30,7 +31,7 @@ def window(qtbot, styled, tmp_path: Path, monkeypatch):
     with qtbot.waitActive(made):
         made.activateWindow()
     yield made
-    made.close()
+    gone(made)
 
 
 @pytest.fixture

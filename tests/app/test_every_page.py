@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, QProcess, Qt
+from PySide6.QtCore import QPoint, QPointF, QProcess, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -32,6 +32,7 @@ from app.core import preferences
 from app.main_window import PANELS, MainWindow
 from app.services import context as services
 from app.services.backend_client import BackendClient
+from tests.app.gone import gone
 
 HERE = Path(__file__).parent
 RUN = "sentiment-finished"
@@ -75,10 +76,7 @@ def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iter
         made.open_services()
         fill(made)
         yield made
-        made.close()
-    # Gone for good: every later change of theme in this process would dress it again.
-    made.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        gone(made)
 
 
 @pytest.fixture(autouse=True)

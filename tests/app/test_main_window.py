@@ -15,6 +15,7 @@ from app.__main__ import _tell_of_mistake
 from app.core import preferences
 from app.core.run_library import RunSummary
 from app.main_window import CONNECTIONS, PANELS, RUNS, MainWindow
+from tests.app.gone import gone
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +29,7 @@ def window(qtbot, styled, tmp_path: Path, monkeypatch):
     with qtbot.waitSignal(made.first_painted):
         made.show()
     yield made
-    made.close()
+    gone(made)
 
 
 def opened(window: MainWindow, page: str) -> MainWindow:
