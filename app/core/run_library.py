@@ -7,6 +7,8 @@ from pathlib import Path
 from app.core import wording
 from app.core.outcome import OVER, RESUMABLE, Outcome, look_at
 from app.core.run_state import RunState
+from app.core.series import Series
+from app.core.verdict import doubt
 from backend.contract import events
 from backend.contract.landmarks import Landmarks
 from backend.contract.run_folder import RunFolder, run_folders
@@ -46,6 +48,8 @@ class RunSummary:
     """The final ones, of a run that is not over the latest."""
     can_resume: bool = True
     """Whether going on could come to another end."""
+    doubt: str = ""
+    """Why a finished run is no success all the same; known once all its events are read."""
 
     @property
     def alive(self) -> bool:
@@ -73,7 +77,8 @@ class RunLibrary:
             read = self._read.setdefault(folder.path, _Read(folder))
             for _ in read.go_on():
                 yield
-            found.append(replace(summarise(folder, read.state, look_at(folder, read.state)), **read.noted()))
+            summary = summarise(folder, read.state, look_at(folder, read.state))
+            found.append(replace(summary, doubt=read.doubt, **read.noted()))
             yield
         self.runs = found
         here = {run.path for run in found}
@@ -100,12 +105,18 @@ class _Read:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._landmarks = Landmarks(folder.events)
-        self._exact = RunState()
+        self._begin()
         self._rough: RunState | None = None
         self._stamp = self._notes_stamp = (-1, -1)
         self._notes = RunNotes()
         self._is_first = True
+
+    def _begin(self) -> None:
+        self._landmarks = Landmarks(self._folder.events)
+        self._exact = RunState()
+        self._curves: dict[str, Series] | None = {"loss": Series(), "learning_rate": Series()}
+        """Of every step, which the landmarks leave out; None once the run has ended and was judged by them."""
+        self.doubt = ""
 
     @property
     def state(self) -> RunState:
@@ -128,9 +139,12 @@ class _Read:
         if self._is_first and stamp[1] > FIRST_BYTES:
             self._is_first = False
         else:
+            if self._curves is None:
+                self._begin()  # a run that goes on again is judged anew
             yield from self._read_landmarks()
         if self._landmarks.is_complete:
             self._rough = None
+            self._judge()
         else:
             self._rough = RunState()
             self._rough.apply_all(_head_and_tail(self._folder.events))
@@ -141,9 +155,28 @@ class _Read:
             if self._landmarks.began_anew:
                 self._exact = RunState()
             self._exact.apply_all(found)
+            self._take_losses()
             if self._landmarks.is_complete:
                 return
             yield
+
+    def _take_losses(self) -> None:
+        assert self._curves is not None
+        losses, rates = self._curves.values()
+        for step, loss, rate in self._landmarks.losses():
+            if losses.xs and losses.xs[-1] >= step:  # a resumed run repeats steps
+                losses.truncate_after(step - 1)
+                rates.truncate_after(step - 1)
+            losses.append(step, loss)
+            rates.append(step, rate)
+
+    def _judge(self) -> None:
+        """Say once what speaks against an ended run, and hold its curves no longer."""
+        end = self._exact.finished
+        if end is not None and self._curves is not None:
+            if end.state == "finished":
+                self.doubt = doubt(replace(self._exact, series=self._curves))
+            self._curves = None
 
 
 def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:

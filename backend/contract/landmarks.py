@@ -1,6 +1,7 @@
 """Owns the quick reading of a run's events: everything but the steps and the sampled rows, each after the step before it."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from backend.contract.events import AnyEvent, decode
@@ -9,6 +10,9 @@ CHUNK_BYTES = 1_000_000
 """About four milliseconds."""
 _OTHER_THAN_STEPS = re.compile(rb'^\{"event":"(?!StepFinished|MemoryMeasured|StageProgress|RowsSampled)', re.MULTILINE)
 
+_CURVE = re.compile(
+    rb'^\{"event":"StepFinished","step":(\d+),"epoch":[^,]+,"loss":([^,]+),"learning_rate":([^,]+),', re.MULTILINE
+)
 _STEP = b'{"event":"StepFinished"'
 _SAMPLES = b'{"event":"RowsSampled"'
 
@@ -22,6 +26,7 @@ class Landmarks:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
+        self._data = b""
         self.is_complete = False
         """Whether the last `read` came to the end of the file."""
         self.began_anew = False
@@ -40,12 +45,19 @@ class Landmarks:
                 while data and b"\n" not in data and (longer := file.read(size)):
                     data += longer
         except OSError:
-            self.is_complete = True
+            self.is_complete, self._data = True, b""
             return []
         data = data[: data.rfind(b"\n") + 1]
         self._offset += len(data)
+        self._data = data
         self.is_complete = self._offset >= end or not data
         return _landmarks(data)
+
+    def losses(self) -> Iterator[tuple[int, float, float]]:
+        """Step, loss and learning rate of every step that the last `read` passed; about as quick as the reading itself."""
+        for step, loss, rate in _CURVE.findall(self._data):
+            if loss != b"null":
+                yield int(step), float(loss), float(rate)
 
 
 def landmarks(path: Path) -> list[AnyEvent]:

@@ -76,7 +76,7 @@ class RunButtons(QWidget):
     def show_outcome(self, outcome: Outcome) -> None:
         """The state as a word; where something helps a failed run, that is the button to press."""
         self.buttons["resume"].set_role("primary" if outcome.mend is None else "")
-        self.pill.set(outcome.title, outcome.kind)
+        self.pill.set(outcome.title, outcome.kind, outcome.doubt)
 
     def show_gone(self) -> None:
         """The run's folder is no more, so nothing can be asked of it until another run is shown."""

@@ -61,6 +61,13 @@ def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
     assert panel.progress.bar.fraction() == 1.0
 
 
+def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
+    pill = shown(diverged.name).controls.pill
+    assert (pill.text(), pill.kind()) == ("Finished", "warning")
+    assert pill.toolTip().startswith("Training diverges: its loss has risen from 1.1")
+    assert pill.accessibleDescription() == pill.toolTip()
+
+
 def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown):
     panel = shown("sentiment-finished")
     assert not panel.controls.buttons["stop"].isVisible()
