@@ -1,4 +1,4 @@
-"""Owns the signs of a run that taught nothing: a loss that ends above where it was, and a model of one label."""
+"""Owns the signs of a run that taught nothing: a loss that ends above where it was, one label for all, no entity found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -87,3 +87,13 @@ def predicts_one_label(metrics: Mapping[str, float | None]) -> bool:
     if metrics.get("matthews") != 0.0 or share is None or not 0 < share < 1:
         return False
     return f1 is None or isclose(f1, 2 * share * share / (1 + share), abs_tol=1e-6)
+
+
+def finds_no_entity(metrics: Mapping[str, float | None]) -> bool:
+    """Whether scores of tags say that words outside entities are all that is right, as where every tag is O.
+
+    Rows without any entity, of which nothing could be found, have no scores of types.
+    """
+    none = all(metrics.get(name) == 0.0 for name in ("precision", "recall", "f1"))
+    there_are_some = any(name.startswith("f1_") for name in metrics)
+    return none and there_are_some and 0 < (metrics.get("accuracy") or 0.0) < 1

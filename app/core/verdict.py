@@ -8,6 +8,7 @@ from app.core import untaught, wording
 from app.core.evaluation_course import Evaluations, evaluations_of
 from app.core.language import tr, trn
 from app.core.run_state import RunState
+from backend.contract.events import EvaluationFinished
 
 STILL = 0.01
 """What changes by less, of its own size, has hardly changed."""
@@ -95,17 +96,32 @@ def _highest_rate(state: RunState) -> float:
 
 def _one_label(state: RunState, alive: bool) -> Verdict | None:
     """What a classifier does that has learnt nothing but which label is the most frequent."""
-    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
-    if last is None or last.step == 0 or not untaught.predicts_one_label(last.metrics):
+    last = _last_of_trained(state)
+    if last is None or not untaught.predicts_one_label(last.metrics):
         return None
+    return Verdict(tr("The model predicts one label only; {helps}", helps=_helps(state, last)), "warning")
+
+
+def _no_entity(state: RunState, alive: bool) -> Verdict | None:
+    """What a tagger does that has learnt nothing but that most words belong to no entity."""
+    last = _last_of_trained(state)
+    if last is None or state.task != "token_classification" or not untaught.finds_no_entity(last.metrics):
+        return None
+    return Verdict(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
+
+
+def _last_of_trained(state: RunState) -> EvaluationFinished | None:
+    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
+    return last if last is not None and last.step else None
+
+
+def _helps(state: RunState, last: EvaluationFinished) -> str:
     rate, losses, now = _highest_rate(state), state.series.get("loss"), last.metrics.get("loss")
     if losses is not None and now is not None and now > untaught.DIVERGED * losses.ys[0]:
-        helps = tr("try a learning rate below {rate}", rate=f"{rate:g}")
-    elif rate < untaught.HIGH_RATE:
-        helps = tr("a higher learning rate or more epochs often help")
-    else:
-        helps = tr("try another learning rate than {rate}", rate=f"{rate:g}")
-    return Verdict(tr("The model predicts one label only; {helps}", helps=helps), "warning")
+        return tr("try a learning rate below {rate}", rate=f"{rate:g}")
+    if rate < untaught.HIGH_RATE:
+        return tr("a higher learning rate or more epochs often help")
+    return tr("try another learning rate than {rate}", rate=f"{rate:g}")
 
 
 def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
@@ -240,7 +256,7 @@ def _training(state: RunState, alive: bool) -> Verdict | None:
 
 
 _Look = Callable[[RunState, bool], Verdict | None]
-_DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label)
+_DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label, _no_entity)
 _LOOKS: tuple[_Look, ...] = (
     *_DOUBTS,
     _getting_worse,
