@@ -114,8 +114,7 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
 def _said(state: RunState) -> Outcome:
     end = state.finished
     assert end is not None
-    # Without a checkpoint the same steps would be computed again.
-    can_resume = end.code != "nan_loss" or bool(state.checkpoints)
+    can_resume = end.can_go_on(has_checkpoint=bool(state.checkpoints))
     return Outcome(end.state, end.message, end.hint, end.mend, can_resume)
 
 
