@@ -61,6 +61,11 @@ class RunSummary:
         """Whether `resume` may continue it."""
         return self.state in RESUMABLE and self.can_resume
 
+    @property
+    def notes(self) -> RunNotes:
+        """A person's words."""
+        return RunNotes(self.note, self.tags)
+
 
 class RunLibrary:
     """All runs under a folder, newest first. `look` does the work in small pieces, one run each."""

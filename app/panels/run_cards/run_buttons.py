@@ -25,6 +25,7 @@ class RunButtons(QWidget):
     resume_asked = Signal()
     predictions_asked = Signal()
     duplicate_asked = Signal()
+    folder_asked = Signal()
     other_engine_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -38,7 +39,11 @@ class RunButtons(QWidget):
             "other_engine": IconButton(tr("Other engine"), "gauge"),
             "duplicate": IconButton(tr("Duplicate"), "copy"),
             "predictions": IconButton(tr("Predictions"), "target"),
+            "folder": IconButton("", "folder"),
         }
+        self.buttons["folder"].setToolTip(tr("Open folder"))
+        self.buttons["folder"].setAccessibleName(tr("Open folder"))
+        self.buttons["folder"].clicked.connect(self.folder_asked)
         for kind, (words, _, icon) in REQUESTS.items():
             self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
             self.buttons[kind].clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
