@@ -4,6 +4,7 @@ A language is chosen before the modules of the pages are imported, so that their
 """
 
 import gettext
+import re
 import string
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ SHOWN = ("title", "description")
 
 THIN = "\u202f"
 """The space between groups of digits."""
+_COMMAS = re.compile(r"""(?<![\w.,/\\'"“‘`=-])[1-9]\d{0,2}(?:,\d{3})+(?!\w|[,/\\'"”’`-]\S|\.\w*[^\W\d])""")
 _CAPITAL_NOUNS = ("de",)
 
 
@@ -85,6 +87,11 @@ def trn(one: str, many: str, count: int, /, **values: Any) -> str:
 def grouped(value: float, digits: int = 0) -> str:
     """A number with so many digits behind the point, its thousands in thin groups: `24 960`."""
     return f"{value:,.{digits}f}".replace(",", THIN)
+
+
+def thin(sentence: str) -> str:
+    """A sentence of the backend, its counts in thin groups: `30,522 tokens`; names, paths and quoted words keep their commas."""
+    return _COMMAS.sub(lambda found: found.group().replace(",", THIN), sentence) if "," in sentence else sentence
 
 
 def inside(title: str) -> str:

@@ -144,3 +144,18 @@ def test_a_title_within_a_sentence_is_small_where_the_language_writes_it_so():
 def test_thousands_stand_in_thin_groups_in_every_text():
     assert tr("Step {step:,} of {share:.1%}", step=12_000, share=0.5) == "Step 12\u202f000 of 50.0%"
     assert language.grouped(1234.5, 1) == "1\u202f234.5"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("BPE with 30,522 tokens fits the model's 1,000,000 rows.", "BPE with 30 522 tokens fits the model's 1 000 000 rows."),
+        ("1,204–2,408 steps (3,000), 1,234.5 s", "1 204–2 408 steps (3 000), 1 234.5 s"),
+        ("of '1,200' in “1,200” and \"1,200\"", "of '1,200' in “1,200” and \"1,200\""),
+        ("/data/1,000/rows, C:\\1,000 and rows-1,000.csv", "/data/1,000/rows, C:\\1,000 and rows-1,000.csv"),
+        ("1,000.csv has 0,823 and 12,34 and ids 1,2,345", "1,000.csv has 0,823 and 12,34 and ids 1,2,345"),
+        ("--set=labels=1,000", "--set=labels=1,000"),
+    ],
+)  # fmt: skip
+def test_counts_in_a_sentence_of_the_backend_get_thin_groups_and_names_stay(said: str, shown: str):
+    assert language.thin(said).replace(language.THIN, " ") == shown
