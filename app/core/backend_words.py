@@ -31,7 +31,7 @@ COSTS = (
     tr("Start-up"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
 )  # fmt: skip
 CACHES = (
-    tr("Tokenised features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"),
+    tr("Tokenised features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"), tr("Opened predictions"),
     tr("Converted weights"), tr("Compiled programs"),
 )  # fmt: skip
 STATES = (
