@@ -52,12 +52,12 @@ class RunButtons(QWidget):
         self.buttons["predictions"].clicked.connect(self.predictions_asked)
         self.buttons["duplicate"].clicked.connect(self.duplicate_asked)
         self.buttons["other_engine"].clicked.connect(self.other_engine_asked)
-        self.buttons["other_engine"].hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
         row.addWidget(self.pill)
         for button in self.buttons.values():
+            button.hide()  # until a run says which are of use; together they are wider than a small window
             row.addWidget(button)
 
     def forget(self) -> None:
@@ -107,3 +107,4 @@ class RunButtons(QWidget):
         if self.resuming:
             self.buttons["other_engine"].setEnabled(False)
         self.buttons["predictions"].setVisible(has_predictions)
+        self.buttons["folder"].setVisible(True)

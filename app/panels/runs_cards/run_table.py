@@ -30,7 +30,7 @@ WIDTHS = {
     tr("Task"): 150,
     tr("Model"): 112,
     tr("Data"): 112,
-    tr("Best"): 146,
+    tr("Best"): 156,
     tr("Steps"): 100,
     tr("Duration"): 102,
     tr("Started"): 110,

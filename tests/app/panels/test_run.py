@@ -51,6 +51,11 @@ def test_without_a_run_the_page_says_what_to_do(panel):
     assert panel.path is None
 
 
+def test_an_empty_page_is_no_wider_than_a_small_window_and_offers_nothing(panel):
+    assert panel.minimumSizeHint().width() < 800
+    assert [action.title for action in panel.offered_actions() if action.possible()] == []
+
+
 def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
     panel = shown("sentiment-finished")
     assert panel.controls.pill.text() == "Finished"
