@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 from app.core import untaught, wording
 from app.core.evaluation_course import Evaluations, evaluations_of
-from app.core.language import tr, trn
+from app.core.language import figure, tr, trn
 from app.core.run_state import RunState
 from backend.contract.events import EvaluationFinished
 
@@ -83,7 +83,7 @@ def _diverging(state: RunState, alive: bool) -> Verdict | None:
         least=wording.number(found.before),
         now=wording.number(found.now),
     )
-    lower = tr("try a learning rate below {rate}", rate=f"{_highest_rate(state):g}")
+    lower = tr("try a learning rate below {rate}", rate=figure(_highest_rate(state), "g"))
     return Verdict(
         tr("{words} since step {since}; {lower}", words=words, since=wording.grouped(found.since), lower=lower), "error"
     )
@@ -118,10 +118,10 @@ def _last_of_trained(state: RunState) -> EvaluationFinished | None:
 def _helps(state: RunState, last: EvaluationFinished) -> str:
     rate, losses, now = _highest_rate(state), state.series.get("loss"), last.metrics.get("loss")
     if losses is not None and now is not None and now > untaught.DIVERGED * losses.ys[0]:
-        return tr("try a learning rate below {rate}", rate=f"{rate:g}")
+        return tr("try a learning rate below {rate}", rate=figure(rate, "g"))
     if rate < untaught.HIGH_RATE:
         return tr("a higher learning rate or more epochs often help")
-    return tr("try another learning rate than {rate}", rate=f"{rate:g}")
+    return tr("try another learning rate than {rate}", rate=figure(rate, "g"))
 
 
 def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
