@@ -139,6 +139,7 @@ class _Read:
         """Read a portion of what is new."""
         stamp = _stamp(self._folder.events)
         if stamp == self._stamp and self._landmarks.is_complete:
+            self._judge()  # a look may have been given up before it
             return
         self._stamp = stamp
         if self._is_first and stamp[1] > FIRST_BYTES:
@@ -149,6 +150,7 @@ class _Read:
             yield from self._read_landmarks()
         if self._landmarks.is_complete:
             self._rough = None
+            yield
             self._judge()
         else:
             self._rough = RunState()
@@ -167,13 +169,14 @@ class _Read:
 
     def _take_losses(self) -> None:
         assert self._curves is not None
-        losses, rates = self._curves.values()
-        for step, loss, rate in self._landmarks.losses():
-            if losses.xs and losses.xs[-1] >= step:  # a resumed run repeats steps
-                losses.truncate_after(step - 1)
-                rates.truncate_after(step - 1)
-            losses.append(step, loss)
-            rates.append(step, rate)
+        found = list(self._landmarks.losses())
+        cuts = [place for place in range(1, len(found)) if found[place][0] <= found[place - 1][0]]
+        for begin, end in zip([0, *cuts], [*cuts, len(found)], strict=True):  # a resumed run repeats steps
+            for place, series in enumerate(self._curves.values(), start=1):
+                if begin < end:
+                    series.truncate_after(found[begin][0] - 1)
+                series.xs.extend(step[0] for step in found[begin:end])
+                series.ys.extend(step[place] for step in found[begin:end])
 
     def _judge(self) -> None:
         """Say once what speaks against an ended run, and hold its curves no longer."""

@@ -4,17 +4,27 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from backend.contract.events import AnyEvent, decode
 
 CHUNK_BYTES = 1_000_000
 """About four milliseconds."""
 _OTHER_THAN_STEPS = re.compile(rb'^\{"event":"(?!StepFinished|MemoryMeasured|StageProgress|RowsSampled)', re.MULTILINE)
 
-_CURVE = re.compile(
-    rb'^\{"event":"StepFinished","step":(\d+),"epoch":[^,]+,"loss":([^,]+),"learning_rate":([^,]+),', re.MULTILINE
-)
 _STEP = b'{"event":"StepFinished"'
 _SAMPLES = b'{"event":"RowsSampled"'
+
+
+class _Step(msgspec.Struct):
+    """As much of a step as its curves need; other events have no loss of their own."""
+
+    step: int = 0
+    loss: float | None = None
+    learning_rate: float = 0.0
+
+
+_STEPS = msgspec.json.Decoder(_Step)
 
 
 class Landmarks:
@@ -54,10 +64,15 @@ class Landmarks:
         return _landmarks(data)
 
     def losses(self) -> Iterator[tuple[int, float, float]]:
-        """Step, loss and learning rate of every step that the last `read` passed; about as quick as the reading itself."""
-        for step, loss, rate in _CURVE.findall(self._data):
-            if loss != b"null":
-                yield int(step), float(loss), float(rate)
+        """Step, loss and learning rate of every step that the last `read` passed, once; half as quick as the reading itself."""
+        data, self._data = self._data, b""  # a list of many runs has a reader for each
+        try:
+            steps = _STEPS.decode_lines(data)
+        except msgspec.DecodeError:  # a line that was torn by a crash
+            steps = filter(None, map(_step_in, data.splitlines()))
+        for step in steps:
+            if step.loss is not None:
+                yield step.step, step.loss, step.learning_rate
 
 
 def landmarks(path: Path) -> list[AnyEvent]:
@@ -89,3 +104,10 @@ def _between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
     starts = [last] if step == last else [step, last]
     short = [start for start in starts if start != -1 and not data.startswith(_SAMPLES, start)]
     return [decode(data[start : data.find(b"\n", start) + 1]) for start in short]
+
+
+def _step_in(line: bytes) -> _Step | None:
+    try:
+        return _STEPS.decode(line)
+    except msgspec.DecodeError:
+        return None

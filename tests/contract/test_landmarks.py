@@ -77,9 +77,12 @@ def test_the_loss_of_every_step_is_read_beside_the_landmarks(tmp_path: Path):
         )
         for n in range(1, 40)
     ]  # fmt: skip
-    path.write_bytes(b"".join(map(events.encode, every)))
+    torn = b'{"event":"StepFinished","step":9,"ep\n'
+    evaluated = events.EvaluationFinished(time=3, step=1, epoch=0, metrics={"loss": 0.5}, rows=1, seconds=1)
+    path.write_bytes(b"".join([torn, events.encode(evaluated), *map(events.encode, every)]))
     reader, found = Landmarks(path), []
     while not reader.is_complete:
         reader.read(500)
         found += reader.losses()
+        assert list(reader.losses()) == []
     assert found == [(step.step, step.loss, step.learning_rate) for step in every if step.loss is not None]

@@ -199,3 +199,14 @@ def test_a_diverged_run_that_is_resumed_and_mends_is_doubted_no_more(tmp_path: P
     with folder.events.open("ab") as file:
         file.write(b"".join(map(events.encode, later)))
     assert library.refresh()[0].doubt == ""
+
+
+def test_a_look_that_is_given_up_forgets_no_doubt(tmp_path: Path):
+    folder = made(tmp_path, "broken", started("broken"), plan(), *course(*falling_then(0.9, 300)), END)
+    folder.write_exit_record(ExitRecord(1, 0, 9000.0))
+    library = RunLibrary(tmp_path)
+    pieces = sum(1 for _ in RunLibrary(tmp_path).look())
+    for given_up_after in range(pieces):
+        for _, _ in zip(range(given_up_after), library.look(), strict=False):
+            pass
+    assert library.refresh()[0].doubt
