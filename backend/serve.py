@@ -138,6 +138,10 @@ class Helper:
 
     def _worker_for(self, request: Request) -> Worker | None:
         free = [worker for worker in self._workers if worker.request is None]
+        if QUERIES[request.query].trains:
+            if free and len(self._workers) >= MOST_WORKERS:
+                self._end(free[0])
+            return self._hire("--as-run") if len(self._workers) < MOST_WORKERS else None
         warm = _warm(request)
         for worker in free:
             if warm and worker.warm == warm:
@@ -149,9 +153,9 @@ class Helper:
             return self._hire()
         return free[0] if free else None
 
-    def _hire(self) -> Worker:
+    def _hire(self, *options: str) -> Worker:
         process = subprocess.Popen(
-            python_command("backend", "_query"),
+            python_command("backend", "_query", *options),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -186,7 +190,7 @@ class Helper:
         request, worker.request = worker.request, None
         worker.proven = worker.proven or (kind.error is None and bool(request and _warm(request)))
         worker.free_since = time.monotonic()
-        if request and QUERIES[request.query].takes_device:
+        if request and (QUERIES[request.query].takes_device or QUERIES[request.query].trains):
             self._end(worker)
         self._dismiss_idle()
         self._hand_out()

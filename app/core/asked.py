@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.bidirectional import base_is_right
-from app.core.language import tr
+from app.core.language import figure, tr
 from app.core.run_task import RunTask
 from app.core.wording import megabytes, name_of_path
 from backend.contract.queries import Answer
@@ -81,7 +81,7 @@ class Asked:
 
 def took(seconds: float) -> str:
     """`12 ms`, `3.1 s`."""
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{figure(seconds, '.1f')} s"
 
 
 def name_of(target: str) -> str:

@@ -1,11 +1,11 @@
 """Owns the words of the backend, and of its files, that the window says in its own language."""
 
-from app.core.language import tr
+from app.core.language import thin, tr
 
 
 def said(word: str) -> str:
-    """A word of the backend in the present language; one that is not listed below as it is."""
-    return tr(word) if word else ""
+    """A word of the backend in the present language; one that is not listed below as it is, but for its thin groups."""
+    return thin(tr(word)) if word else ""
 
 
 def begun(text: str) -> str:
@@ -31,7 +31,7 @@ COSTS = (
     tr("Start-up"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
 )  # fmt: skip
 CACHES = (
-    tr("Tokenised features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"),
+    tr("Tokenised features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"), tr("Opened predictions"),
     tr("Converted weights"), tr("Compiled programs"),
 )  # fmt: skip
 STATES = (

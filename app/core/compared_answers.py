@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.core.language import tr
+from app.core.language import figure, tr
 from app.core.predicted_row import PredictedRow
 from app.core.wording import number
 
@@ -30,7 +30,7 @@ class LabelPair:
         """The label with the difference."""
         if self.points is None:
             return tr("{label} · only one model knows this label", label=self.label)
-        return tr("{label} · {replace} points", label=self.label, replace=f"{self.points:+.1f}".replace("-", "−"))
+        return tr("{label} · {replace} points", label=self.label, replace=figure(self.points, "+.1f").replace("-", "−"))
 
 
 def label_pairs(first: PredictedRow, second: PredictedRow) -> list[LabelPair]:

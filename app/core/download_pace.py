@@ -3,7 +3,7 @@
 from collections import deque
 
 from app.core import wording
-from app.core.language import tr
+from app.core.language import figure, tr
 from backend.contract.queries import Progress
 
 WINDOW_SECONDS = 8.0
@@ -75,7 +75,7 @@ class DownloadPace:
         speed, left = self.bytes_per_second, self.seconds_left
         if not speed:
             return amount
-        pace = f"{amount} · {speed / 1e6:.1f} MB/s"
+        pace = f"{amount} · {figure(speed / 1e6, '.1f')} MB/s"
         return tr("{pace} · {left} left", pace=pace, left=wording.duration(left)) if left is not None else pace
 
     def file_words(self) -> str:

@@ -21,11 +21,12 @@ class Ending:
     title: str
     state: str
     text: str
+    doubt: str = ""
 
     @property
     def kind(self) -> str:
-        """Of a message: success or error."""
-        return ANNOUNCED[self.state]
+        """Of a message: success or error, or a warning where a finished run taught nothing."""
+        return "warning" if self.doubt else ANNOUNCED[self.state]
 
 
 class Endings:
@@ -73,7 +74,7 @@ class Endings:
 
 
 def _ending(run: RunSummary) -> Ending:
-    return Ending(run.path, run.title, run.state, _words(run))
+    return Ending(run.path, run.title, run.state, " ".join(filter(None, [_words(run), run.doubt])), run.doubt)
 
 
 def _words(run: RunSummary) -> str:

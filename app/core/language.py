@@ -4,8 +4,10 @@ A language is chosen before the modules of the pages are imported, so that their
 """
 
 import gettext
+import re
 import string
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from backend.contract.resources import resource
@@ -19,15 +21,20 @@ SHOWN = ("title", "description")
 
 THIN = "\u202f"
 """The space between groups of digits."""
+_COMMAS = re.compile(r"""(?<![\w.,/\\'"“‘`=-])[1-9]\d{0,2}(?:,\d{3})+(?!\w|[,/\\'"”’`-]\S|\.\w*[^\W\d])""")
 _CAPITAL_NOUNS = ("de",)
+_DECIMAL_COMMAS = ("de",)
+_PLAIN = re.compile(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?", re.IGNORECASE)
+_WRITTEN = re.compile(r"[-−+]?\d*(?:\u202f\d{3})*[.,]?\d+(?:e[-+]?\d+)?( ?%)?", re.IGNORECASE)
+"""A number as a window with decimal commas writes it, and as people type it there."""
 
 
 class _Filling(string.Formatter):
-    """What is asked for with groups (`{rows:,}`) gets thin ones."""
+    """Numbers are written as the language writes them."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        shown = format(value, format_spec)
-        return shown.replace(",", THIN) if "," in format_spec else shown
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        return figure(value, format_spec) if is_number else format(value, format_spec)
 
 
 _FILLING = _Filling()
@@ -84,7 +91,35 @@ def trn(one: str, many: str, count: int, /, **values: Any) -> str:
 
 def grouped(value: float, digits: int = 0) -> str:
     """A number with so many digits behind the point, its thousands in thin groups: `24 960`."""
-    return f"{value:,.{digits}f}".replace(",", THIN)
+    return figure(value, f",.{digits}f")
+
+
+def figure(value: Any, form: str = "") -> str:
+    """A number in one of Python's forms as the language writes it: `0.5` or `0,5`; groups (`,`) are thin ones."""
+    return signed(format(value, form))
+
+
+def signed(number: str) -> str:
+    """A number that Python has written, with the decimal sign of the language."""
+    thin_groups = number.replace(",", THIN)
+    return thin_groups.replace(".", ",") if _code in _DECIMAL_COMMAS else thin_groups
+
+
+def localised(cell: str) -> str:
+    """A text that is nothing but a number as programs write it, as the language writes it; others as they are."""
+    return signed(cell) if _PLAIN.fullmatch(cell) else cell
+
+
+def plain(text: str) -> str:
+    """A number that `figure` has written, or a person typed, as programs read it: `0.5`; other texts as they are."""
+    if _code not in _DECIMAL_COMMAS or not _WRITTEN.fullmatch(text):
+        return text
+    return text.replace(THIN, "").replace(",", ".")
+
+
+def thin(sentence: str) -> str:
+    """A sentence of the backend, its counts in thin groups: `30,522 tokens`; names, paths and quoted words keep their commas."""
+    return _COMMAS.sub(lambda found: found.group().replace(",", THIN), sentence) if "," in sentence else sentence
 
 
 def inside(title: str) -> str:

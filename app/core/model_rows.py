@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import wording
-from app.core.language import tr
+from app.core.language import thin, tr
 from backend.contract.model_choices import GROUPS, ModelChoice
 
 HEADINGS = {
@@ -117,7 +117,7 @@ def sentences(model: ModelChoice) -> list[str]:
                 started_mb=wording.megabytes(model.started_mb),
             )
         )
-    return [f"{one}." if one[-1:] not in ".!?" else one for one in [*said, *model.notes]]
+    return [f"{one}." if one[-1:] not in ".!?" else one for one in [*said, *map(thin, model.notes)]]
 
 
 def spoken(model: ModelChoice) -> str:

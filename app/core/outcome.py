@@ -45,6 +45,8 @@ class Outcome:
     """What helps, where a click can do it."""
     can_resume: bool = True
     """Whether going on could come to another end."""
+    doubt: str = ""
+    """Why a finished run is no success all the same."""
 
     @property
     def alive(self) -> bool:
@@ -64,7 +66,12 @@ class Outcome:
     @property
     def kind(self) -> str:
         """One of the kinds of a pill."""
-        return KINDS.get(self.state, "neutral")
+        return kind_of(self.state, self.doubt)
+
+
+def kind_of(state: str, doubt: str = "") -> str:
+    """How good or bad a state is, as pills are coloured; nothing praises a finished run that taught nothing."""
+    return "warning" if state == "finished" and doubt else KINDS.get(state, "neutral")
 
 
 def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Outcome:
@@ -107,8 +114,7 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
 def _said(state: RunState) -> Outcome:
     end = state.finished
     assert end is not None
-    # Without a checkpoint the same steps would be computed again.
-    can_resume = end.code != "nan_loss" or bool(state.checkpoints)
+    can_resume = end.can_go_on(has_checkpoint=bool(state.checkpoints))
     return Outcome(end.state, end.message, end.hint, end.mend, can_resume)
 
 

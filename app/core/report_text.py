@@ -7,7 +7,7 @@ from app.core.backend_words import begun
 from app.core.language import tr, trn
 from backend.contract.queries import ColumnReport, DataReport, SplitReport, Spread
 
-HEADINGS = (tr("Mean"), "50 %", "95 %", "99 %", "99.9 %", tr("Longest"))
+HEADINGS = (tr("Mean"), "50 %", "95 %", "99 %", f"{wording.figure(99.9)} %", tr("Longest"))
 SPLITS = {"train": tr("Training"), "validation": tr("Validation"), "test": tr("Test")}
 
 
@@ -21,8 +21,8 @@ def figure(value: float | None) -> str:
     if value is None:
         return "–"
     if abs(value) >= 1e6:
-        return f"{value:.3g}"
-    return wording.grouped(value, 1).removesuffix(".0")
+        return wording.figure(value, ".3g")
+    return wording.grouped(value, 0 if round(value, 1) % 1 == 0 else 1)
 
 
 def columns(split: SplitReport) -> list[tuple[str, ColumnReport]]:
@@ -107,7 +107,9 @@ def _split(name: str, split: SplitReport, inputs: list[str]) -> list[str]:
         parts.append(_table([tr("Length"), *HEADINGS], [[what, *cells] for what, cells in rows]))
     for column, one in columns(split):
         if one.labels:
-            shares = [[label.label, wording.grouped(label.count), f"{label.ratio:.1%}"] for label in one.labels]
+            shares = [
+                [label.label, wording.grouped(label.count), wording.figure(label.ratio, ".1%")] for label in one.labels
+            ]
             parts.append(_table([column, tr("Rows"), tr("Share")], shares))
     return parts
 

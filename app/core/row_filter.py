@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.core.language import tr
+from app.core.language import figure, tr
 
 LETTERS = 28
 """Of a value that a chip shows."""
@@ -136,4 +136,4 @@ def short(text: str) -> str:
 
 def value_text(value: Any) -> str:
     """A value in a few letters."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return figure(value, ".4g") if isinstance(value, float) else str(value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import schema
-from app.core.language import tr
+from app.core.language import figure, tr
 from app.core.text_options import TextOptions
 from backend.contract.catalog import TaskEntry
 
@@ -67,7 +67,13 @@ def taken_over(settings: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> str:
-    words = (tr("on") if value else tr("off")) if isinstance(value, bool) else str(value)
+    words = (
+        (tr("on") if value else tr("off"))
+        if isinstance(value, bool)
+        else figure(value)
+        if isinstance(value, float)
+        else str(value)
+    )
     return words if len(words) <= _LONG and "\n" not in words else tr("as written")
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from app.core import wording
 from app.core.outcome import OVER, RESUMABLE, Outcome, look_at
 from app.core.run_state import RunState
+from app.core.series import Series
+from app.core.verdict import doubt
 from backend.contract import events
 from backend.contract.landmarks import Landmarks
 from backend.contract.run_folder import RunFolder, run_folders
@@ -46,6 +48,8 @@ class RunSummary:
     """The final ones, of a run that is not over the latest."""
     can_resume: bool = True
     """Whether going on could come to another end."""
+    doubt: str = ""
+    """Why a finished run is no success all the same; known once all its events are read."""
 
     @property
     def alive(self) -> bool:
@@ -56,6 +60,11 @@ class RunSummary:
     def resumable(self) -> bool:
         """Whether `resume` may continue it."""
         return self.state in RESUMABLE and self.can_resume
+
+    @property
+    def notes(self) -> RunNotes:
+        """A person's words."""
+        return RunNotes(self.note, self.tags)
 
 
 class RunLibrary:
@@ -73,7 +82,8 @@ class RunLibrary:
             read = self._read.setdefault(folder.path, _Read(folder))
             for _ in read.go_on():
                 yield
-            found.append(replace(summarise(folder, read.state, look_at(folder, read.state)), **read.noted()))
+            summary = summarise(folder, read.state, look_at(folder, read.state))
+            found.append(replace(summary, doubt=read.doubt, **read.noted()))
             yield
         self.runs = found
         here = {run.path for run in found}
@@ -100,12 +110,18 @@ class _Read:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._landmarks = Landmarks(folder.events)
-        self._exact = RunState()
+        self._begin()
         self._rough: RunState | None = None
         self._stamp = self._notes_stamp = (-1, -1)
         self._notes = RunNotes()
         self._is_first = True
+
+    def _begin(self) -> None:
+        self._landmarks = Landmarks(self._folder.events)
+        self._exact = RunState()
+        self._curves: dict[str, Series] | None = {"loss": Series(), "learning_rate": Series()}
+        """Of every step, which the landmarks leave out; None once the run has ended and was judged by them."""
+        self.doubt = ""
 
     @property
     def state(self) -> RunState:
@@ -123,14 +139,19 @@ class _Read:
         """Read a portion of what is new."""
         stamp = _stamp(self._folder.events)
         if stamp == self._stamp and self._landmarks.is_complete:
+            self._judge()  # a look may have been given up before it
             return
         self._stamp = stamp
         if self._is_first and stamp[1] > FIRST_BYTES:
             self._is_first = False
         else:
+            if self._curves is None:
+                self._begin()  # a run that goes on again is judged anew
             yield from self._read_landmarks()
         if self._landmarks.is_complete:
             self._rough = None
+            yield
+            self._judge()
         else:
             self._rough = RunState()
             self._rough.apply_all(_head_and_tail(self._folder.events))
@@ -141,9 +162,29 @@ class _Read:
             if self._landmarks.began_anew:
                 self._exact = RunState()
             self._exact.apply_all(found)
+            self._take_losses()
             if self._landmarks.is_complete:
                 return
             yield
+
+    def _take_losses(self) -> None:
+        assert self._curves is not None
+        found = list(self._landmarks.losses())
+        cuts = [place for place in range(1, len(found)) if found[place][0] <= found[place - 1][0]]
+        for begin, end in zip([0, *cuts], [*cuts, len(found)], strict=True):  # a resumed run repeats steps
+            for place, series in enumerate(self._curves.values(), start=1):
+                if begin < end:
+                    series.truncate_after(found[begin][0] - 1)
+                series.xs.extend(step[0] for step in found[begin:end])
+                series.ys.extend(step[place] for step in found[begin:end])
+
+    def _judge(self) -> None:
+        """Say once what speaks against an ended run, and hold its curves no longer."""
+        end = self._exact.finished
+        if end is not None and self._curves is not None:
+            if end.state == "finished":
+                self.doubt = doubt(replace(self._exact, series=self._curves))
+            self._curves = None
 
 
 def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core import wording
 from app.core.backend_words import SPLITS, begun, said
-from app.core.language import tr, trn
+from app.core.language import thin, tr, trn
 from app.core.pace import Pace
 from app.core.series import Series
 from app.core.step_clock import Resume, StepClock
@@ -245,7 +245,7 @@ class RunState:
             "{split}: {count} skipped, {reason}",
             split=event.split,
             count=trn("{count} row", "{count} rows", event.count),
-            reason=event.reason,
+            reason=thin(event.reason),
         )
         self._note(event, f"{text} ({', '.join(event.places[:3])})" if event.places else text, "warning")
 
@@ -334,7 +334,7 @@ class RunState:
 
     def _warned(self, event: events.Warned) -> None:
         self.warnings.append(event)
-        self._note(event, event.message, "warning")
+        self._note(event, thin(event.message), "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
         self._note(event, tr("Model written to {folder}", folder=event.folder))

@@ -9,7 +9,7 @@ from typing import Any
 from app.core import schema
 from app.core.backend_words import begun, said
 from app.core.draft import Draft, flat
-from app.core.language import tr
+from app.core.language import figure, tr
 from backend.contract.catalog import Catalog
 
 SECTIONS = ("task", "model", "data", "training", "evaluation", "adapter", "hardware")
@@ -166,7 +166,8 @@ def value_words(value: Any, most: int = 40) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
-        words = str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value).replace("e-0", "e-")
+        whole = value.is_integer() and abs(value) < 1e15
+        words = figure(int(value) if whole else value).replace("e-0", "e-")
     elif isinstance(value, list):
         words = ", ".join(map(str, value))
     else:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from app.core.language import grouped, tr
+from app.core.language import grouped, thin, tr
 from app.core.setting_index import Setting, value_words
 from backend.contract.mending import Mend
 
@@ -27,7 +27,7 @@ def title_of_key(key: str) -> str:
 def in_titles(text: str) -> str:
     """A sentence with the titles of settings in the place of their keys, and thin spaces in great counts."""
     named = _KEY.sub(lambda found: _quoted(found.group()), text)
-    return _COUNT.sub(lambda found: grouped(int(found.group())), named)
+    return thin(_COUNT.sub(lambda found: grouped(int(found.group())), named))
 
 
 def _quoted(key: str) -> str:

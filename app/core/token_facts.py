@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core import invisible
-from app.core.language import tr, trn
+from app.core.language import figure, tr, trn
 from app.core.token_boxes import LONGEST, shortened
 from app.core.token_table import TokenTable
 from app.core.wording import grouped
@@ -100,7 +100,7 @@ def _score(piece: TokenPiece) -> list[Fact]:
             )
         )
     if piece.log_probability is not None:
-        found.append(Fact(tr("Log-probability"), f"{piece.log_probability:.3f}", tr("Natural logarithm")))
+        found.append(Fact(tr("Log-probability"), figure(piece.log_probability, ".3f"), tr("Natural logarithm")))
     return found
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.language import tr
+from app.core.language import figure, plain, tr
 from app.core.wording import grouped
 from backend.contract.comparison import DataComparison, LanguageCounts
 
@@ -84,8 +84,13 @@ class RateRows:
         """A cell as it is shown."""
         value = self.value(row, self.columns[column])
         if isinstance(value, float):
-            return f"{value:.3f}" if self.columns[column].startswith("per_") else grouped(round(value))
+            return figure(value, ".3f") if self.columns[column].startswith("per_") else grouped(round(value))
         return grouped(value) if isinstance(value, int) else value
+
+    def copied(self, row: int, column: int) -> str | None:
+        """The same as programs read it."""
+        shown = self.cell(row, column)
+        return shown and plain(shown)
 
     def order(self, column: str, descending: bool) -> list[int]:
         """The rows sorted by a column, those without a value last."""

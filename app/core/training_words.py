@@ -1,6 +1,6 @@
 """Owns how tokens of a training read on screen: what each kind is called, and the sentences about steps and shares."""
 
-from app.core.language import grouped, tr
+from app.core.language import figure, grouped, tr
 from backend.contract.training_data import Kind, TrainingFeature, TrainingStep
 
 KINDS: dict[Kind, str] = {
@@ -21,8 +21,8 @@ KINDS: dict[Kind, str] = {
 def percent(share: float) -> str:
     """`12 %`, `0.4 %`, `< 0.1 %`."""
     if 0 < share < 0.001:
-        return "< 0.1 %"
-    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
+        return f"< {figure(0.1)} %"
+    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{figure(100 * share, '.1f')} %"
 
 
 def step_words(step: TrainingStep) -> str:

@@ -6,16 +6,10 @@ from statistics import fmean, median
 
 from app.core import untaught, wording
 from app.core.evaluation_course import Evaluations, evaluations_of
-from app.core.language import tr, trn
+from app.core.language import figure, tr, trn
 from app.core.run_state import RunState
-from app.core.series import Series
+from backend.contract.events import EvaluationFinished
 
-BLOCKS = 40
-"""Parts into which a training loss is averaged, since single steps jump."""
-FEWEST_STEPS = 40
-"""A trend of the training loss needs as many."""
-DIVERGED = 1.5
-"""A training loss that stands this far above its lowest part, and has given back a quarter of what it had gained."""
 STILL = 0.01
 """What changes by less, of its own size, has hardly changed."""
 STILL_EVALUATIONS = 5
@@ -25,8 +19,6 @@ FAR_EVALUATIONS = 3
 SLOW = 0.6
 """Steps at less than this share of the usual speed are slow."""
 SLOW_STEPS = 150
-SAMPLED = 400
-"""Points that stand for many, so that a long run costs no more than a short one."""
 _NUMBERS = {
     2: tr("two"), 3: tr("three"), 4: tr("four"), 5: tr("five"), 6: tr("six"), 7: tr("seven"), 8: tr("eight"),
     9: tr("nine"), 10: tr("ten"),
@@ -49,6 +41,12 @@ def verdict(state: RunState, alive: bool) -> Verdict:
     left = state.eta_seconds if alive else None
     more = tr("; about {left} left", left=wording.duration(left)) if left is not None else ""
     return Verdict(f"{found.text}{more}.", found.kind)
+
+
+def doubt(state: RunState) -> str:
+    """Why a run that came to its end is no success all the same, with the way out; empty where nothing speaks against it."""
+    found = next(filter(None, (look(state, False) for look in _DOUBTS)), None)
+    return f"{found.text}." if found and state.step else ""
 
 
 # What may be said, most urgent first; each gives a verdict or nothing
@@ -77,36 +75,17 @@ def _not_a_number(state: RunState, alive: bool) -> Verdict | None:
 
 
 def _diverging(state: RunState, alive: bool) -> Verdict | None:
-    return _above_its_lowest(state) or _above_its_beginning(state)
-
-
-def _above_its_lowest(state: RunState) -> Verdict | None:
-    parts = _parts(state.series.get("loss"))
-    if len(parts) < 2:
+    found = untaught.diverged(state.series.get("loss"))
+    if found is None:
         return None
-    values = [value for _, value in parts]
-    now, least = values[-1], min(values)
-    if now <= DIVERGED * least or now - least <= 0.25 * (values[0] - least):
-        return None
-    return _risen(state, least, now, int(parts[values.index(least)][0]))
-
-
-def _above_its_beginning(state: RunState) -> Verdict | None:
-    """A run that breaks at once has no low part; its only low loss is the first."""
-    series = state.series.get("loss")
-    found = untaught.risen(series.ys) if series else None
-    return _risen(state, *found, int(series.xs[0])) if series and found else None
-
-
-def _risen(state: RunState, before: float, now: float, since: int) -> Verdict:
     words = tr(
         "Training diverges: its loss has risen from {least} to {now}",
-        least=wording.number(before),
-        now=wording.number(now),
+        least=wording.number(found.before),
+        now=wording.number(found.now),
     )
-    lower = tr("try a learning rate below {rate}", rate=f"{_highest_rate(state):g}")
+    lower = tr("try a learning rate below {rate}", rate=figure(_highest_rate(state), "g"))
     return Verdict(
-        tr("{words} since step {since}; {lower}", words=words, since=wording.grouped(since), lower=lower), "error"
+        tr("{words} since step {since}; {lower}", words=words, since=wording.grouped(found.since), lower=lower), "error"
     )
 
 
@@ -117,17 +96,32 @@ def _highest_rate(state: RunState) -> float:
 
 def _one_label(state: RunState, alive: bool) -> Verdict | None:
     """What a classifier does that has learnt nothing but which label is the most frequent."""
-    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
-    if last is None or last.step == 0 or not untaught.predicts_one_label(last.metrics):
+    last = _last_of_trained(state)
+    if last is None or not untaught.predicts_one_label(last.metrics):
         return None
+    return Verdict(tr("The model predicts one label only; {helps}", helps=_helps(state, last)), "warning")
+
+
+def _no_entity(state: RunState, alive: bool) -> Verdict | None:
+    """What a tagger does that has learnt nothing but that most words belong to no entity."""
+    last = _last_of_trained(state)
+    if last is None or state.task != "token_classification" or not untaught.finds_no_entity(last.metrics):
+        return None
+    return Verdict(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
+
+
+def _last_of_trained(state: RunState) -> EvaluationFinished | None:
+    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
+    return last if last is not None and last.step else None
+
+
+def _helps(state: RunState, last: EvaluationFinished) -> str:
     rate, losses, now = _highest_rate(state), state.series.get("loss"), last.metrics.get("loss")
-    if losses is not None and now is not None and now > DIVERGED * losses.ys[0]:
-        helps = tr("try a learning rate below {rate}", rate=f"{rate:g}")
-    elif rate < untaught.HIGH_RATE:
-        helps = tr("a higher learning rate or more epochs often help")
-    else:
-        helps = tr("try another learning rate than {rate}", rate=f"{rate:g}")
-    return Verdict(tr("The model predicts one label only; {helps}", helps=helps), "warning")
+    if losses is not None and now is not None and now > untaught.DIVERGED * losses.ys[0]:
+        return tr("try a learning rate below {rate}", rate=figure(rate, "g"))
+    if rate < untaught.HIGH_RATE:
+        return tr("a higher learning rate or more epochs often help")
+    return tr("try another learning rate than {rate}", rate=figure(rate, "g"))
 
 
 def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
@@ -194,7 +188,7 @@ def _slower(state: RunState, alive: bool) -> Verdict | None:
     series, now = state.series.get("tokens_per_second"), state.pace.tokens_per_second
     if not alive or now is None or series is None or len(series) < SLOW_STEPS:
         return None
-    usual = median(series.ys[:: max(1, len(series) // SAMPLED)])
+    usual = median(series.ys[:: max(1, len(series) // untaught.SAMPLED)])
     if now >= SLOW * usual:
         return None
     words = tr(
@@ -239,11 +233,11 @@ def _first_loss_below(state: RunState, found: Evaluations) -> float | None:
     series = state.series.get("loss")
     if series is None or "loss" not in state.metric_series or series.ys[-1] < series.ys[0]:
         return None
-    return series.ys[0] if found.values[-1] > DIVERGED * series.ys[0] else None
+    return series.ys[0] if found.values[-1] > untaught.DIVERGED * series.ys[0] else None
 
 
 def _training(state: RunState, alive: bool) -> Verdict | None:
-    parts = _parts(state.series.get("loss"))
+    parts = untaught.parts(state.series.get("loss"))
     if len(parts) < 2:
         return Verdict(tr("{count} made, too few for a trend", count=trn("{count} step", "{count} steps", state.step)))
     first, now = parts[0][1], parts[-1][1]
@@ -253,7 +247,7 @@ def _training(state: RunState, alive: bool) -> Verdict | None:
             tr("Training loss has hardly changed: from {before} to {after}", before=before, after=after), "warning"
         )
     later = [value for step, value in parts if step > parts[-1][0] / 2]
-    if len(parts) >= BLOCKS // 2 and max(later) - min(later) < STILL * abs(fmean(later)):
+    if len(parts) >= untaught.BLOCKS // 2 and max(later) - min(later) < STILL * abs(fmean(later)):
         half = wording.grouped(int(parts[-1][0] / 2))
         return Verdict(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
     if now < first:
@@ -261,10 +255,10 @@ def _training(state: RunState, alive: bool) -> Verdict | None:
     return Verdict(tr("Training loss has risen from {before} to {after}", before=before, after=after))
 
 
-_LOOKS: tuple[Callable[[RunState, bool], Verdict | None], ...] = (
-    _not_a_number,
-    _diverging,
-    _one_label,
+_Look = Callable[[RunState, bool], Verdict | None]
+_DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label, _no_entity)
+_LOOKS: tuple[_Look, ...] = (
+    *_DOUBTS,
     _getting_worse,
     _past_its_best,
     _slower,
@@ -281,20 +275,10 @@ def _metric_is_best(state: RunState) -> bool:
 
 
 def _training_loss_falls(state: RunState, since: float) -> bool:
-    parts = _parts(state.series.get("loss"))
+    parts = untaught.parts(state.series.get("loss"))
     before = [value for step, value in parts if step <= since]
     after = [value for step, value in parts if step > since]
     return bool(before and after) and after[-1] < (1 - STILL) * before[-1]
-
-
-def _parts(series: Series | None) -> list[tuple[float, float]]:
-    """The curve as (last step, mean) of about BLOCKS parts, the last of them whole; empty where it is too short."""
-    if series is None or len(series) < FEWEST_STEPS:
-        return []
-    size = max(10, len(series) // BLOCKS)
-    ends = range(len(series), size - 1, -size)
-    stride = max(1, size // SAMPLED)
-    return [(series.xs[end - 1], fmean(series.ys[end - size : end : stride])) for end in reversed(ends)]
 
 
 def _counted(number: int) -> str:

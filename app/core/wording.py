@@ -4,7 +4,7 @@ import math
 from datetime import datetime
 
 from app.core.backend_words import SPLITS, begun
-from app.core.language import grouped, inside, tr
+from app.core.language import figure, grouped, inside, tr
 from app.core.setting_words import in_titles
 from backend.contract import events
 
@@ -16,25 +16,25 @@ def number(value: float | None, digits: int = 4) -> str:
     if value == 0:
         return "0"
     if not 1e-3 <= abs(value) < 1e6:
-        return f"{value:.2e}"
-    return f"{value:.{digits}f}" if abs(value) < 100 else grouped(value, 1)
+        return figure(value, ".2e")
+    return figure(value, f".{digits}f") if abs(value) < 100 else grouped(value, 1)
 
 
 def scientific(value: float | None) -> str:
     """A learning rate: `3.00e-04`, `0`."""
-    return "–" if value is None else "0" if value == 0 else f"{value:.2e}"
+    return "–" if value is None else "0" if value == 0 else figure(value, ".2e")
 
 
 def rate(value: float | None) -> str:
     """Something per second: `11 627`, `3.2`."""
     if value is None or not math.isfinite(value):
         return "–"
-    return grouped(value) if value >= 10 else f"{value:.1f}"
+    return grouped(value) if value >= 10 else figure(value, ".1f")
 
 
 def epochs(number: float) -> str:
     """`4`, or `2.7` where the last one is not whole."""
-    return f"{round(number, 1):g}"
+    return figure(round(number, 1), "g")
 
 
 def count(value: int, noun: str) -> str:
@@ -47,7 +47,7 @@ def short_count(value: float) -> str:
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         # What would be rounded to a thousand of one unit is one of the next.
         if value >= 0.9995 * size:
-            return f"{value / size:.3g} {unit}"
+            return f"{figure(value / size, '.3g')} {unit}"
     return f"{value:.0f}"
 
 
@@ -55,7 +55,7 @@ def megabytes(value: float | None) -> str:
     """`412 MB`, `3.1 GB` (10^6 and 10^9 bytes)."""
     if value is None:
         return "–"
-    return f"{grouped(value)} MB" if value < 1000 else f"{value / 1000:.1f} GB"
+    return f"{grouped(value)} MB" if value < 1000 else f"{grouped(value / 1000, 1)} GB"
 
 
 def duration(seconds: float | None) -> str:

@@ -27,10 +27,13 @@ from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
 from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
+from app.widgets.file_manager import open_folder
+from app.widgets.notes_bar import NotesBar
 from app.widgets.page_area import PageArea
 from app.widgets.page_header import PageHeader, scrolling_layout
 from app.widgets.remembered import RememberedSplitter
 from backend.contract.events import RequestAnswered
+from backend.contract.run_notes import RunNotes
 
 REFRESH_MS = 100
 ROOM_FOR_ROWS = 300
@@ -69,6 +72,7 @@ class Panel(QWidget):
         self.controls.resume_asked.connect(lambda: self.resume())
         self.controls.predictions_asked.connect(self._on_predictions)
         self.controls.duplicate_asked.connect(self._on_duplicate)
+        self.controls.folder_asked.connect(self._on_folder)
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), Progress()
         self.way_out = WayOut(self._context, self.banner, self)
@@ -88,6 +92,10 @@ class Panel(QWidget):
         self.pick = StepPick(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
+        self.notes = NotesBar()
+        self.notes.written.connect(self._on_notes_written)
+        self.notes.message.connect(self.message)
+        self._context.library_watcher.changed.connect(self._show_notes)
         self.engines = EngineSwitch(self._context, self.controls, self)
         self.engines.message.connect(self.message)
         self.engines.run_started.connect(self._on_repeated)
@@ -131,6 +139,7 @@ class Panel(QWidget):
         self.journal.setMinimumHeight(130)
         self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
+        layout.addWidget(self.notes)
         return PageArea(holder)
 
     def _on_page_shown(self, name: str) -> None:
@@ -153,6 +162,7 @@ class Panel(QWidget):
             "resume": (tr("Resume the run"), "Ctrl+R", "play"),
             "predictions": (tr("Show the predictions of this run"), "Ctrl+P", "target"),
             "duplicate": (tr("Make a new run like this one"), "Ctrl+D", "copy"),
+            "folder": (tr("Open the folder of this run"), "", "folder"),
         }
         take_along = Action(
             tr("Save the curves for TensorBoard"),
@@ -194,6 +204,7 @@ class Panel(QWidget):
         self._timer.start()
         self._show_state()
         self._show_outcome()
+        self._show_notes()
 
     def _drop_watcher(self) -> None:
         if self.watcher is not None:
@@ -271,6 +282,16 @@ class Panel(QWidget):
         else:
             self.banner.clear()
 
+    def _show_notes(self) -> None:
+        """What the list of runs has read; a run of another folder is not in it."""
+        run = self._context.library.find(self.path) if self.path else None
+        self.notes.show_notes(run.path if run else None, run.notes if run else RunNotes())
+        self.notes.setVisible(run is not None)
+
+    def _on_notes_written(self, path: Path, notes: RunNotes) -> None:
+        if problem := self._context.library_watcher.annotate(path, notes):
+            self.message.emit("error", problem)
+
     def _on_vanished(self, sentence: str) -> None:
         self.controls.show_gone()
         self.way_out.hide()
@@ -345,6 +366,10 @@ class Panel(QWidget):
     def _on_event_file_asked(self) -> None:
         if self.path is not None:
             self.event_file.choose(self.path)
+
+    def _on_folder(self) -> None:
+        if self.path is not None and (problem := open_folder(self.path)):
+            self.message.emit("info", problem)
 
     def _on_duplicate(self) -> None:
         if self.path is not None:

@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
@@ -14,17 +13,17 @@ from app.core.language import inside, tr, trn
 from app.core.run_library import RunSummary
 from app.core.run_order import GROUPS, Arrangement, arranged, matching
 from app.panels.runs_cards.deletion import Deletion
-from app.panels.runs_cards.notes_bar import NotesBar
 from app.panels.runs_cards.run_table import RunTable
 from app.services.context import AppContext
 from app.widgets.card import Card, label
 from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
+from app.widgets.file_manager import open_folder
 from app.widgets.fitting_words import fit_words
 from app.widgets.icon_label import IconButton
+from app.widgets.notes_bar import NotesBar
 from app.widgets.page_header import MARGIN, PageHeader, page_layout
 from app.widgets.quiet_combo_box import QuietComboBox
-from backend.contract.errors import InputError
 from backend.contract.queries import Mistake
 from backend.contract.run_notes import RunNotes
 
@@ -218,7 +217,7 @@ class Panel(QWidget):
             tr("{count} chosen", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""
         )
         self.detail.setText(" · ".join(filter(None, [run.message, str(run.path)])) if run else chosen)
-        self.notes.show_run(run)
+        self.notes.show_notes(run.path if run else None, run.notes if run else RunNotes())
 
     # What is done with one
 
@@ -264,10 +263,8 @@ class Panel(QWidget):
             self.duplicate_requested.emit(str(run.path))
 
     def _on_folder(self) -> None:
-        if run := self.table.chosen():
-            opened = QDesktopServices.openUrl(QUrl.fromLocalFile(str(run.path)))
-            if not opened:
-                self.message.emit("info", tr("No file manager could be opened. The folder is {path}", path=run.path))
+        if (run := self.table.chosen()) and (problem := open_folder(run.path)):
+            self.message.emit("info", problem)
 
     def _on_delete(self) -> None:
         if runs := self.table.chosen_runs():
@@ -289,11 +286,8 @@ class Panel(QWidget):
         self.table.setFocus()
 
     def _on_notes_written(self, path: Path, notes: RunNotes) -> None:
-        try:
-            self._context.library.annotate(path, notes)
-        except InputError as error:
-            self.message.emit("error", str(error))
-        self._show_runs()
+        if problem := self._context.library_watcher.annotate(path, notes):
+            self.message.emit("error", problem)
 
     # The demo
 

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.core.run_library import RunLibrary
+from backend.contract.errors import InputError
+from backend.contract.run_notes import RunNotes
 
 SLICE_SECONDS = 0.005
 INTERVAL_MS = 1500
@@ -29,6 +32,15 @@ class LibraryWatcher(QObject):
         """Look at once and from the beginning: what was already read may have changed."""
         self._look = None
         self._timer.start(0)
+
+    def annotate(self, path: Path, notes: RunNotes) -> str:
+        """Write a note and tags to a run, shown at once; returns why that was not possible, or nothing."""
+        try:
+            self.library.annotate(path, notes)
+        except InputError as error:
+            return str(error)
+        self.changed.emit()
+        return ""
 
     def stop(self) -> None:
         """Look no more."""

@@ -1,6 +1,7 @@
 """Owns watching one run folder: new events into its state, new log lines, and how the run stands."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.core.language import tr
 from app.core.outcome import Outcome, look_at
 from app.core.run_state import RunState
+from app.core.verdict import doubt
 from backend.contract import events
 from backend.contract.run_folder import RunFolder
 
@@ -152,6 +154,9 @@ class RunWatcher(QObject):
             return
         self._life_looked = now
         outcome = look_at(self.folder, self.state)
+        if outcome.state == "finished":
+            known = self.outcome.doubt if self.outcome.state == "finished" else doubt(self.state)
+            outcome = replace(outcome, doubt=known)
         if outcome != self.outcome:
             self.outcome = outcome
             self.outcome_changed.emit(outcome)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from app.core.language import figure, plain
 from app.core.wording import grouped
 
 FREQUENCY = "frequency"
@@ -69,8 +70,13 @@ class VocabularyRows:
         if name == FREQUENCY or name in _NUMBERS:
             return grouped(int(value)) if value else None
         if name == "score":
-            return f"{float(value):.4f}" if value else None
+            return figure(float(value), ".4f") if value else None
         return value or None
+
+    def copied(self, row: int, column: int) -> str | None:
+        """The same as programs read it."""
+        shown = self.cell(row, column)
+        return shown and plain(shown)
 
     def row_of_id(self, number: int) -> int:
         """The row of an id, or −1; rows are in the order of their ids."""

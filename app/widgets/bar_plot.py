@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.language import figure, tr
 from app.widgets.plot_scale import PlotAxis
 from app.widgets.plot_view import PlotView
 
@@ -72,7 +72,7 @@ class BarPlot(QWidget):
         """Show other bars; every one has as many values as there are groups."""
         self._groups, self._bars, self._unit = list(groups), list(bars), unit
         words = (
-            f"{group or 'all'}: " + ", ".join(f"{each.name} {each.values[place]:.3g}" for each in bars)
+            f"{group or 'all'}: " + ", ".join(f"{each.name} {figure(each.values[place], '.3g')}" for each in bars)
             for place, group in enumerate(groups)
         )
         self.setAccessibleDescription("; ".join(words))
@@ -120,7 +120,7 @@ class BarPlot(QWidget):
         number = min(len(self._bars) - 1, int((x - group + GROUP / 2) / GROUP * len(self._bars)))
         each = self._bars[number]
         where = f"{self._groups[group]}: " if self._groups[group] else ""
-        return f"{where}{each.name} {each.values[group]:.3f} {self._unit}"
+        return f"{where}{each.name} {figure(each.values[group], '.3f')} {self._unit}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Leaving ends the hover."""

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, Q
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
-from app.core.language import grouped, tr, trn
+from app.core.language import figure, grouped, tr, trn
 
 LARGEST, SMALLEST = 96, 16
 ROOMY = 480
@@ -275,4 +275,10 @@ def _tint(token: str, share: float) -> QColor:
 
 
 def _short(count: int) -> str:
-    return grouped(count) if count < 10_000 else f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1e6:.1f}M"
+    return (
+        grouped(count)
+        if count < 10_000
+        else f"{count / 1000:.0f}k"
+        if count < 1_000_000
+        else f"{figure(count / 1e6, '.1f')}M"
+    )

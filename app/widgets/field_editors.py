@@ -6,7 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.language import THIN, plain, tr
 from app.widgets.field_editor import Editor
 from app.widgets.field_values import (
     NotUsableError,
@@ -70,7 +70,7 @@ class NumberEditor(Editor):
         self._line.textEdited.connect(self.changed)
 
     def value(self) -> int | float | None:
-        text = self._line.text().strip().replace(" ", "").replace("\u202f", "")
+        text = plain(self._line.text().strip().replace(" ", "").replace(THIN, ""))
         if not text and self.field.nullable:
             return None
         try:

@@ -4,6 +4,7 @@ import csv
 import json
 from typing import Any
 
+from app.core.language import figure, plain
 from app.widgets.schema_field import FieldSchema
 from backend.contract.errors import InputError
 from backend.contract.spec_file import parse
@@ -17,7 +18,7 @@ def number_text(value: Any) -> str:
     """A number as people write it: 2e-05 stays short, 3.0 stays 3."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return str(value).replace("e-0", "e-") if isinstance(value, float) else str(value)
+    return figure(value).replace("e-0", "e-") if isinstance(value, float) else str(value)
 
 
 def mixed_text(value: Any) -> str:
@@ -45,7 +46,7 @@ def mixed_value(text: str, field: FieldSchema) -> Any:
             raise NotUsableError(f"{error}.") from None
     if {"integer", "number"} & set(field.kinds):
         try:
-            number = float(text)
+            number = float(plain(text))
         except ValueError:
             return text
         return int(number) if number.is_integer() and "integer" in field.kinds else number

@@ -8,7 +8,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.language import figure, tr
 from app.widgets.icon_label import IconButton
 
 ROW, BAR = 30, 6
@@ -152,7 +152,7 @@ class _Canvas(QWidget):
             place = event.pos().y() // ROW
             if 0 <= place < len(self.bars):
                 QToolTip.showText(
-                    event.globalPos(), f"{self.bars[place].label} {self.bars[place].probability:.6f}", self
+                    event.globalPos(), f"{self.bars[place].label} {figure(self.bars[place].probability, '.6f')}", self
                 )
             return True
         return super().event(event)
@@ -164,4 +164,4 @@ def _suffix_width(bar: Bar) -> int:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.1%}" if value >= 0.0005 or value == 0 else "< 0.1%"
+    return figure(value, ".1%") if value >= 0.0005 or value == 0 else f"< {figure(0.001, '.1%')}"

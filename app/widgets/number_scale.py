@@ -5,7 +5,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.language import figure, tr
 
 HEIGHT, LINE, DOT = 112, 56, 7
 MARGIN = 14
@@ -98,4 +98,4 @@ class NumberScale(QWidget):
 
 
 def _short(number: float | None) -> str:
-    return "–" if number is None else f"{number:.4g}"
+    return "–" if number is None else figure(number, ".4g")

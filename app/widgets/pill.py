@@ -1,6 +1,6 @@
 """Owns the small rounded status pill."""
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -14,6 +14,9 @@ KINDS = {
     "info": ("info", "info_soft"),
     "neutral": ("muted", "divider"),
 }
+SIGN = 14
+"""Pixels of the sign that stands before a word with a reservation."""
+GAP = 5
 
 
 class Pill(QWidget):
@@ -21,7 +24,7 @@ class Pill(QWidget):
 
     def __init__(self, text: str = "", kind: str = "neutral", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._text, self._kind = text, kind
+        self._text, self._kind, self._doubt = text, kind, ""
         theme.give_font(self, 12, QFont.Weight.DemiBold)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
@@ -34,26 +37,41 @@ class Pill(QWidget):
         """The kind that colours it."""
         return self._kind
 
-    def set(self, text: str, kind: str = "neutral") -> None:
-        """Change word and colour."""
-        if (text, kind) == (self._text, self._kind):
+    def set(self, text: str, kind: str = "neutral", doubt: str = "") -> None:
+        """Change word and colour; a `doubt` shows a sign before the word, and is said when somebody asks."""
+        if (text, kind, doubt) == (self._text, self._kind, self._doubt):
             return
-        self._text, self._kind = text, kind
+        self._text, self._kind, self._doubt = text, kind, doubt
         self.setAccessibleName(text)
+        self.setAccessibleDescription(doubt)
+        self.setToolTip(doubt)
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
         """The word with room at both ends."""
-        return QSize(self.fontMetrics().horizontalAdvance(self._text) + 24, 22)
+        sign = SIGN + GAP if self._doubt else 0
+        return QSize(self.fontMetrics().horizontalAdvance(self._text) + sign + 24, 22)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """A filled capsule with the word in its middle."""
-        ink, ground = KINDS[self._kind]
         with QPainter(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.color(ground))
-            painter.drawRoundedRect(self.rect(), self.height() / 2, self.height() / 2)
-            painter.setPen(theme.color(ink))
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._text)
+            paint_pill(painter, self.rect(), self._text, self._kind, with_sign=bool(self._doubt))
+
+
+def paint_pill(painter: QPainter, area: QRect, text: str, kind: str, *, with_sign: bool = False) -> None:
+    """A capsule that fills `area`, with the word, and the sign of a doubt before it, in its middle."""
+    ink, ground = KINDS[kind]
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.color(ground))
+    painter.drawRoundedRect(area, area.height() / 2, area.height() / 2)
+    painter.setPen(theme.color(ink))
+    if with_sign:
+        width = SIGN + GAP + painter.fontMetrics().horizontalAdvance(text)
+        left = area.left() + (area.width() - width) // 2
+        painter.drawPixmap(left, area.center().y() - SIGN // 2 + 1, theme.pixmap("warning", ink, SIGN))
+        area = area.adjusted(left + SIGN + GAP - area.left(), 0, 0, 0)
+        painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+    else:
+        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)

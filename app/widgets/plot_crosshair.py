@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 
 from app import theme
-from app.core.language import grouped, tr
+from app.core.language import figure, grouped, tr
 from app.widgets.plot_marks import NEAR, PlotMarks
 from app.widgets.plot_readout import Line, PlotReadout
 from app.widgets.plot_scale import Kind, in_words
@@ -126,5 +126,5 @@ def short_number(value: float) -> str:
     if not np.isfinite(value):
         return tr("not a number")
     if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
-        return f"{value:.2e}"
-    return f"{value:.4g}" if abs(value) < 1000 else grouped(value)
+        return figure(value, ".2e")
+    return figure(value, ".4g") if abs(value) < 1000 else grouped(value)

@@ -6,7 +6,7 @@ from typing import Literal
 import pyqtgraph as pg
 
 from app.core import wording
-from app.core.language import THIN
+from app.core.language import figure, signed
 
 Kind = Literal["number", "whole", "count", "duration"]
 """Plain numbers; whole ones; large counts, shortened from a million on; seconds."""
@@ -62,8 +62,8 @@ class PlotAxis(pg.AxisItem):
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """`0.35`, `20`, and `10⁷` where that is shorter."""
         if all(-3 <= value < log10(MILLION) for value in values):
-            return [f"{10**value:,.6g}".replace(",", THIN) for value in values]
-        return super().logTickStrings(values, scale, spacing)
+            return [figure(10**value, ",.6g") for value in values]
+        return [signed(words) for words in super().logTickStrings(values, scale, spacing)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """`20,000`, `1.5 M`, `2 h`, `2.5e9`; small numbers as pyqtgraph writes them."""
@@ -72,12 +72,12 @@ class PlotAxis(pg.AxisItem):
         if self.kind == "duration" and spacing >= 1:
             return [clock(value, spacing) for value in values]
         if spacing < 1:
-            return super().tickStrings(values, scale, spacing)
+            return [signed(words) for words in super().tickStrings(values, scale, spacing)]
         if self.kind == "count" and max(values, default=0) >= MILLION:
             digits = max(0, ceil(6 - log10(spacing) - 1e-9))
             return [f"{wording.grouped(value / MILLION, digits)} M" if value else "0" for value in values]
         if max(map(abs, values), default=0) >= MILLION:
-            return [f"{value:.3g}".replace("e+0", "e").replace("e+", "e") for value in values]
+            return [figure(value, ".3g").replace("e+0", "e").replace("e+", "e") for value in values]
         return [wording.grouped(value) for value in values]
 
 

@@ -1,8 +1,10 @@
 """Owns number fields and sliders that let a page scroll under the mouse: the wheel turns them where they have the focus."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QDoubleSpinBox, QSlider, QSpinBox
+
+from app.core import language
 
 
 class _TurnedInFocus:
@@ -30,6 +32,18 @@ class QuietDoubleSpinBox(_TurnedInFocus, QDoubleSpinBox):
     def __init__(self, minimum: float, maximum: float, step: float, decimals: int) -> None:
         super().__init__(minimum=minimum, maximum=maximum, singleStep=step, decimals=decimals)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setLocale(QLocale(language.chosen()))
+
+    def validate(self, text: str, place: int) -> object:
+        """Point and comma are both taken for the decimal sign."""
+        return super().validate(self._own(text), place)
+
+    def valueFromText(self, text: str) -> float:
+        """The same of what was typed to its end."""
+        return super().valueFromText(self._own(text))
+
+    def _own(self, text: str) -> str:
+        return text.replace(",", ".").replace(".", self.locale().decimalPoint())
 
 
 class QuietSlider(_TurnedInFocus, QSlider):

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core.backend_words import begun
-from app.core.language import grouped, tr
+from app.core.language import figure, grouped, tr
 from app.widgets.remembered import RememberedColumns
 from app.widgets.row_blocks import Block, RowBlocks
 from app.widgets.row_copy import MOST_LINES, as_tsv, chosen_lines
@@ -158,7 +158,7 @@ def cell_text(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
+        return figure(value, ".4f" if value == 0 or 1e-3 <= abs(value) < 1e3 else ".4g")
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     line = (text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…").replace("\n", " ⏎ ")
     return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
@@ -373,4 +373,6 @@ class RowTable(QTableView):
         assert source is not None
         if self._model.in_blocks:
             return source.cells(rows, self._model.shown[place])  # type: ignore[attr-defined]
+        if hasattr(source, "copied"):
+            return [source.copied(row, self._model.places[place]) for row in rows]  # type: ignore[attr-defined]
         return [source.cell(row, self._model.places[place]) for row in rows]

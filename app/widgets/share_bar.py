@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.language import figure, tr
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 MOST_SHARES = 40
@@ -59,7 +59,7 @@ class ShareBar(QWidget):
         """The label under the mouse."""
         if isinstance(event, QHelpEvent):
             found = next((part for part in self._parts() if part[2].right() + GAP >= event.pos().x()), None)
-            QToolTip.showText(event.globalPos(), f"{found[0]}: {found[1]:.1%}" if found else "", self)
+            QToolTip.showText(event.globalPos(), f"{found[0]}: {figure(found[1], '.1%')}" if found else "", self)
             return True
         return super().event(event)
 

@@ -7,6 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from app import theme
+from app.core.language import figure
 
 LEFT, BOTTOM, TOP, RIGHT = 46, 38, 8, 10
 
@@ -37,7 +38,7 @@ class SquareFrame:
         """Grid, ticks and the names of the lower and the left axis."""
         painter.setFont(theme.font(11))
         for tick in ticks:
-            words = f"{tick:.4g}"
+            words = figure(tick, ".4g")
             across, up = self.point(tick, self.low), self.point(self.low, tick)
             painter.setPen(QPen(theme.color("plot_grid"), 1))
             painter.drawLine(QPointF(across.x(), self.area.top()), across)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app import theme
+from app.core.language import plain
 from app.widgets.directed_text import DirectedText
 
 ROW_HEIGHT = 30
@@ -119,5 +120,5 @@ class TextTable(QTableView):
             return
         rows: dict[int, list[str]] = {}
         for index in sorted(self.selectedIndexes(), key=lambda one: (one.row(), one.column())):
-            rows.setdefault(index.row(), []).append(str(index.data()))
+            rows.setdefault(index.row(), []).append(plain(str(index.data())))
         QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))

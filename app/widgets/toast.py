@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.language import tr
 from app.widgets.card import label
+from app.widgets.file_manager import open_folder
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 
 _TOKEN = {"info": "info", "success": "success", "warning": "warning", "error": "danger"}
@@ -117,8 +117,8 @@ class ToastOverlay(QWidget):
         self.show_message("success", text, ToastAction(tr("Open folder"), "folder", lambda: self._open(folder)))
 
     def _open(self, folder: str) -> None:
-        if not QDesktopServices.openUrl(QUrl.fromLocalFile(folder)):
-            self.show_message("info", tr("No file manager could be opened. The folder is {path}", path=folder))
+        if problem := open_folder(folder):
+            self.show_message("info", problem)
 
     def _drop(self, toast: Toast) -> None:
         if toast not in self._toasts:

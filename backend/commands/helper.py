@@ -15,10 +15,14 @@ def _serve(arguments: Namespace) -> int:
     return serve.run()
 
 
+def _worker_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--as-run", action="store_true", help="with the priority that a run has")
+
+
 def _query(arguments: Namespace) -> int:
     from backend.queries import worker
 
-    return worker.run()
+    return worker.run(gives_way=not arguments.as_run)
 
 
-COMMANDS = (Command("serve", "", _no_arguments, _serve), Command("_query", "", _no_arguments, _query))
+COMMANDS = (Command("serve", "", _no_arguments, _serve), Command("_query", "", _worker_arguments, _query))

@@ -74,7 +74,7 @@ def _seconds(found: list[events.AnyEvent]) -> float | None:
 
 
 def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
-    finished, life = _finished(found), folder.life()
+    finished, life = last_end(found), folder.life()
     if life == "alive":
         return ("running" if _last(found, events.PlanMade) else "starting"), ""
     if finished:
@@ -84,7 +84,8 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     return "lost", "nobody has started it" if life == "new" else "its process was killed or the computer went down"
 
 
-def _finished(found: list[events.AnyEvent]) -> events.RunFinished | None:
+def last_end(found: list[events.AnyEvent]) -> events.RunFinished | None:
+    """How the last attempt ended, if it said so itself."""
     marks = (events.RunStarted, events.RunResumed, events.RunFinished)
     last = next((event for event in reversed(found) if isinstance(event, marks)), None)
     return last if isinstance(last, events.RunFinished) else None

@@ -10,6 +10,8 @@ from backend.commands.follow import EventReader, Follower, Outcome, tell
 from backend.commands.named_run import named_run
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.landmarks import landmarks
+from backend.contract.mending import Mend
 from backend.contract.run_folder import RunFolder
 
 
@@ -65,7 +67,7 @@ def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
     folder = named_run(arguments.run)
-    _refuse_finished(folder)
+    refuse_the_same_end(folder, arguments)
     _agree_if_asked(folder, arguments)
     if arguments.engine is not None:
         new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
@@ -84,11 +86,22 @@ def _agree_if_asked(folder: RunFolder, arguments: Namespace) -> None:
         consents.agree_if_asked(arguments, *names, revision=str(model.get("revision") or "main"))
 
 
-def _refuse_finished(folder: RunFolder) -> None:
-    from backend.commands.summary import summary
+def refuse_the_same_end(folder: RunFolder, arguments: Namespace) -> None:
+    """Raise InputError where resuming could only end as it ended before."""
+    from backend.commands.summary import last_end  # these read events and checkpoints, which `train` does not
+    from backend.run.checkpoints import Checkpoints
 
-    if summary(folder).state == "finished":
+    end = last_end(landmarks(folder.events))
+    if end is None or folder.life() == "alive":  # a run that goes on is refused where it is started
+        return
+    if end.state == "finished":
         raise InputError(f"{folder.name}: this run has finished, so there is nothing to resume; start a new one")
+    if arguments.engine is None and not end.can_go_on(has_checkpoint=Checkpoints(folder).latest() is not None):
+        anew = (end.mend or Mend()).command(folder.path)
+        raise InputError(
+            f"{folder.name}: its loss became NaN before its first checkpoint, so resuming it would compute the same "
+            f"again; start a new run: {anew}"
+        )
 
 
 def _run(folder: RunFolder, arguments: Namespace) -> int:

@@ -240,6 +240,10 @@ class RunFinished(Event, frozen=True, tag=True):
     best_step: int | None = None
     metrics: dict[str, float | None] = {}
 
+    def can_go_on(self, *, has_checkpoint: bool) -> bool:
+        """Whether a resumed run could come to another end; without a checkpoint a loss that became NaN does so again."""
+        return self.code != "nan_loss" or has_checkpoint
+
 
 AnyEvent = (
     RunStarted

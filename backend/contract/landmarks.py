@@ -1,7 +1,10 @@
 """Owns the quick reading of a run's events: everything but the steps and the sampled rows, each after the step before it."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from backend.contract.events import AnyEvent, decode
 
@@ -13,6 +16,17 @@ _STEP = b'{"event":"StepFinished"'
 _SAMPLES = b'{"event":"RowsSampled"'
 
 
+class _Step(msgspec.Struct):
+    """As much of a step as its curves need; other events have no loss of their own."""
+
+    step: int = 0
+    loss: float | None = None
+    learning_rate: float = 0.0
+
+
+_STEPS = msgspec.json.Decoder(_Step)
+
+
 class Landmarks:
     """Reads on from where it stopped; what it gives folds to the same run as all events do, but with few of its steps.
 
@@ -22,6 +36,7 @@ class Landmarks:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
+        self._data = b""
         self.is_complete = False
         """Whether the last `read` came to the end of the file."""
         self.began_anew = False
@@ -40,12 +55,24 @@ class Landmarks:
                 while data and b"\n" not in data and (longer := file.read(size)):
                     data += longer
         except OSError:
-            self.is_complete = True
+            self.is_complete, self._data = True, b""
             return []
         data = data[: data.rfind(b"\n") + 1]
         self._offset += len(data)
+        self._data = data
         self.is_complete = self._offset >= end or not data
         return _landmarks(data)
+
+    def losses(self) -> Iterator[tuple[int, float, float]]:
+        """Step, loss and learning rate of every step that the last `read` passed, once; half as quick as the reading itself."""
+        data, self._data = self._data, b""  # a list of many runs has a reader for each
+        try:
+            steps = _STEPS.decode_lines(data)
+        except msgspec.DecodeError:  # a line that was torn by a crash
+            steps = filter(None, map(_step_in, data.splitlines()))
+        for step in steps:
+            if step.loss is not None:
+                yield step.step, step.loss, step.learning_rate
 
 
 def landmarks(path: Path) -> list[AnyEvent]:
@@ -77,3 +104,10 @@ def _between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
     starts = [last] if step == last else [step, last]
     short = [start for start in starts if start != -1 and not data.startswith(_SAMPLES, start)]
     return [decode(data[start : data.find(b"\n", start) + 1]) for start in short]
+
+
+def _step_in(line: bytes) -> _Step | None:
+    try:
+        return _STEPS.decode(line)
+    except msgspec.DecodeError:
+        return None

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 from filelock import FileLock, Timeout
 
-PARTS = ("features", "lengths", "report", "tables", "weights", "jax")
+PARTS = ("features", "lengths", "report", "tables", "pages", "weights", "jax")
 """Folders of the cache."""
 
 
@@ -44,6 +45,8 @@ def clear(folder: Path, used_since: float | None) -> Room:
     for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
         if entry.suffix in (".lock", ".part"):
             continue  # a lock that is taken away would let two write at once
+        if entry.name.startswith(".") and _is_written(entry):
+            continue
         size = size_of(entry) if entry.is_dir() else entry.stat().st_size
         try:
             if used_since is not None and entry.stat().st_mtime >= used_since:
@@ -56,6 +59,12 @@ def clear(folder: Path, used_since: float | None) -> Room:
             room.kept += size
             room.failed.append(f"{entry} could not be taken away: {error.strerror or error}")
     return room
+
+
+def _is_written(entry: Path) -> bool:
+    """Whether the process is alive that writes a file beside the one it is to be: `.name.PID`."""
+    number = entry.suffix.removeprefix(".")
+    return number.isdecimal() and psutil.pid_exists(int(number))
 
 
 def _taken(entry: Path) -> bool:

@@ -26,6 +26,11 @@ class Query:
     """An answer above 1 MB becomes an Arrow file, which whoever asks this knows to read; any other is a line of any size."""
     takes_device: bool = False
     """The worker may hold an accelerator afterwards, so it is ended with the answer."""
+    trains: bool = False
+    """It starts a training, whose time is to be that of a run: a worker that gives way to nobody answers this alone.
+
+    What a worker starts has its priority, and no process may raise its own again, so that worker never lowers it.
+    """
 
 
 def needed(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str) -> Any:

@@ -15,6 +15,7 @@ TITLES = {
     "lengths": ("Measured lengths", "Measured again when they are looked at."),
     "report": ("Data reports", "Made again when they are asked for."),
     "tables": ("Rows read from data", "Read again from your files; rows of the hub are downloaded again."),
+    "pages": ("Opened predictions", "Read again from the run's folder when they are opened."),
     "weights": ("Converted weights", "Converted again, after your consent."),
     "jax": ("Compiled programs", "Compiled again, which takes JAX up to minutes."),
 }

@@ -79,9 +79,10 @@ PROGRESS_SECONDS = 0.1
 """Progress without text is sent at most this often."""
 
 
-def run() -> int:
+def run(*, gives_way: bool = True) -> int:
     """Answer until stdin closes; then end at once, even in the middle of an answer, since nobody waits for it."""
-    _give_way()
+    if gives_way:
+        _give_way()
     channel = Channel()
     waiting: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read, args=(waiting,), daemon=True).start()

@@ -39,6 +39,7 @@ class _Line(msgspec.Struct):
 def measured(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]) -> MeasuredTime:
     """Try `spec` out in a process of its own; where its memory is not enough, what would need less.
 
+    It has the priority of whoever calls this, so a caller that gives way to others measures too much.
     Raises InputError for a spec that cannot be trained or does not fit, RunFailed where the trial failed. However it
     ends, by an exception of `tell` too, neither a process nor a file is left.
     """

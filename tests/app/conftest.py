@@ -1,10 +1,13 @@
 """Widgets are tested in the window's own style, so that sizes and colours are those that people see."""
 
+from collections.abc import Iterator
+
 import pytest
 import shiboken6
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
+from app.core import language
 
 _kept: list[QWidget] = []
 
@@ -35,3 +38,11 @@ def styled(qapp: QApplication) -> QApplication:
     """The application in light colours."""
     theme.apply(qapp, "light")
     return qapp
+
+
+@pytest.fixture
+def german() -> Iterator[None]:
+    """The window speaks German; what was imported before keeps its English constants."""
+    language.choose("de")
+    yield
+    language.choose(language.ENGLISH)

@@ -66,3 +66,23 @@ def test_a_shorter_file_is_read_anew(tmp_path: Path):
     reader.read()
     path.write_bytes(line)
     assert (len(reader.read()), reader.began_anew) == (1, True)
+
+
+def test_the_loss_of_every_step_is_read_beside_the_landmarks(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    every = [
+        events.StepFinished(
+            time=n, step=n, epoch=n / 7, loss=None if n == 5 else 1.0 / n, learning_rate=1e-5 * n, gradient_norm=None,
+            rows=1, tokens=1, seconds=1,
+        )
+        for n in range(1, 40)
+    ]  # fmt: skip
+    torn = b'{"event":"StepFinished","step":9,"ep\n'
+    evaluated = events.EvaluationFinished(time=3, step=1, epoch=0, metrics={"loss": 0.5}, rows=1, seconds=1)
+    path.write_bytes(b"".join([torn, events.encode(evaluated), *map(events.encode, every)]))
+    reader, found = Landmarks(path), []
+    while not reader.is_complete:
+        reader.read(500)
+        found += reader.losses()
+        assert list(reader.losses()) == []
+    assert found == [(step.step, step.loss, step.learning_rate) for step in every if step.loss is not None]

@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import data_words
-from app.core.language import tr
+from app.core.language import thin, tr
 from app.panels.new_run_cards.column_choice import ColumnChoice
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
@@ -130,9 +130,9 @@ class DataView(QWidget):
         _say(self.skipped, data_words.skipped_line(preview, glance) if some else "")
         self.unusable.setVisible(some)
         splits = glance.splits if glance else []
-        _say(self.warnings, "\n".join(glance.warnings if glance else []))
+        _say(self.warnings, "\n".join(map(thin, glance.warnings) if glance else []))
         told = [data_words.passed_over_line(preview.passed_over), data_words.repeated_line(splits)]
-        told += [*data_words.empty_lines(splits), *(glance.notes if glance else [])]
+        told += [*data_words.empty_lines(splits), *(map(thin, glance.notes) if glance else [])]
         _say(self.notes, "\n".join(filter(None, told)))
 
     def _show_labels(self, counts: dict[str, int]) -> None:

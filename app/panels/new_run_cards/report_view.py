@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.core import report_text, wording
-from app.core.language import tr, trn
+from app.core.language import figure, thin, tr, trn
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label, rule
 from app.widgets.label_bars import Bar, LabelBars
@@ -32,7 +32,7 @@ class ReportView(QScrollArea):
         for note in report.notes:
             banner = Banner()
             column.addWidget(banner)
-            banner.show_message("info", note)
+            banner.show_message("info", thin(note))
         self.cards = {name: _split_card(name, split, report.inputs) for name, split in report.splits.items()}
         for card in self.cards.values():
             column.addWidget(card)
@@ -66,7 +66,7 @@ def _counts(split: SplitReport, inputs: list[str]) -> QGridLayout:
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(0)
     for column, (caption, count, words) in enumerate(shown):
-        share = f"{count / split.rows:.1%} · " if column and count and split.rows else ""
+        share = f"{figure(count / split.rows, '.1%')} · " if column and count and split.rows else ""
         grid.addWidget(label(caption, "caption"), 0, column)
         grid.addWidget(label(wording.grouped(count), "section"), 1, column)
         grid.addWidget(label(f"{share}{words}", "faint", wrap=True), 2, column, Qt.AlignmentFlag.AlignTop)

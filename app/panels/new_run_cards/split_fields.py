@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.core.draft import Draft
-from app.core.language import tr
+from app.core.language import figure, plain, tr
 from app.core.source_choice import SplitKind
 from app.panels.new_run_cards.path_field import PathField
 from app.panels.new_run_cards.rows import Rows
@@ -107,7 +107,7 @@ class SplitFields(QWidget):
         self.fraction.setVisible(is_fraction)
         self.validation.setVisible(bool(value) and not is_fraction)
         if is_fraction:
-            self.fraction.setText(f"{value:g}")
+            self.fraction.setText(figure(value, "g"))
         self.validation.set_value(value if isinstance(value, str | list) else None)
 
     def _on_kind(self, kind: str) -> None:
@@ -122,7 +122,7 @@ class SplitFields(QWidget):
 
     def _on_fraction(self) -> None:
         try:
-            value = float(self.fraction.text())
+            value = float(plain(self.fraction.text().strip()))
         except ValueError:
             value = 0.0
         if 0 < value < 1:

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QWidget
 
 from app.core.asked import Asked, name_of
-from app.core.language import tr
+from app.core.language import thin, tr
 from app.core.predicted_row import PredictedRow
 from app.panels.predictions_cards.compared_view import ComparedView
 from app.panels.predictions_cards.row_views.registry import view_of
@@ -77,9 +77,9 @@ class AnswerCard(Card):
         notes = [
             f"{one.name}: {one.answer.note}" if asked.beside else one.answer.note for one in both if one.answer.note
         ]
-        self.note.show_message("warning", "\n".join(notes))
+        self.note.show_message("warning", thin("\n".join(notes)))
         cuts = [f"{one.name}: {cut}" if asked.beside else cut for one in both for cut in one.answer.cuts]
-        self.cuts.show_message("info", "\n".join(cuts))
+        self.cuts.show_message("info", thin("\n".join(cuts)))
         self.go_on.setVisible("messages" in asked.question.row)
         if asked.beside is None:
             self.facts.setText(f"{asked.name} · {asked.facts()}")

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.core.asked import Asked
 from app.core.compared_answers import LabelPair, agreement, label_pairs
 from app.core.entities import colors_of, entities, kinds_of, words_of
-from app.core.language import tr
+from app.core.language import figure, tr
 from app.core.predicted_row import PredictedRow
 from app.core.word_difference import difference
 from app.core.wording import number
@@ -109,7 +109,7 @@ def names_of(asked: Asked) -> tuple[str, str]:
 
 def _group(pair: LabelPair, row: PredictedRow) -> Group:
     values = [pair.first or 0.0, pair.second or 0.0]
-    words = ["–" if one is None else f"{one:.1%}" for one in (pair.first, pair.second)]
+    words = ["–" if one is None else figure(one, ".1%") for one in (pair.first, pair.second)]
     choices = row.listed("choices")
     is_choice = bool(choices) and pair.label.isdecimal() and int(pair.label) < len(choices)
     title = pair.title.replace(pair.label, str(choices[int(pair.label)]), 1) if is_choice else pair.title

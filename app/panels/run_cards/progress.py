@@ -36,7 +36,7 @@ class Progress(QWidget):
         fraction = state.fraction
         if is_caught_up and not outcome.alive:
             fraction = state.fraction_of_steps or 0.0
-        self.bar.set_fraction(fraction, BARS.get(outcome.state, "accent"))
+        self.bar.set_fraction(fraction, "warning" if outcome.doubt else BARS.get(outcome.state, "accent"))
         _set(self.stage, stage_words(state, outcome) if is_caught_up else tr("Reading the run…"))
         # That it is finished stands at the page's head already.
         self.stage.setHidden(is_caught_up and outcome.state == "finished")

@@ -25,6 +25,7 @@ class RunButtons(QWidget):
     resume_asked = Signal()
     predictions_asked = Signal()
     duplicate_asked = Signal()
+    folder_asked = Signal()
     other_engine_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -38,7 +39,11 @@ class RunButtons(QWidget):
             "other_engine": IconButton(tr("Other engine"), "gauge"),
             "duplicate": IconButton(tr("Duplicate"), "copy"),
             "predictions": IconButton(tr("Predictions"), "target"),
+            "folder": IconButton("", "folder"),
         }
+        self.buttons["folder"].setToolTip(tr("Open folder"))
+        self.buttons["folder"].setAccessibleName(tr("Open folder"))
+        self.buttons["folder"].clicked.connect(self.folder_asked)
         for kind, (words, _, icon) in REQUESTS.items():
             self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
             self.buttons[kind].clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
@@ -47,12 +52,12 @@ class RunButtons(QWidget):
         self.buttons["predictions"].clicked.connect(self.predictions_asked)
         self.buttons["duplicate"].clicked.connect(self.duplicate_asked)
         self.buttons["other_engine"].clicked.connect(self.other_engine_asked)
-        self.buttons["other_engine"].hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
         row.addWidget(self.pill)
         for button in self.buttons.values():
+            button.hide()  # until a run says which are of use; together they are wider than a small window
             row.addWidget(button)
 
     def forget(self) -> None:
@@ -76,7 +81,7 @@ class RunButtons(QWidget):
     def show_outcome(self, outcome: Outcome) -> None:
         """The state as a word; where something helps a failed run, that is the button to press."""
         self.buttons["resume"].set_role("primary" if outcome.mend is None else "")
-        self.pill.set(outcome.title, outcome.kind)
+        self.pill.set(outcome.title, outcome.kind, outcome.doubt)
 
     def show_gone(self) -> None:
         """The run's folder is no more, so nothing can be asked of it until another run is shown."""
@@ -102,3 +107,4 @@ class RunButtons(QWidget):
         if self.resuming:
             self.buttons["other_engine"].setEnabled(False)
         self.buttons["predictions"].setVisible(has_predictions)
+        self.buttons["folder"].setVisible(True)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidge
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.compared_runs import final_cells, names_of
-from app.core.language import tr, trn
+from app.core.language import localised, tr, trn
 from app.core.outcome import TITLES
 from app.core.run_library import RunLibrary, RunSummary
 from app.core.run_order import TASKS
@@ -100,7 +100,7 @@ class CompareView(QWidget):
     def _show_settings(self) -> None:
         specs = {name: self.states.specs.get(path, {}) for path, name in zip(self._paths, self._names, strict=True)}
         table = settings_table(specs, everything=self.everything.isChecked())
-        self.settings.show_rows((tr("Setting"), *table.header[1:]), table.rows)
+        self.settings.show_rows((tr("Setting"), *table.header[1:]), [[*map(localised, row)] for row in table.rows])
         none = tr("These runs have the same settings.") if not table.rows else ""
         self.same.setText(" ".join([none, *self.states.problems]).strip())
 
@@ -165,5 +165,7 @@ def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
 def _parts(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     known = {name: COLUMN_TITLES[name] for name in table.header if name in COLUMN_TITLES}
     words = [_WORDS.get(name, {}) for name in table.header]
-    rows = tuple(tuple(known.get(cell, cell) for known, cell in zip(words, row, strict=True)) for row in table.rows)
+    rows = tuple(
+        tuple(known.get(cell) or localised(cell) for known, cell in zip(words, row, strict=True)) for row in table.rows
+    )
     return tuple(known.get(name) or metric_title(name) for name in table.header), rows

@@ -98,6 +98,8 @@ class RunLines(QAbstractTableModel):
             return cell(line, column)
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._told(line) if column in (tr("Run"), tr("State")) else cell(line, column)
+        if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == tr("State"):
+            return line.doubt
         if role == Qt.ItemDataRole.ForegroundRole and column != tr("Run"):
             return theme.color("muted")
         if role == Qt.ItemDataRole.FontRole and column == tr("Run"):
@@ -113,7 +115,7 @@ class RunLines(QAbstractTableModel):
                 tr("Unlike {title} of {started}:", title=before.title, started=wording.moment(before.started)),
                 *differs,
             ]
-        return "\n".join(filter(None, [run.message, run.note, *differs])) or str(run.path)
+        return "\n".join(filter(None, [run.message, run.doubt, run.note, *differs])) or str(run.path)
 
 
 def _of_heading(heading: Heading, column: str, role: int) -> object:

@@ -17,12 +17,12 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core.language import tr
-from app.core.outcome import KINDS
+from app.core.outcome import kind_of
 from app.core.run_library import RunSummary
 from app.core.run_order import Line
 from app.panels.runs_cards.run_lines import COLUMNS, Index, RunLines
 from app.panels.runs_cards.run_name import RunName
-from app.widgets.pill import KINDS as PILL_KINDS
+from app.widgets.pill import GAP, SIGN, paint_pill
 from app.widgets.remembered import RememberedColumns
 
 WIDTHS = {
@@ -30,7 +30,7 @@ WIDTHS = {
     tr("Task"): 150,
     tr("Model"): 112,
     tr("Data"): 112,
-    tr("Best"): 146,
+    tr("Best"): 156,
     tr("Steps"): 100,
     tr("Duration"): 102,
     tr("Started"): 110,
@@ -57,19 +57,14 @@ class _StatePill(QStyledItemDelegate):
         if run is None:
             super().paint(painter, option, index)
             return
-        ink, ground = PILL_KINDS[KINDS.get(run.state, "neutral")]
         blank.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, blank, painter, blank.widget)
         font = theme.font(12, QFont.Weight.DemiBold)
         painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font)
-        width = painter.fontMetrics().horizontalAdvance(text) + 20
+        sign = SIGN + GAP if run.doubt else 0
+        width = painter.fontMetrics().horizontalAdvance(text) + sign + 20
         area = QRect(option.rect.left() + 8, option.rect.center().y() - 10, width, 22)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.color(ground))
-        painter.drawRoundedRect(area, 11, 11)
-        painter.setPen(theme.color(ink))
-        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
+        paint_pill(painter, area, text, kind_of(run.state, run.doubt), with_sign=bool(run.doubt))
         painter.restore()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:

@@ -15,7 +15,7 @@ from app.widgets.path_line import PathLine
 from backend.contract.queries import Mistake
 from backend.contract.storage import Cleared, Storage
 
-FEATURES = ("features", "lengths", "report")
+FEATURES = ("features", "lengths", "report", "pages")
 """What the feature cache is; the rest of the cache folder is taken away only where a person says so."""
 TABLES = "tables"
 
@@ -146,7 +146,7 @@ class FoldersCard(Card):
         clearable = self._sizes((*FEATURES, TABLES))
         self.clear_button.setEnabled(clearable > 0)
         self.clear_button.setToolTip(
-            tr("What was tokenised and measured; it is made again where it is needed")
+            tr("What was tokenised, measured and opened; it is made again where it is needed")
             if clearable
             else tr("There is nothing in it")
         )
@@ -158,8 +158,8 @@ class FoldersCard(Card):
         self.banner.show_message(
             "warning",
             tr(
-                "Clear {features} of tokenised features and measured lengths? They are made again where "
-                "they are needed. What a run that is alive has used since it began stays.",
+                "Clear {features} of tokenised features, measured lengths and opened predictions? They are made "
+                "again where they are needed. What a run that is alive has used since it began stays.",
                 features=features,
             ),
         )

@@ -5,7 +5,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.core.language import tr, trn
+from app.core.language import thin, tr, trn
 from app.core.wording import grouped
 from app.widgets.card import Card, label
 from app.widgets.chips import chips
@@ -74,4 +74,4 @@ def summary(answer: TokenGrid) -> list[str]:
         )
     if answer.pad_id is not None and cells > real:
         words.append(tr("filled with id {pad_id}", pad_id=answer.pad_id))
-    return [*words, *answer.notes]
+    return [*words, *map(thin, answer.notes)]

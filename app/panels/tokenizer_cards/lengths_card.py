@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.backend_words import begun, said
-from app.core.language import tr, trn
+from app.core.language import thin, tr, trn
 from app.core.length_bins import LengthBins, length_bins
 from app.core.training_words import percent
 from app.widgets.card import Card, label
@@ -51,7 +51,7 @@ class LengthsCard(Card):
     def show_lengths(self, lengths: TrainingLengths, *, can_set: bool) -> None:
         """Show what was measured; `can_set` offers a better limit to the run that is being set up."""
         self._measures, self._can_set = lengths.measures, can_set
-        self.notes.setText(" ".join(lengths.notes))
+        self.notes.setText(thin(" ".join(lengths.notes)))
         self.notes.setVisible(bool(lengths.notes))
         self._offer([begun(said(measure.what)) for measure in lengths.measures])
         self.show_measure(0)
@@ -61,7 +61,7 @@ class LengthsCard(Card):
         self._place = place
         measure = self._measures[place]
         self._bins = length_bins(measure.lengths, measure.counts, measure.limit)
-        self.sentence.setText(measure.sentence)
+        self.sentence.setText(thin(measure.sentence))
         if measure.suggestion is not None:
             self.use.setText(tr("Set {suggestion:,}", suggestion=measure.suggestion))
             self.use.setToolTip(
@@ -73,7 +73,7 @@ class LengthsCard(Card):
             )
         self.use.setVisible(self._can_set and measure.suggestion is not None)
         self.histogram.show_bins(self._bins, measure.limit, measure.suggestion, self._bar_words)
-        self.histogram.setAccessibleDescription(f"{measure.sentence} {quantile_words(measure)}")
+        self.histogram.setAccessibleDescription(f"{thin(measure.sentence)} {quantile_words(measure)}")
         self._say()
         self.measure_shown.emit(measure)
 

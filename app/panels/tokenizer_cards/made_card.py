@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QScrollArea, QStackedWid
 
 from app import theme
 from app.core import wording
-from app.core.language import tr, trn
+from app.core.language import figure, tr, trn
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
@@ -138,7 +138,7 @@ _COUNTS = {
     tr("Pieces"): lambda one: wording.grouped(one.vocabulary),
     tr("Tokens"): lambda one: wording.grouped(one.tokens),
     tr("Unknown"): lambda one: wording.grouped(one.unknown),
-    tr("Bytes per token"): lambda one: f"{one.bytes_per_token:.2f}",
+    tr("Bytes per token"): lambda one: figure(one.bytes_per_token, ".2f"),
 }
 
 
@@ -148,14 +148,14 @@ def groups_of(measured: list[Compression]) -> list[Group]:
         return []
     words, characters = ([getattr(one, name) for one in measured] for name in ("per_word", "per_character"))
     return [
-        Group(tr("Tokens per word"), words, [f"{value:.3f}" for value in words]),
-        Group(tr("Tokens per character"), characters, [f"{value:.4f}" for value in characters]),
+        Group(tr("Tokens per word"), words, [figure(value, ".3f") for value in words]),
+        Group(tr("Tokens per character"), characters, [figure(value, ".4f") for value in characters]),
     ]
 
 
 def _seconds(seconds: float) -> str:
     """A training of a small file takes no whole second."""
-    return wording.duration(seconds) if seconds >= 10 else f"{max(seconds, 0.1):.1f} s"
+    return wording.duration(seconds) if seconds >= 10 else f"{figure(max(seconds, 0.1), '.1f')} s"
 
 
 def _measured(made: MadeTokenizer) -> str:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.core.language import tr
+from app.core.language import thin, tr
 from app.core.text_options import TextOptions
 from app.core.wording import grouped
 from app.panels.tokenizer_cards.template_field import TemplateField
@@ -234,7 +234,7 @@ def facts_line(description: TokenizerDescription) -> str:
     words.append(
         tr("reads {limit} tokens", limit=grouped(description.limit)) if description.limit else tr("no limit of its own")
     )
-    return " · ".join([*words, *description.notes]) if description.fast else " · ".join([*words, "slow"])
+    return " · ".join([*words, *map(thin, description.notes)]) if description.fast else " · ".join([*words, "slow"])
 
 
 def _number(nothing: str, hint: str) -> QuietSpinBox:

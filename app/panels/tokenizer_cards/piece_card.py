@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit
 
 from app import theme
-from app.core.language import tr
+from app.core.language import plain, thin, tr
 from app.core.merge_tree import SPACES, tree_lines
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
@@ -81,11 +81,11 @@ class PieceCard(Card):
         lines = tree_lines(origin.parts) if origin is not None and len(origin.parts) > 1 else []
         self.tree.setPlainText("\n".join(lines))
         self.tree.setVisible(bool(lines))
-        self.sentence.setText(origin.sentence if origin is not None else "")
+        self.sentence.setText(thin(origin.sentence) if origin is not None else "")
         self.sentence.setVisible(bool(self.sentence.text()))
         self.body.setStretch(self.body.count() - 1, 0 if lines else 1)
 
     def copy(self) -> None:
         """Put what is shown on the clipboard, one `name: value` a line, and the tree."""
-        lines = [f"{name}: {self._values[name]}" for name in FACTS if self._values.get(name)]
+        lines = [f"{name}: {plain(self._values[name])}" for name in FACTS if self._values.get(name)]
         QGuiApplication.clipboard().setText("\n".join(filter(None, [*lines, self.tree.toPlainText()])))

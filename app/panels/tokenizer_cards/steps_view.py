@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import step_text
 from app.core.invisible import visible
-from app.core.language import tr
+from app.core.language import thin, tr
 from app.core.wording import grouped
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
@@ -71,7 +71,7 @@ class StepsView(QStackedWidget):
         if not answer.steps:
             self.say(tr("Type a text to see how it becomes tokens."))
             return
-        self.notes.setText(" ".join([*answer.notes, *([SHORTENED] if answer.shortened else [])]))
+        self.notes.setText(" ".join([*map(thin, answer.notes), *([SHORTENED] if answer.shortened else [])]))
         self.notes.setVisible(bool(self.notes.text()))
         before = answer.text
         self._coming = []
@@ -131,7 +131,7 @@ class _StepFrame(QFrame):
         top.addWidget(Pill(step_text.outcome(step), "accent" if step.changed else "neutral"))
         column.addLayout(top)
         if step.sentence:
-            column.addWidget(label(step.sentence, "muted", wrap=True))
+            column.addWidget(label(thin(step.sentence), "muted", wrap=True))
         if step.settings:
             column.addWidget(ElidedLabel(step_text.settings_line(step), "faint"))
         if step.changed or step.stage == "model":

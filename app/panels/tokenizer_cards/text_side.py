@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import run_handover, wording, written_ids
-from app.core.language import tr
+from app.core.language import thin, tr
 from app.core.run_handover import ChosenTask
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable
 from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
@@ -274,7 +274,7 @@ class Side(QWidget):
         self.working.end()
         self.options.template.clear_mistake()
         self._whole = token_table(answer)
-        self.banner.show_message("info", " ".join(self._whole.answer.notes))
+        self.banner.show_message("info", thin(" ".join(self._whole.answer.notes)))
         self.code.hide()
         self._show_part(0)
 

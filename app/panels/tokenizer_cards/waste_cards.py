@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout
 
 from app import theme
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
-from app.core.language import tr
+from app.core.language import thin, tr
 from app.core.training_words import percent, short_place
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
@@ -66,7 +66,7 @@ class UnknownCard(Card):
         self._rows = unknown.worst
         share = unknown.unknown / max(1, unknown.tokens)
         self.rate.setText(percent(share) if unknown.token else tr("None"))
-        self.sentence.setText(unknown.sentence)
+        self.sentence.setText(thin(unknown.sentence))
         self.table.setVisible(bool(unknown.worst))
         grows = QSizePolicy.Policy.Preferred if unknown.worst else QSizePolicy.Policy.Maximum
         self.setSizePolicy(QSizePolicy.Policy.Preferred, grows)

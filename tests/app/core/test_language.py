@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,12 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
 
-from app.core import language
+from app.core import language, wording
 from app.core.language import tr, trn
+from app.widgets.field_values import number_text
+from app.widgets.plot_crosshair import short_number
+from app.widgets.plot_scale import PlotAxis
+from app.widgets.row_table import cell_text
 from backend.contract.resources import resource
 
 MODULES = sorted((Path(__file__).parents[3] / "app").rglob("*.py"))
@@ -144,3 +148,61 @@ def test_a_title_within_a_sentence_is_small_where_the_language_writes_it_so():
 def test_thousands_stand_in_thin_groups_in_every_text():
     assert tr("Step {step:,} of {share:.1%}", step=12_000, share=0.5) == "Step 12\u202f000 of 50.0%"
     assert language.grouped(1234.5, 1) == "1\u202f234.5"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("BPE with 30,522 tokens fits the model's 1,000,000 rows.", "BPE with 30 522 tokens fits the model's 1 000 000 rows."),
+        ("1,204–2,408 steps (3,000), 1,234.5 s", "1 204–2 408 steps (3 000), 1 234.5 s"),
+        ("of '1,200' in “1,200” and \"1,200\"", "of '1,200' in “1,200” and \"1,200\""),
+        ("/data/1,000/rows, C:\\1,000 and rows-1,000.csv", "/data/1,000/rows, C:\\1,000 and rows-1,000.csv"),
+        ("1,000.csv has 0,823 and 12,34 and ids 1,2,345", "1,000.csv has 0,823 and 12,34 and ids 1,2,345"),
+        ("--set=labels=1,000", "--set=labels=1,000"),
+    ],
+)  # fmt: skip
+def test_counts_in_a_sentence_of_the_backend_get_thin_groups_and_names_stay(said: str, shown: str):
+    assert language.thin(said).replace(language.THIN, " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("shown", "written"),
+    [
+        (lambda: wording.number(0.82345), "0,8235"),
+        (lambda: wording.number(1.5e-5), "1,50e-05"),
+        (lambda: wording.number(1234.56), "1\u202f234,6"),
+        (lambda: wording.short_count(4_386_178), "4,39 M"),
+        (lambda: wording.megabytes(3141), "3,1 GB"),
+        (lambda: language.tr("{share:.1%} of {rows:,} in {name}", share=0.125, rows=12345, name="v1.5"), "12,5% of 12\u202f345 in v1.5"),
+        (lambda: short_number(0.125), "0,125"),
+        (lambda: cell_text(0.5), "0,5000"),
+        (lambda: PlotAxis("left").tickStrings([0.5, 0.6], 1, 0.1), ["0,5", "0,6"]),
+        (lambda: number_text(2.5e-05), "2,5e-5"),
+    ],
+)  # fmt: skip
+def test_a_german_window_writes_a_decimal_comma(qtbot, german, shown: Callable[[], object], written: object):
+    assert shown() == written
+
+
+def test_what_was_shown_is_a_number_again_for_programs_and_a_name_stays(german):
+    assert [language.plain(text) for text in ("0,5", "0.5", "-1\u202f234,6", "2,5e-5", "12,5%")] == [
+        "0.5", "0.5", "-1234.6", "2.5e-5", "12.5%",
+    ]  # fmt: skip
+    assert [language.plain(text) for text in ("a,b", "v1.5", "1, 2", "–", "")] == ["a,b", "v1.5", "1, 2", "–", ""]
+    assert [language.localised(text) for text in ("0.5", "1.2.3", "file.csv")] == ["0,5", "1.2.3", "file.csv"]
+
+
+def test_numbers_are_written_with_a_point_where_the_language_does():
+    assert (wording.number(0.82345), language.plain("0,5"), language.localised("0.5")) == ("0.8235", "0,5", "0.5")
+
+
+def test_no_decimals_are_written_past_the_language():
+    """A format such as `.2f` in an f-string always writes a point."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None
+        if re.search(r"\.[1-9]\d*[feg%]|[eg]'$", ast.unparse(node.format_spec))
+    ]
+    assert found == []

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from app.core.run_library import HEAD_BYTES, RunLibrary
+from app.core.run_state import RunState
+from app.core.verdict import doubt
 from backend.contract import events
 from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run_notes import RunNotes, write_notes
@@ -153,3 +156,57 @@ def test_a_note_that_was_written_in_a_terminal_is_seen_at_the_next_look(tmp_path
     library.refresh()
     write_notes(folder, RunNotes("from elsewhere"))
     assert library.refresh()[0].note == "from elsewhere"
+
+
+def course(*losses: float, first: int = 1) -> list[events.StepFinished]:
+    return [
+        msgspec.structs.replace(step, loss=loss, step=first + place)
+        for place, (step, loss) in enumerate(zip(steps(len(losses)), losses, strict=True))
+    ]
+
+
+def falling_then(last: float, count: int = 3000) -> list[float]:
+    return [1.0 - 0.8 * n / count for n in range(count)] + [last] * 300
+
+
+END = events.RunFinished(time=9000.0, state="finished", step=3300)
+
+
+@pytest.mark.parametrize(("last", "doubted"), [(0.9, True), (0.2, False)])
+def test_a_long_run_whose_loss_diverged_is_doubted_for_the_reason_that_its_page_gives(
+    tmp_path: Path, last: float, doubted: bool
+):
+    folder = made(tmp_path, "long", started("long"), plan(), *course(*falling_then(last)), END)
+    folder.write_exit_record(ExitRecord(1, 0, 9000.0))
+    library, state = RunLibrary(tmp_path), RunState()
+    library.refresh()  # its two ends
+    run = library.refresh()[0]
+    state.apply_all(events.decode_lines(folder.events.read_bytes())[0])
+    assert run.doubt == doubt(state)
+    assert run.doubt.startswith("Training diverges: its loss has risen from 0.2") is doubted
+
+
+def test_a_diverged_run_that_is_resumed_and_mends_is_doubted_no_more(tmp_path: Path):
+    folder = made(tmp_path, "mended", started("mended"), plan(), *course(*falling_then(0.9, 300)), END)
+    folder.write_exit_record(ExitRecord(1, 0, 9000.0))
+    library = RunLibrary(tmp_path)
+    assert library.refresh()[0].doubt
+    later = [
+        events.RunResumed(time=9100.0, attempt=2, from_step=300),
+        *course(*[0.2] * 300, first=301),
+        msgspec.structs.replace(END, time=9900.0),
+    ]
+    with folder.events.open("ab") as file:
+        file.write(b"".join(map(events.encode, later)))
+    assert library.refresh()[0].doubt == ""
+
+
+def test_a_look_that_is_given_up_forgets_no_doubt(tmp_path: Path):
+    folder = made(tmp_path, "broken", started("broken"), plan(), *course(*falling_then(0.9, 300)), END)
+    folder.write_exit_record(ExitRecord(1, 0, 9000.0))
+    library = RunLibrary(tmp_path)
+    pieces = sum(1 for _ in RunLibrary(tmp_path).look())
+    for given_up_after in range(pieces):
+        for _, _ in zip(range(given_up_after), library.look(), strict=False):
+            pass
+    assert library.refresh()[0].doubt

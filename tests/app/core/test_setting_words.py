@@ -28,6 +28,7 @@ def titles(monkeypatch):
         ("/runs/training.learning_rate.txt is no file", "/runs/training.learning_rate.txt is no file"),
         ("Use --set training.learning_rate=1", "Use --set training.learning_rate=1"),
         ("step 4096 of run 20260102", "Step 4096 of run 20260102"),
+        ("1,204 rows lose their end", "1\u202f204 rows lose their end"),
     ],
 )
 def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: str):

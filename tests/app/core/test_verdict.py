@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from app.core.run_state import RunState
 from app.core.verdict import verdict
 from backend.contract import events
+from backend.tasks._entity_scores import scores
 
 
 def steps(
@@ -178,6 +180,32 @@ def test_a_model_of_one_label_whose_loss_is_far_above_the_first_is_sent_lower():
 )  # fmt: skip
 def test_what_may_come_from_several_labels_is_not_called_one_label(scores: dict[str, Any]):
     assert "one label" not in told([*steps(falling(60)), evaluation(60, **scores)])[0]
+
+
+def tagged(step: int, actual: list[str], predicted: list[str]) -> list[events.Event]:
+    """A tagger's evaluation with the scores that Burnish computes for these sentences."""
+    table = pa.table({"actual": actual, "prediction": predicted})
+    started = events.RunStarted(time=1, name="ner", task="token_classification", model="bert-tiny")
+    return [started, *steps(falling(step)), evaluation(step, True, loss=0.4, **scores(table, "BIO", strict=False))]
+
+
+SENTENCES = ["B-PER I-PER O O O O", "O O B-LOC O O O"]
+
+
+def test_a_tagger_that_finds_no_entity_is_no_success_while_its_loss_falls():
+    assert told(tagged(60, SENTENCES, ["O O O O O O"] * 2)) == (
+        "The model finds none of the entities; a higher learning rate or more epochs often help.",
+        "warning",
+    )
+
+
+@pytest.mark.parametrize(
+    ("actual", "predicted"),
+    [(SENTENCES, ["B-PER I-PER O O O O", "O O O O O O"]), (["O O O"], ["O O O"])],
+    ids=["one entity is found", "there is none to find"],
+)
+def test_a_tagger_that_found_what_it_could_is_not_blamed(actual: list[str], predicted: list[str]):
+    assert "entities" not in told(tagged(60, actual, predicted))[0]
 
 
 def test_an_untrained_model_is_not_blamed_for_its_one_label():

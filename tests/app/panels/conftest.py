@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtCore import QObject, QProcess
 from PySide6.QtWidgets import QApplication
@@ -15,6 +16,8 @@ from app import theme
 from app.core import preferences
 from app.services.backend_client import BackendClient
 from app.services.context import AppContext
+from backend.contract import events
+from backend.contract.run_folder import RunFolder
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
 
@@ -32,8 +35,21 @@ def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
     shutil.copytree(RECORDED, folder)
     hours_ago = time.time() - 7200
-    for events in folder.glob("*/events.jsonl"):
-        os.utime(events, (hours_ago, hours_ago))
+    for recorded in folder.glob("*/events.jsonl"):
+        os.utime(recorded, (hours_ago, hours_ago))
+    return folder
+
+
+@pytest.fixture
+def diverged(runs: Path) -> RunFolder:
+    """A finished run whose loss broke at its second step."""
+    folder = RunFolder(shutil.copytree(runs / "sentiment-finished", runs / "diverged"))
+    losses = iter([1.1, *(60.0 - number / 100 for number in range(5000))])
+    many = [
+        msgspec.structs.replace(event, loss=next(losses)) if isinstance(event, events.StepFinished) else event
+        for event in events.decode_lines(folder.events.read_bytes())[0]
+    ]
+    folder.events.write_bytes(b"".join(map(events.encode, many)))
     return folder
 
 

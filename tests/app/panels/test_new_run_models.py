@@ -9,6 +9,8 @@ from PySide6.QtTest import QTest
 
 from app.core.model_rows import Heading
 from app.panels.new_run_cards.model_parts.chooser import HUB
+from app.panels.new_run_cards.model_parts.facts import ModelFacts
+from backend.contract.queries import ModelDescription
 from backend.contract.resources import resource
 
 MODEL = str(resource("demo", "bert-tiny"))
@@ -146,3 +148,10 @@ def test_a_folder_or_a_file_of_it_can_be_dropped_on_the_card(panel, tmp_path: Pa
             )
         )
         assert panel.draft.get("model.name_or_path") == str(tmp_path)
+
+
+def test_the_tokenizers_size_is_written_as_every_other_count(qtbot):
+    facts = ModelFacts()
+    qtbot.addWidget(facts)
+    facts.show_model(ModelDescription(name="m", found="folder", tokenizer="BPE with 30,522 tokens"))
+    assert facts.values["Tokenizer"].text() == "BPE with 30\u202f522 tokens"

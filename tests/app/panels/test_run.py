@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 
 from app.core import setting_words
 from app.core.setting_index import Setting
 from app.panels.run import Panel
 from backend.contract import events
 from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.contract.run_notes import RunNotes, read_notes
 from backend.queries.worker import QUERIES
 
 
@@ -50,6 +51,11 @@ def test_without_a_run_the_page_says_what_to_do(panel):
     assert panel.path is None
 
 
+def test_an_empty_page_is_no_wider_than_a_small_window_and_offers_nothing(panel):
+    assert panel.minimumSizeHint().width() < 800
+    assert [action.title for action in panel.offered_actions() if action.possible()] == []
+
+
 def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
     panel = shown("sentiment-finished")
     assert panel.controls.pill.text() == "Finished"
@@ -59,6 +65,13 @@ def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
     assert len(panel.plots.metrics.series["accuracy"]) == 8
     assert panel.tiles.tiles["step"].value().replace("\u202f", "") == "1000"
     assert panel.progress.bar.fraction() == 1.0
+
+
+def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
+    pill = shown(diverged.name).controls.pill
+    assert (pill.text(), pill.kind()) == ("Finished", "warning")
+    assert pill.toolTip().startswith("Training diverges: its loss has risen from 1.1")
+    assert pill.accessibleDescription() == pill.toolTip()
 
 
 def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown):
@@ -372,3 +385,41 @@ def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown
     assert asked.args == [str(panel.path), 12]
     shown("sentiment-resumed")
     assert panel.pick.isHidden()
+
+
+def test_a_note_and_tags_are_written_beside_the_curves_and_are_known_to_the_list(shown, context, runs: Path):
+    context.library.refresh()
+    panel = shown("sentiment-finished")
+    panel.notes.note.setText("twice the usual rate")
+    panel.notes.tags.setText("paper")
+    panel.notes.tags.editingFinished.emit()
+    written = RunNotes("twice the usual rate", ("paper",))
+    assert read_notes(RunFolder(runs / "sentiment-finished")) == written
+    assert context.library.find(panel.path).notes == written
+
+
+def test_what_was_noted_elsewhere_is_shown_and_goes_with_its_run(shown, context, runs: Path):
+    context.library.refresh()
+    panel = shown("sentiment-finished")
+    context.library_watcher.annotate(panel.path, RunNotes("from the list", ("paper",)))
+    assert (panel.notes.note.text(), panel.notes.tags.text()) == ("from the list", "paper")
+    shown("sentiment-lost")
+    assert panel.notes.note.text() == ""
+
+
+def test_the_folder_of_the_run_is_opened(shown, monkeypatch, runs: Path):
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()) or True)
+    panel = shown("sentiment-finished")
+    (action,) = [one for one in panel.offered_actions() if one.title == "Open the folder of this run"]
+    assert action.possible()
+    action.do()
+    assert opened == [str(runs / "sentiment-finished")]
+
+
+def test_a_system_without_a_file_manager_is_told_the_folder(qtbot, shown, monkeypatch, runs: Path):
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda _: False)
+    panel = shown("sentiment-finished")
+    with qtbot.waitSignal(panel.message) as said:
+        panel.controls.buttons["folder"].click()
+    assert said.args[1].endswith(f"The folder is {runs / 'sentiment-finished'}")

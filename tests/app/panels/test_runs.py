@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
+from app.core.outcome import kind_of
 from app.panels.runs import Panel
 from app.panels.runs_cards.run_lines import COLUMNS, cell
 from app.panels.runs_cards.run_table import LEAST_FOR_NAME
@@ -250,3 +251,14 @@ def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, co
     told = model.data(model.index(row, COLUMNS.index("Run")), Qt.ItemDataRole.ToolTipRole)
     assert "Unlike sentiment of " in told
     assert told.endswith("Learning rate: 0.0003 → 5")
+
+
+def test_a_finished_run_that_diverged_is_not_praised(diverged, panel):
+    row = next(row for row, run in enumerate(panel.table.runs) if run.name == diverged.name)
+    run = panel.table.runs[row]
+    assert (cell(run, "State"), kind_of(run.state, run.doubt)) == ("Finished", "warning")
+    place = panel.table.model().index(row, COLUMNS.index("State"))
+    for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+        assert place.data(role).startswith("Training diverges: its loss has risen from 1.1")
+    other = next(run for run in panel.table.runs if run.name == "sentiment-finished")
+    assert (other.doubt, kind_of(other.state, other.doubt)) == ("", "success")

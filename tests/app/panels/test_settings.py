@@ -173,7 +173,7 @@ def test_clearing_says_how_much_and_asks_first(panel: Panel, asked: Asked):
     assert asked.questions == []
     panel.folders.clear_button.click()
     panel.folders.sure_button.click()
-    assert asked.questions == [("clear_cache", {"parts": ["features", "lengths", "report"]})]
+    assert asked.questions == [("clear_cache", {"parts": ["features", "lengths", "report", "pages"]})]
 
 
 def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Panel, asked: Asked):
@@ -181,7 +181,7 @@ def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Panel,
     panel.folders.clear_button.click()
     panel.folders.tables.click()
     panel.folders.sure_button.click()
-    assert asked.questions[0][1]["parts"] == ["features", "lengths", "report", "tables"]
+    assert asked.questions[0][1]["parts"] == ["features", "lengths", "report", "pages", "tables"]
 
 
 def test_what_a_live_run_keeps_is_told(panel: Panel, asked: Asked):

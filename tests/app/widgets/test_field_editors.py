@@ -3,6 +3,8 @@
 import pytest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
+from app.core import language
+from app.widgets.quiet_numbers import QuietDoubleSpinBox
 from app.widgets.schema_form import SchemaForm
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
@@ -93,3 +95,26 @@ def test_what_a_person_is_writing_is_not_moved(qtbot, styled):
     form.changed.connect(lambda key, value: form.set_values({"name": value}))
     qtbot.keyClicks(line, "u")
     assert (line.text(), line.cursorPosition()) == ("austen", 2)
+
+
+@pytest.mark.parametrize("text", ["0,05", "0.05", "5e-2"])
+def test_a_german_field_takes_comma_and_point(qtbot, styled, german, text: str):
+    form = form_of(qtbot, TrainingSection)
+    assert typed(qtbot, form, "weight_decay", text) == 0.05
+    assert typed(qtbot, form, "warmup", text) == 0.05
+    form.set_values({"weight_decay": 0.25})
+    assert form.editor("weight_decay").target.text() == "0,25"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("code", "shown"), [("de", "0,250"), ("en", "0.250")])
+def test_a_field_of_decimals_takes_both_signs_and_shows_that_of_the_language(qtbot, styled, code: str, shown: str):
+    language.choose(code)
+    box = QuietDoubleSpinBox(minimum=0, maximum=1, step=0.01, decimals=3)
+    language.choose(language.ENGLISH)
+    qtbot.addWidget(box)
+    for text in ("0,25", "0.25"):
+        box.setValue(0)
+        box.lineEdit().selectAll()
+        qtbot.keyClicks(box.lineEdit(), text)
+        box.interpretText()
+        assert (box.value(), box.text()) == (0.25, shown)

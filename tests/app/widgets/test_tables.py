@@ -5,12 +5,15 @@ from collections.abc import Sequence
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 
 from app import theme
+from app.core import wording
 from app.widgets.log_view import MOST_LINES, LogView
 from app.widgets.row_copy import MOST_LINES as MOST_LINES_COPIED
 from app.widgets.row_copy import as_tsv
 from app.widgets.row_table import RowTable
+from app.widgets.text_table import TextTable
 
 
 class Squares:
@@ -209,3 +212,13 @@ def test_copying_everything_takes_only_the_first_rows(qtbot, table: RowTable):
         qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert signal.args == [MOST_LINES_COPIED]
     assert len(QGuiApplication.clipboard().text().splitlines()) == MOST_LINES_COPIED
+
+
+def test_copied_numbers_keep_the_point_in_a_german_table(qtbot, styled, german):
+    rows = TextTable("Scores")
+    qtbot.addWidget(rows)
+    rows.show_rows(("Label", "F1"), [("positive", wording.number(0.8235))])
+    rows.selectAll()
+    assert rows.texts() == [["positive", "0,8235"]]
+    QTest.keyClick(rows, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "positive\t0.8235"

@@ -1,7 +1,9 @@
 """Tests that a run can be started, watched, stopped, resumed and killed from a terminal, with true exit codes."""
 
+import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,9 +13,14 @@ from typing import IO
 
 import pytest
 
+from backend.commands import train
+from backend.contract import events
+from backend.contract.errors import InputError
+from backend.contract.mending import Mend
 from backend.contract.processes import child_environment, python_command
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
+from backend.run.checkpoints import Checkpoints
 
 SHORT = ("--set", "training.max_steps=4", "--set", "evaluation.max_rows=32")
 LONG = ("--set", "training.epochs=500", "--set", "training.checkpoint_every=5", "--set", "evaluation.every=never")
@@ -114,6 +121,45 @@ def test_finished_run_cannot_be_resumed(burnish, short) -> None:
     assert done.returncode == 2
     assert "has finished" in done.stderr
     assert (folder / "events.jsonl").read_bytes() == before
+
+
+def ended_with_nan(folder: Path) -> RunFolder:
+    """What a run leaves whose loss became NaN at its 31st step."""
+    folder.mkdir(parents=True)
+    run = RunFolder(folder)
+    shutil.copy(resource("demo", "sentiment.yaml"), run.spec)
+    mend = Mend({"training.learning_rate": 0.5})
+    many = (
+        events.RunStarted(time=1.0, name="broken", task="text_classification", model="bert-tiny"),
+        events.RunFinished(time=2.0, state="failed", step=31, code="nan_loss", message="…", mend=mend),
+    )
+    run.events.write_bytes(b"".join(map(events.encode, many)))
+    return run
+
+
+def test_a_run_that_would_become_nan_again_is_not_resumed_and_the_way_out_is_said(burnish, runs: Path) -> None:
+    run = ended_with_nan(runs / "broken")
+
+    done = burnish("resume", run.path)
+
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert "before its first checkpoint, so resuming it would compute the same again" in sentence
+    assert sentence.endswith(f"start a new run: burnish train {run.spec} --set=training.learning_rate=0.5")
+    assert not run.lock.exists()
+
+
+def test_a_run_that_became_nan_after_a_checkpoint_may_go_on(tmp_path: Path) -> None:
+    run = ended_with_nan(tmp_path / "broken")
+    asked = argparse.Namespace(engine=None)
+    with pytest.raises(InputError, match="would compute the same again"):
+        train.refuse_the_same_end(run, asked)
+
+    def write(folder: Path) -> None:
+        (folder / "weights").write_text("w")
+
+    Checkpoints(run).save(20, write)
+    train.refuse_the_same_end(run, asked)
 
 
 def test_hub_token_is_nowhere_in_the_run_folder(short) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from backend import __main__, process_tree
@@ -66,6 +67,16 @@ def test_a_stopped_measurement_leaves_nothing(asked, cache: Path, until) -> None
     until(lambda: pid not in {one.pid for one in process_tree.processes()})
     assert not (cache / "scratch").exists()
     assert not (cache / "measurements.json").exists()
+
+
+def test_a_trial_has_the_priority_of_a_run_though_other_questions_give_way(asked, until) -> None:
+    asked.answer("plan", spec=demo())
+    number = asked.ask("measure_time", spec=demo())
+    until(lambda: trial(asked))
+    assert psutil.Process(trial(asked)).nice() == psutil.Process().nice()
+    asked.cancel(number)
+    asked.reply(number)
+    assert all(psutil.Process(worker).nice() > psutil.Process().nice() for worker in asked.workers())
 
 
 def test_a_process_that_the_system_killed_lacked_memory(asked, cache: Path, until) -> None:

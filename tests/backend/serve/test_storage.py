@@ -1,6 +1,8 @@
 """How much room caches take, and that clearing them takes nothing from under a run."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -103,3 +105,19 @@ def test_what_is_just_being_written_stays(cache: Path):
 def test_a_part_that_there_is_not_is_refused(cache: Path):
     with pytest.raises(InputError, match="no part of the cache"):
         clear("runs")
+
+
+def test_opened_predictions_are_counted_and_cleared_but_what_is_just_written(cache: Path):
+    folder = cache / "pages"
+    folder.mkdir(parents=True)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    opened, left, written = (
+        folder / "a.arrow", folder / f".b.arrow.{gone.pid}", folder / f".c.arrow.{os.getpid()}"
+    )  # fmt: skip
+    for page in (opened, left, written):
+        page.write_bytes(b"x" * 40_000)
+    (told,) = [part for part in storage().parts if part.name == "pages"]
+    assert (told.title, told.size >= 120_000) == ("Opened predictions", True)
+    assert clear("pages").freed >= 80_000
+    assert [page.exists() for page in (opened, left, written)] == [False, False, True]

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app import theme
 from app.core import wording
-from app.core.language import tr
+from app.core.language import thin, tr
 from app.panels.new_run_cards.rows import CAPTION_WIDTH
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
@@ -78,7 +78,7 @@ def _texts(model: ModelDescription) -> dict[str, str]:
         tr("Parameters"): wording.short_count(model.parameters) if model.parameters else "unknown",
         tr("On disk"): f"{wording.megabytes(model.size_mb)}{numbers}",
         tr("Licence"): model.licence or tr("not stated"),
-        tr("Tokenizer"): model.tokenizer or "none",
+        tr("Tokenizer"): thin(model.tokenizer) or "none",
         tr("Longest input"): tr("{max_length} tokens", max_length=wording.grouped(model.max_length))
         if model.max_length
         else tr("not stated"),

@@ -6,7 +6,7 @@ from typing import ClassVar
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from app.core.language import tr
+from app.core.language import figure, tr
 from app.core.predicted_row import PROBABILITY, PredictedRow
 from app.panels.predictions_cards.row_views.row_view import Order, RowView, show_or_hide
 from app.widgets.card import label
@@ -76,7 +76,7 @@ class _Choices(QWidget):
         for place, (text, probability, mark) in enumerate(zip(texts, probabilities, self.marks, strict=True)):
             icon, token = LOOKS[mark]
             words = label(text, "strong" if mark else "", wrap=True, selectable=True)
-            value = label(f"{probability:.1%}", "strong" if mark else "muted")
+            value = label(figure(probability, ".1%"), "strong" if mark else "muted")
             bar = ThinProgressBar()
             bar.set_fraction(probability, token)
             top = Qt.AlignmentFlag.AlignTop

@@ -1,4 +1,4 @@
-"""Owns the line below the table in which a person writes a note and tags to a run."""
+"""Owns the line in which a person writes a note and tags to a run."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
 from app.core.language import tr
-from app.core.run_library import RunSummary
 from app.widgets.card import label
 from backend.contract.errors import InputError
 from backend.contract.run_notes import RunNotes, tags_of
@@ -38,10 +37,8 @@ class NotesBar(QWidget):
             row.addWidget(field, stretch)
             field.editingFinished.connect(self._on_edited)
 
-    def show_run(self, run: RunSummary | None) -> None:
-        """The words of the chosen run; what is being typed stays while the list is read anew."""
-        path = run.path if run else None
-        notes = RunNotes(run.note, run.tags) if run else RunNotes()
+    def show_notes(self, path: Path | None, notes: RunNotes) -> None:
+        """The words of the run in a folder, if there is one; what is being typed stays while the same is shown anew."""
         if path == self._run and notes == self._stored:
             return
         if path != self._run:
@@ -49,7 +46,7 @@ class NotesBar(QWidget):
         self._run, self._stored = path, notes
         self.note.setText(notes.note)
         self.tags.setText(", ".join(notes.tags))
-        self.setEnabled(run is not None)
+        self.setEnabled(path is not None)
 
     def _on_edited(self) -> None:
         if self._run is None:
