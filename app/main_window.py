@@ -208,7 +208,7 @@ class MainWindow(QMainWindow):
     def _build(self, name: str) -> QWidget:
         from app.services.warming import spare_collections
 
-        panel = importlib.import_module(f"app.panels.{name}").Panel(self.context)
+        panel = importlib.import_module(f"app.panels.{name}").Panel(self.context, self.pages)
         self._panels[name] = panel
         self.pages.addWidget(panel)
         for page, signal, slot in CONNECTIONS:

@@ -75,16 +75,16 @@ class Panel(QWidget):
     # Widgets
 
     def _build(self) -> None:
-        self.header = Head(self.undoing)
+        self.header = Head(self.undoing, self)
         self.demo = self.header.demo
-        self.banner = Banner()
+        self.banner = Banner(self)
         self.retry = IconButton(tr("Try again"), "refresh")
         self.banner.buttons.addWidget(self.retry)
-        self.cards = Cards(self.draft, self.findings)
+        self.cards = Cards(self.draft, self.findings, self)
         self.reasons = Reasons(self.editing, self.findings, self.cards)
         self.measuring = Measuring(self._context.client, self.draft, self.findings, self.cards.cost, self)
         self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
-        self.bar = JumpBar(TITLES)
+        self.bar = JumpBar(TITLES, self)
         self.seeking = Seeking(self.bar, self.cards, self.editing.settings, self)
         self.presets = PresetChoice(self.editing, self.cards.task, self)
         self.changes = Changes(self.editing, self.seeking, self.cards.settings, self)

@@ -35,7 +35,7 @@ class Panel(QWidget):
         self.setObjectName("page")
         self._summary = ""
         self._preferences = context.preferences
-        self.header = PageHeader(tr("Predictions"))
+        self.header = PageHeader(tr("Predictions"), parent=self)
         self.sides, row = chips([tr("Rows"), tr("Try")])
         self.sides.idClicked.connect(self.show_side)
         self.header.buttons.addLayout(row)
@@ -47,7 +47,8 @@ class Panel(QWidget):
         self.export_button.clicked.connect(self.ask_export)
         for button in (self.predict_button, self.export_button):
             self.header.buttons.addWidget(button)
-        self.browser, self.attempt = Browser(context), TryBox(context)
+        self.pages = QStackedWidget(self)
+        self.browser, self.attempt = Browser(context, self.pages), TryBox(context, self.pages)
         for side in (self.browser, self.attempt):
             side.message.connect(self.message)
         self.browser.wrote.connect(self.wrote)
@@ -56,7 +57,6 @@ class Panel(QWidget):
         self.browser.predictable.connect(self.predict_button.setEnabled)
         self.browser.summary_changed.connect(self._on_summary)
         self.browser.try_requested.connect(self._on_try_requested)
-        self.pages = QStackedWidget()
         self.pages.addWidget(self.browser)
         self.pages.addWidget(self.attempt)
         column = page_layout(self)

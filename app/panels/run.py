@@ -63,6 +63,7 @@ class Panel(QWidget):
     # Widgets
 
     def _build(self) -> None:
+        self._pages = QStackedWidget(self)
         self.header = PageHeader(tr("Run"))
         self.controls = RunButtons()
         self.controls.requested.connect(self._ask)
@@ -93,7 +94,6 @@ class Panel(QWidget):
         self.engines.run_started.connect(self._on_repeated)
         self.engines.resume_asked.connect(self.resume)
         self.engines.offered.connect(self._show_buttons)
-        self._pages = QStackedWidget(self)
         self.empty = EmptyState(
             "chart", tr("No run is open"), tr("Start one under New run, or open an earlier one."), tr("Show all runs")
         )
@@ -105,21 +105,22 @@ class Panel(QWidget):
         outer.addWidget(self._pages)
 
     def _body(self) -> QWidget:
-        body = QWidget()
+        body = QWidget(self._pages)
         layout = scrolling_layout(body, self.header, self.banner)
-        layout.addWidget(self._scrolled(), 1)
+        layout.addWidget(self._scrolled(body), 1)
         return body
 
-    def _scrolled(self) -> PageArea:
+    def _scrolled(self, body: QWidget) -> PageArea:
         """What a low window scrolls through, rather than squeeze it."""
         holder = QWidget()
+        area = PageArea(holder, body)
         layout = QVBoxLayout(holder)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(14)
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.course)
-        split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical)
+        split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical, holder)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(14)
         split.addWidget(self.plots)
@@ -131,7 +132,7 @@ class Panel(QWidget):
         self.journal.setMinimumHeight(130)
         self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
-        return PageArea(holder)
+        return area
 
     def _on_page_shown(self, name: str) -> None:
         """A row in the shape of its task needs more room than lines do."""

@@ -1,6 +1,6 @@
 """Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,43 +74,49 @@ class Side(QWidget):
     # Building
 
     def _build(self) -> None:
-        self.banner = Banner()
+        self.banner = Banner(self)
         self.code = CodeQuestion(self._context, self.banner, self)
         self.code.agreed.connect(self.ask)
-        self.input, self.tokens, self.batch = TextInput(), TokensCard(), BatchCard()
-        self.decoded = DecodedView()
-        decoded_card = Card(tr("As text"))
-        decoded_card.add(self.decoded, 100)
-        decoded_card.body.addStretch(1)
-        self.results = QStackedWidget()
-        for card in (self.tokens, self.batch, decoded_card):
-            self.results.addWidget(card)
-        self.options, self.token = OptionsCard(), TokenCard()
+        self._split = _split("text", self)
+        self.input, answer = TextInput(self._split), self._answer(self._split)
+        _fill(self._split, (self.input, answer), (1, 3), (186, 384))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
         column.addWidget(self.banner)
         row = QHBoxLayout()
         row.setSpacing(14)
-        self._split = _split("text", self.input, self._answer(), (1, 3), (150, 420))
         row.addWidget(self._split, 1)
-        beside = QWidget()  # a splitter forgets its fixed width
-        beside.setFixedWidth(BESIDE)
-        inner = QVBoxLayout(beside)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.addWidget(_split("text-side", self.token, self.options, (1, 3), (236, 380)))
-        row.addWidget(beside)
+        row.addWidget(self._beside())
         column.addLayout(row, 1)
         # What other pages and scripts know this side by.
         self.text, self.view, self.ids, self.counts = self.input.text, self.tokens.view, self.tokens.ids, self.tokens.counts  # fmt: skip
 
-    def _answer(self) -> QWidget:
-        holder = QWidget()
+    def _beside(self) -> QWidget:
+        holder = QWidget(self)  # a splitter forgets its fixed width
+        holder.setFixedWidth(BESIDE)
+        inner = QVBoxLayout(holder)
+        inner.setContentsMargins(0, 0, 0, 0)
+        split = _split("text-side", holder)
+        self.token, self.options = TokenCard(split), OptionsCard(split)
+        _fill(split, (self.token, self.options), (1, 3), (247, 369))
+        inner.addWidget(split)
+        return holder
+
+    def _answer(self, parent: QWidget) -> QWidget:
+        holder = QWidget(parent)
         column = QVBoxLayout(holder)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         self.working = WorkingRow(lambda: any(one.open for one in self._questions() if one is not self._steps))
         self.working.stop_asked.connect(self.stop)
+        self.results = QStackedWidget(holder)
+        self.tokens, self.batch, decoded = TokensCard(self.results), BatchCard(self.results), Card(tr("As text"))
+        self.decoded = DecodedView(decoded)
+        decoded.add(self.decoded, 100)
+        decoded.body.addStretch(1)
+        for card in (self.tokens, self.batch, decoded):
+            self.results.addWidget(card)
         column.addWidget(self.working)
         column.addWidget(self.results, 1)
         return holder
@@ -361,12 +367,15 @@ def _unreadable(path: Path, error: OSError) -> Mistake:
     )
 
 
-def _split(name: str, upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:
-    splitter = RememberedSplitter(name, Qt.Orientation.Vertical)
+def _split(name: str, parent: QWidget) -> QSplitter:
+    splitter = RememberedSplitter(name, Qt.Orientation.Vertical, parent)
     splitter.setHandleWidth(14)
     splitter.setChildrenCollapsible(False)
-    for place, widget in enumerate((upper, lower)):
+    return splitter
+
+
+def _fill(splitter: QSplitter, parts: Sequence[QWidget], stretch: Sequence[int], sizes: Sequence[int]) -> None:
+    for place, widget in enumerate(parts):
         splitter.addWidget(widget)
         splitter.setStretchFactor(place, stretch[place])
-    splitter.setSizes(list(sizes))
-    return splitter
+    splitter.setSizes(sizes)
