@@ -35,7 +35,7 @@ format: $(STAMP) ## lay out the code as `make check` wants it
 docs: $(STAMP) ## docs/settings.md from the declarations of all settings
 	@$(PYTHON) -m docs.settings_page
 
-texts: $(STAMP) ## the window's texts, gathered for translation and compiled (resources/languages)
+texts: $(STAMP) ## the window's texts, gathered for translation (resources/languages)
 	@$(PYTHON) packaging/texts.py
 
 screenshots: $(STAMP) ## every page in both themes, from a recorded run, into docs/screenshots

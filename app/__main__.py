@@ -19,6 +19,7 @@ from app import theme
 from app.core import language
 from app.core import preferences as preferences_file
 from app.widgets import system_language
+from backend.contract.errors import InputError
 from backend.contract.processes import OPEN_AGAIN
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ TOUR_MS = 400
 def main(arguments: list[str] | None = None) -> int:
     """Show the window until it is closed; returns the exit code."""
     preferences = preferences_file.load()
-    language.choose(system_language.meant_by(preferences.language))
+    trouble = _speak(preferences.language)
     from app.main_window import PANELS, MainWindow  # its texts are in the language that was chosen by now
 
     options = _parser([name for _, _, name in PANELS]).parse_args(arguments)
@@ -42,12 +43,21 @@ def main(arguments: list[str] | None = None) -> int:
     theme.apply(application, preferences.theme, preferences.text_size)
     window = MainWindow(preferences)
     QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: _follow_system(application, preferences))
-    window.first_painted.connect(lambda: _after_first_paint(window, options))
+    window.first_painted.connect(lambda: _after_first_paint(window, options, trouble))
     _quit_on_interrupt(application)
     sys.excepthook = lambda *error: _tell_of_mistake(window, *error)
     window.show()
     code = application.exec()
     return OPEN_AGAIN if window.opens_again else code
+
+
+def _speak(wish: str) -> str:
+    """Speak the language that is wished, or English where its catalogue is damaged; returns what is to be said of that."""
+    try:
+        language.choose(system_language.meant_by(wish))
+    except InputError as error:
+        return f"{error}. Until then this window speaks English."
+    return ""
 
 
 def _translate_dialogs(application: QApplication) -> None:
@@ -66,7 +76,7 @@ def _parser(pages: list[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _after_first_paint(window: "MainWindow", options: argparse.Namespace) -> None:
+def _after_first_paint(window: "MainWindow", options: argparse.Namespace, trouble: str) -> None:
     if options.report_first_paint:
         report = {"first_paint_seconds": round(seconds_since_process_start(), 3), "rss_mb": resident_mb()}
         sys.stdout.write(json.dumps(report) + "\n")
@@ -74,6 +84,8 @@ def _after_first_paint(window: "MainWindow", options: argparse.Namespace) -> Non
         QApplication.quit()
         return
     window.open_services()
+    if trouble:
+        window.show_message("warning", trouble)
     if options.page:
         window.show_page(options.page)
     if options.run:

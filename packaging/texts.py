@@ -1,4 +1,4 @@
-"""Owns the catalogues of the window's texts: `make texts` gathers them, brings every language up to date and compiles it.
+"""Owns the catalogues of the window's texts: `make texts` gathers them and brings every language up to date.
 
 Texts are the arguments of `tr`, `trn` and `said_in` in `app`, and the titles and descriptions of the backend's catalog.
 """
@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 from babel.messages.catalog import Catalog
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from app.core.language import SHOWN
@@ -24,7 +23,7 @@ KEYWORDS = {"tr": (0,), "trn": (0, 1), "said_in": (1,)}
 
 
 def main() -> int:
-    """Update and compile every language; returns how many texts wait for a translation, at most 1."""
+    """Update every language; returns how many texts wait for a translation, at most 1."""
     template = gathered()
     waiting = 0
     for folder in sorted(LANGUAGES.glob("*/LC_MESSAGES")):
@@ -58,7 +57,7 @@ def of_a_module(path: Path) -> Iterator[str | tuple[str, ...]]:
 
 
 def updated(folder: Path, template: Catalog) -> Catalog:
-    """The language in that folder with the texts of the template, written and compiled."""
+    """The language in that folder with the texts of the template, written."""
     source = folder / "burnish.po"
     language = folder.parent.name
     with source.open("rb") as file:
@@ -67,16 +66,7 @@ def updated(folder: Path, template: Catalog) -> Catalog:
     catalogue.obsolete.clear()
     with source.open("wb") as file:
         write_po(file, catalogue, width=110, sort_output=True, omit_header=False, include_lineno=False)
-    compile_(source)
     return catalogue
-
-
-def compile_(source: Path) -> None:
-    """Write the catalogue beside its source in the form that the window reads."""
-    with source.open("rb") as file:
-        catalogue = read_po(file)
-    with source.with_suffix(".mo").open("wb") as file:
-        write_mo(file, catalogue)
 
 
 def _is_whole(message: Any) -> bool:

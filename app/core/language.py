@@ -1,16 +1,18 @@
-"""Owns the window's language: texts for people, looked up in GNU gettext catalogues under their English words.
+"""Owns the window's language: texts for people, looked up in the catalogues of gettext under their English words.
 
 A language is chosen before the modules of the pages are imported, so that their constants are texts too.
 """
 
-import gettext
 import string
 from collections.abc import Sequence
 from typing import Any
 
+from app.core import translations
+from app.core.translations import Translations
 from backend.contract.resources import resource
 
-DOMAIN = "burnish"
+_FOLDER = resource("languages")
+_FILE = "LC_MESSAGES/burnish.po"
 ENGLISH = "en"
 SYSTEM = "system"
 """In place of a code: that of the desktop."""
@@ -31,14 +33,13 @@ class _Filling(string.Formatter):
 
 
 _FILLING = _Filling()
-_present: gettext.NullTranslations = gettext.NullTranslations()
+_present = Translations()
 _code = ENGLISH
 
 
 def languages() -> list[str]:
     """The codes of the languages that the window speaks; English first."""
-    found = resource("languages").glob(f"*/LC_MESSAGES/{DOMAIN}.mo")
-    return [ENGLISH, *sorted(path.parents[1].name for path in found)]
+    return [ENGLISH, *sorted(path.parents[1].name for path in _FOLDER.glob(f"*/{_FILE}"))]
 
 
 def spoken(wishes: Sequence[str]) -> str:
@@ -49,10 +50,14 @@ def spoken(wishes: Sequence[str]) -> str:
 
 
 def choose(wish: str) -> str:
-    """Speak a language from now on, by its code; English where it is not known. Returns its code."""
+    """Speak a language from now on, by its code; English where it is not known. Returns its code.
+
+    Raises InputError where its catalogue is damaged.
+    """
     global _present, _code
-    _code = spoken([wish])
-    _present = _catalogue(_code)
+    _present, _code = Translations(), ENGLISH
+    code = spoken([wish])
+    _present, _code = _catalogue(code), code
     return _code
 
 
@@ -63,13 +68,13 @@ def chosen() -> str:
 
 def tr(text: str, /, **values: Any) -> str:
     """A text in the present language, its `{placeholders}` filled with `values`."""
-    found = _present.gettext(text)
+    found = _present.text(text)
     return _FILLING.vformat(found, (), values) if values else found
 
 
 def said_in(code: str, text: str, /) -> str:
     """A text in another language than the present one."""
-    return _catalogue(code).gettext(text)
+    return _catalogue(code).text(text)
 
 
 def filled(text: str, /, **values: Any) -> str:
@@ -79,7 +84,7 @@ def filled(text: str, /, **values: Any) -> str:
 
 def trn(one: str, many: str, count: int, /, **values: Any) -> str:
     """A text in the form that belongs to a number, which `{count}` shows in thin groups: `24 960 rows`."""
-    return _FILLING.vformat(_present.ngettext(one, many, count), (), {"count": grouped(count), **values})
+    return _FILLING.vformat(_present.counted(one, many, count), (), {"count": grouped(count), **values})
 
 
 def grouped(value: float, digits: int = 0) -> str:
@@ -102,7 +107,7 @@ def translated(part: Any) -> Any:
     return [translated(value) for value in part] if isinstance(part, list) else part
 
 
-def _catalogue(code: str) -> gettext.NullTranslations:
+def _catalogue(code: str) -> Translations:
     if code == ENGLISH:
-        return gettext.NullTranslations()
-    return gettext.translation(DOMAIN, str(resource("languages")), [code])
+        return Translations()
+    return translations.read(_FOLDER / code / _FILE)

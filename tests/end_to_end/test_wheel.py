@@ -67,7 +67,7 @@ def test_wheel_carries_packages_resources_and_licence(wheel: Path):
         "burnish_resources/demo/sentiment/train.csv",
         "burnish_resources/demo/SOURCES.md",
         "burnish_resources/theme/burnish.qss",
-        "burnish_resources/languages/de/LC_MESSAGES/burnish.mo",
+        "burnish_resources/languages/de/LC_MESSAGES/burnish.po",
     ):
         assert needed in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -87,6 +87,12 @@ def test_burnish_comes_from_the_wheel(environment: Path, empty_folder: Path):
     done = run(environment, empty_folder, "python", "-c", code)
     for path in done.stdout.split():
         assert Path(path).is_relative_to(environment), done.stdout + done.stderr
+
+
+def test_the_wheel_speaks_german(environment: Path, empty_folder: Path):
+    code = "from app.core import language; language.choose('de'); print(language.tr('Training data'))"
+    done = run(environment, empty_folder, "python", "-c", code)
+    assert done.stdout == "Trainingsdaten\n", done.stderr
 
 
 @pytest.mark.slow

@@ -1,16 +1,19 @@
 """The window's language, and the catalogues of its texts."""
 
 import ast
+import gettext
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Catalog, Message
-from babel.messages.mofile import read_mo
+from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
-from app.core import language
+from app.__main__ import _speak
+from app.core import language, translations
 from app.core.language import tr, trn
 from backend.contract.resources import resource
 
@@ -76,10 +79,77 @@ def test_translations_keep_placeholders_and_the_space_around_a_text(code: str):
 
 
 @pytest.mark.parametrize("code", TRANSLATED)
-def test_what_the_window_reads_is_compiled_from_what_translators_wrote(code: str):
-    with resource("languages", code, "LC_MESSAGES", "burnish.mo").open("rb") as file:
-        compiled = {forms(message.id): forms(message.string) for message in read_mo(file) if message.id}
-    assert compiled == {forms(message.id): forms(message.string) for message in messages(code)}
+def test_the_window_reads_a_catalogue_as_gettext_does(code: str):
+    compiled = BytesIO()
+    write_mo(compiled, catalogue(code))
+    compiled.seek(0)
+    gnu = gettext.GNUTranslations(compiled)
+    read = translations.read(resource("languages", code, "LC_MESSAGES", "burnish.po"))
+    for message in messages(code):
+        if message.pluralizable:
+            for count in range(120):
+                assert read.counted(*message.id, count) == gnu.ngettext(*message.id, count)
+        elif message.context:
+            assert read.text(message.id, message.context) == gnu.pgettext(message.context, message.id)
+        else:
+            assert read.text(message.id) == gnu.gettext(message.id)
+
+
+POLISH = r"""
+# A remark that somebody has left.
+msgid ""
+msgstr ""
+"Plural-Forms: nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2);\n"
+#: app/core/wording.py
+msgid "Say \"{name}\"\n"
+msgstr ""
+"Powiedz "
+"\"{name}\"\n"
+#, python-brace-format, fuzzy
+msgid "guessed"
+msgstr "zgadnięte"
+
+msgid "not yet"
+msgstr ""
+
+msgctxt "a month"
+msgid "May"
+msgstr "maj"
+
+msgid "{count} row"
+msgid_plural "{count} rows"
+msgstr[0] "{count} wiersz"
+msgstr[1] "{count} wiersze"
+msgstr[2] "{count} wierszy"
+
+#~ msgid "gone"
+#~ msgstr "nie ma"
+"""
+
+
+def polish(folder: Path, text: str) -> Path:
+    path = folder / "pl" / "LC_MESSAGES" / "burnish.po"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_catalogue_is_read_as_translators_write_it(tmp_path: Path):
+    read = translations.read(polish(tmp_path, POLISH))
+    assert read.text('Say "{name}"\n') == 'Powiedz "{name}"\n'
+    assert [read.text(text) for text in ("guessed", "not yet", "gone", "May")] == ["guessed", "not yet", "gone", "May"]
+    assert read.text("May", "a month") == "maj"
+    counted = [read.counted("{count} row", "{count} rows", count) for count in (1, 3, 5, 22)]
+    assert counted == ["{count} wiersz", "{count} wiersze", "{count} wierszy", "{count} wiersze"]
+
+
+def test_a_damaged_catalogue_is_told_of_and_english_spoken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = polish(tmp_path, POLISH.replace("msgctxt", "<<<<<<< HEAD\nmsgctxt"))
+    monkeypatch.setattr(language, "_FOLDER", tmp_path)
+    told = _speak("pl")
+    assert f"{path}, line 18, is none of a PO file and has to be mended: <<<<<<< HEAD" in told
+    assert language.chosen() == "en"
+    assert tr("not yet") == "not yet"
 
 
 def said_in_code(path: Path) -> Iterator[str]:
@@ -102,9 +172,9 @@ def test_every_text_that_the_window_looks_up_stands_in_the_catalogue(code: str):
 PHRASE = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}|^[ ,;]*[a-z]{3,} | [a-z]{3,}[ ,;]*$")
 """What reads like a part of a sentence."""
 NO_PHRASES = {
-    "__main__.py", "example_rows.py", "invisible.py", "draft.py", "preferences.py", "tokenizer_command.py", "fonts.py",
+    "__main__.py", "example_rows.py", "invisible.py", "draft.py", "preferences.py", "tokenizer_command.py", "fonts.py", "translations.py",
 }  # fmt: skip
-"""Modules whose phrases are of the command line, examples of data, or names."""
+"""Modules whose phrases are of the command line, of before a language is spoken, examples of data, or names."""
 NO_TEXTS = {
     "loading data", "loading model", "finding model", "not installed", "code points", " min", " min ",
     '<span style="color:',
