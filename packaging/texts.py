@@ -62,7 +62,9 @@ def updated(folder: Path, template: Catalog) -> Catalog:
     language = folder.parent.name
     with source.open("rb") as file:
         catalogue = read_po(file, locale=language)
+    begun = catalogue.creation_date
     catalogue.update(template, no_fuzzy_matching=True)
+    catalogue.creation_date = begun  # else whoever gathers texts would conflict with everyone else who did
     catalogue.obsolete.clear()
     with source.open("wb") as file:
         write_po(file, catalogue, width=110, sort_output=True, omit_header=False, include_lineno=False)
