@@ -14,7 +14,7 @@ import msgspec
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
-from app.core.language import SHOWN
+from app.core.language import NOUNS, SHOWN, SMALL
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "resources" / "languages"
@@ -40,6 +40,7 @@ def gathered() -> Catalog:
     for path in sorted((ROOT / "app").rglob("*.py")):
         for message in of_a_module(path):
             template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])  # type: ignore[list-item]
+    template.add(SMALL, context=NOUNS, locations=[("app/core/language.py", None)])  # type: ignore[list-item]
     for text in sorted(set(_of_the_backend())):
         template.add(text, locations=[("catalog", None)])  # type: ignore[list-item]
     return template

@@ -21,7 +21,9 @@ SHOWN = ("title", "description")
 
 THIN = "\u202f"
 """The space between groups of digits."""
-_CAPITAL_NOUNS = ("de",)
+SMALL, CAPITAL = "small", "capital"
+NOUNS = "How nouns begin within a sentence: small or capital"
+"""The context under which each catalogue answers SMALL by one of both."""
 
 
 class _Filling(string.Formatter):
@@ -94,7 +96,7 @@ def grouped(value: float, digits: int = 0) -> str:
 
 def inside(title: str) -> str:
     """A title as it stands within a sentence: in small letters, unless the language begins its nouns with capitals."""
-    return title if _code in _CAPITAL_NOUNS else title.lower()
+    return title if _present.text(SMALL, NOUNS) == CAPITAL else title.lower()
 
 
 def translated(part: Any) -> Any:

@@ -177,9 +177,9 @@ NO_PHRASES = {
 """Modules whose phrases are of the command line, of before a language is spoken, examples of data, or names."""
 NO_TEXTS = {
     "loading data", "loading model", "finding model", "not installed", "code points", " min", " min ",
-    '<span style="color:',
+    '<span style="color:', language.NOUNS,
 }  # fmt: skip
-"""Words of the backend that are compared, keys, units and markup."""
+"""Words of the backend that are compared, keys, units, markup, and a question to translators."""
 QUIET_CALLS = {"tr", "trn", "said_in", "setObjectName", "setProperty", "get", "replace", "removesuffix"}
 
 
@@ -205,8 +205,26 @@ def test_phrases_of_the_window_are_looked_up():
     assert [(name, text) for name, text in found if text not in NO_TEXTS] == []
 
 
-def test_a_title_within_a_sentence_is_small_where_the_language_writes_it_so():
-    assert language.inside("Text classification") == "text classification"
+@pytest.mark.parametrize(
+    ("answer", "said"), [("small", "klasyfikacja"), ("capital", "Klasyfikacja"), ("", "klasyfikacja")]
+)
+def test_the_catalogue_says_whether_a_title_within_a_sentence_is_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, said: str
+):
+    polish(tmp_path, f'msgctxt "{language.NOUNS}"\nmsgid "small"\nmsgstr "{answer}"\n')
+    monkeypatch.setattr(language, "_FOLDER", tmp_path)
+    assert language.inside("Klasyfikacja") == "klasyfikacja"
+    language.choose("pl")
+    assert language.inside("Klasyfikacja") == said
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_every_catalogue_says_how_nouns_begin(code: str):
+    answers = [message.string for message in messages(code) if message.context == language.NOUNS]
+    assert answers in (["small"], ["capital"])
+
+
+def test_german_nouns_begin_with_capitals():
     language.choose("de")
     assert language.inside("Textklassifikation") == "Textklassifikation"
 
