@@ -11,7 +11,7 @@ from app.core import wording
 from app.core.language import inside, tr
 from app.core.run_library import RunSummary
 from app.core.run_names import one_before, what_differs
-from app.core.run_order import Heading, Line, model_words, state_words, task_words
+from app.core.run_order import COLUMNS, Heading, Line, model_words, state_words, task_words
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -32,18 +32,18 @@ def _steps(run: RunSummary) -> str:
 
 
 _CELLS: dict[str, Callable[[RunSummary], str]] = {
-    tr("Run"): lambda run: run.title,
-    tr("State"): state_words,
-    tr("Task"): task_words,
-    tr("Model"): model_words,
-    tr("Data"): lambda run: run.data,
-    tr("Best"): _best,
-    tr("Steps"): _steps,
-    tr("Duration"): lambda run: wording.duration(run.seconds),
-    tr("Started"): lambda run: wording.moment(run.started),
-    tr("Tags"): lambda run: " ".join(f"#{tag}" for tag in run.tags),
+    "run": lambda run: run.title,
+    "state": state_words,
+    "task": task_words,
+    "model": model_words,
+    "data": lambda run: run.data,
+    "best": _best,
+    "steps": _steps,
+    "duration": lambda run: wording.duration(run.seconds),
+    "started": lambda run: wording.moment(run.started),
+    "tags": lambda run: " ".join(f"#{tag}" for tag in run.tags),
 }
-COLUMNS = tuple(_CELLS)
+NAMES = tuple(COLUMNS)
 
 
 class RunLines(QAbstractTableModel):
@@ -85,22 +85,22 @@ class RunLines(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return COLUMNS[section]
+            return COLUMNS[NAMES[section]]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[section]))
+            return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[NAMES[section]]))
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        line, column = self.lines[index.row()], COLUMNS[index.column()]
+        line, column = self.lines[index.row()], NAMES[index.column()]
         if isinstance(line, Heading):
             return _of_heading(line, column, role)
         if role == Qt.ItemDataRole.DisplayRole:
             return cell(line, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._told(line) if column in (tr("Run"), tr("State")) else cell(line, column)
-        if role == Qt.ItemDataRole.ForegroundRole and column != tr("Run"):
+            return self._told(line) if column in ("run", "state") else cell(line, column)
+        if role == Qt.ItemDataRole.ForegroundRole and column != "run":
             return theme.color("muted")
-        if role == Qt.ItemDataRole.FontRole and column == tr("Run"):
+        if role == Qt.ItemDataRole.FontRole and column == "run":
             return theme.font(13, QFont.Weight.DemiBold)
         return None
 
@@ -117,7 +117,7 @@ class RunLines(QAbstractTableModel):
 
 
 def _of_heading(heading: Heading, column: str, role: int) -> object:
-    if role == Qt.ItemDataRole.DisplayRole and column == tr("Run"):
+    if role == Qt.ItemDataRole.DisplayRole and column == "run":
         return f"{heading.title}  ·  {heading.count}"
     if role == Qt.ItemDataRole.ForegroundRole:
         return theme.color("muted")

@@ -20,27 +20,27 @@ from app.core.language import tr
 from app.core.outcome import KINDS
 from app.core.run_library import RunSummary
 from app.core.run_order import Line
-from app.panels.runs_cards.run_lines import COLUMNS, Index, RunLines
+from app.panels.runs_cards.run_lines import NAMES, Index, RunLines
 from app.panels.runs_cards.run_name import RunName
 from app.widgets.pill import KINDS as PILL_KINDS
 from app.widgets.remembered import RememberedColumns
 
 WIDTHS = {
-    tr("State"): 136,
-    tr("Task"): 150,
-    tr("Model"): 112,
-    tr("Data"): 112,
-    tr("Best"): 146,
-    tr("Steps"): 100,
-    tr("Duration"): 102,
-    tr("Started"): 110,
-    tr("Tags"): 120,
+    "state": 136,
+    "task": 150,
+    "model": 112,
+    "data": 112,
+    "best": 146,
+    "steps": 100,
+    "duration": 102,
+    "started": 110,
+    "tags": 120,
 }
-LEAVING = (tr("Steps"), tr("Tags"), tr("Data"), tr("Task"), tr("Duration"), tr("Model"))
+LEAVING = ("steps", "tags", "data", "task", "duration", "model")
 """What is left out first where there is little room; tags stand below the name too."""
 LEAST_FOR_NAME = 180
-NAME, STATE = COLUMNS.index(tr("Run")), COLUMNS.index(tr("State"))
-FIRST_DESCENDING = (tr("Best"), tr("Steps"), tr("Duration"), tr("Started"))
+NAME, STATE = NAMES.index("run"), NAMES.index("state")
+FIRST_DESCENDING = ("best", "steps", "duration", "started")
 """Columns of which the largest value is looked for."""
 
 
@@ -84,7 +84,7 @@ class RunTable(QTableView):
     """A RunSummary, or None where none or several are chosen."""
     run_opened = Signal(str)
     sort_asked = Signal(str, bool)
-    """A column, and whether its largest value comes first."""
+    """The name of a column, and whether its largest value comes first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -120,14 +120,14 @@ class RunTable(QTableView):
         header.setMinimumSectionSize(60)
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(True)
-        self.show_sorted(tr("Started"), descending=True)
+        self.show_sorted("started", descending=True)
         header.sectionClicked.connect(self._on_header_clicked)
-        for section, name in enumerate(COLUMNS):
-            if name == tr("Run"):
+        for section, name in enumerate(NAMES):
+            if name == "run":
                 header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
             else:
                 self.setColumnWidth(section, WIDTHS[name])
-        RememberedColumns(self, "runs", lambda: list(COLUMNS)).restore()
+        RememberedColumns(self, "runs", lambda: list(NAMES)).restore()
 
     @property
     def runs(self) -> list[RunSummary]:
@@ -141,7 +141,7 @@ class RunTable(QTableView):
             self.clearSpans()
             for row in range(len(lines)):
                 if self._model.run(row) is None:
-                    self.setSpan(row, 0, 1, len(COLUMNS))
+                    self.setSpan(row, 0, 1, len(NAMES))
             self._select(chosen)
         self.run_chosen.emit(self.chosen())
 
@@ -165,7 +165,7 @@ class RunTable(QTableView):
         self._chosen = {run.path for run in self.runs if run.path in paths}
         wanted = QItemSelection()
         for row in rows:
-            wanted.select(self._model.index(row, 0), self._model.index(row, len(COLUMNS) - 1))
+            wanted.select(self._model.index(row, 0), self._model.index(row, len(NAMES) - 1))
         if rows and self.currentIndex().row() not in rows:
             self.setCurrentIndex(self._model.index(rows[0], 0))
         self.selectionModel().select(wanted, QItemSelectionModel.SelectionFlag.ClearAndSelect)
@@ -182,11 +182,11 @@ class RunTable(QTableView):
     def show_sorted(self, column: str, *, descending: bool) -> None:
         """Mark the column by which the list is sorted."""
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
-        self.horizontalHeader().setSortIndicator(COLUMNS.index(column), order)
+        self.horizontalHeader().setSortIndicator(NAMES.index(column), order)
         self._sorted = (column, descending)
 
     def _on_header_clicked(self, section: int) -> None:
-        column = COLUMNS[section]
+        column = NAMES[section]
         again = column == self._sorted[0]
         descending = not self._sorted[1] if again else column in FIRST_DESCENDING
         self.show_sorted(column, descending=descending)
@@ -196,7 +196,7 @@ class RunTable(QTableView):
         """Leave out what matters least where there is little room for the runs' names."""
         left = width - LEAST_FOR_NAME - sum(WIDTHS.values())
         for name in LEAVING:
-            self.setColumnHidden(COLUMNS.index(name), left < 0)
+            self.setColumnHidden(NAMES.index(name), left < 0)
             left += WIDTHS[name] if left < 0 else 0
 
     def resizeEvent(self, event) -> None:

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.core import model_rows
-from app.core.language import tr
-from app.core.model_rows import COLUMNS, Heading, Line
+from app.core.model_rows import Heading, Line
 from backend.contract.model_choices import ModelChoice
 
 Index = QModelIndex | QPersistentModelIndex
+NAMES = tuple(model_rows.COLUMNS)
 _ROOT = QModelIndex()
 _ICONS = {"success": "check", "warning": "info", "danger": "error", "neutral": "info"}
 _INK = {"success": "success", "warning": "warning", "danger": "danger", "neutral": "muted"}
@@ -43,7 +43,7 @@ class ModelLines(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.lines)
 
     def columnCount(self, parent: Index = _ROOT) -> int:
-        return len(COLUMNS)
+        return len(NAMES)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         """A heading cannot be reached; a model that does not fit can, so that one may read why."""
@@ -54,12 +54,11 @@ class ModelLines(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        title = COLUMNS[section]
-        shown = model_rows.ON_HUB.get(title, title) if self._is_hub else title
-        return shown if role == Qt.ItemDataRole.DisplayRole else None
+        titles = model_rows.ON_HUB if self._is_hub else model_rows.COLUMNS
+        return titles[NAMES[section]] if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        line, column = self.lines[index.row()], COLUMNS[index.column()]
+        line, column = self.lines[index.row()], NAMES[index.column()]
         if isinstance(line, Heading):
             return _of_heading(line, column, role)
         return _of_model(line, column, role)
@@ -71,12 +70,12 @@ def _of_model(line: ModelChoice, column: str, role: int) -> object:
             return model_rows.cell(line, column)
         case Qt.ItemDataRole.ToolTipRole:
             said = "\n".join(model_rows.sentences(line))
-            return said if said and column in (tr("Model"), tr("For this run")) else f"{model_rows.cell(line, column)}"
-        case Qt.ItemDataRole.AccessibleTextRole if column == tr("Model"):
+            return said if said and column in ("model", "verdict") else f"{model_rows.cell(line, column)}"
+        case Qt.ItemDataRole.AccessibleTextRole if column == "model":
             return model_rows.spoken(line)
         case Qt.ItemDataRole.ForegroundRole:
             return theme.color(_ink(line, column))
-        case Qt.ItemDataRole.DecorationRole if column == tr("For this run"):
+        case Qt.ItemDataRole.DecorationRole if column == "verdict":
             kind = model_rows.kind(line)
             return theme.icon(_ICONS[kind], _INK[kind], 15)
         case _:
@@ -84,15 +83,15 @@ def _of_model(line: ModelChoice, column: str, role: int) -> object:
 
 
 def _ink(line: ModelChoice, column: str) -> str:
-    if column == tr("For this run"):
+    if column == "verdict":
         return _INK[model_rows.kind(line)]
     if line.problem:
         return "faint"
-    return "text" if column == tr("Model") else "muted"
+    return "text" if column == "model" else "muted"
 
 
 def _of_heading(heading: Heading, column: str, role: int) -> object:
-    if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and column == tr("Model"):
+    if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and column == "model":
         return f"{heading.title}  ·  {heading.count}"
     if role == Qt.ItemDataRole.ForegroundRole:
         return theme.color("muted")

@@ -17,20 +17,20 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import model_rows
 from app.core.language import tr
-from app.core.model_rows import COLUMNS, Line
-from app.panels.new_run_cards.model_parts.model_lines import Index, ModelLines
+from app.core.model_rows import Line
+from app.panels.new_run_cards.model_parts.model_lines import NAMES, Index, ModelLines
 from backend.contract.model_choices import ModelChoice
 
 ROW_HEIGHT, HEADING_HEIGHT = 46, 30
 WIDTHS = {
-    tr("Family"): 96,
-    tr("Parameters"): 100,
-    tr("Size"): 84,
-    tr("Licence"): 104,
-    tr("Used"): 116,
-    tr("For this run"): 132,
+    "family": 96,
+    "parameters": 100,
+    "size": 84,
+    "licence": 104,
+    "used": 116,
+    "verdict": 132,
 }
-LEAVING = (tr("Licence"), tr("Used"), tr("Family"), tr("Parameters"))
+LEAVING = ("licence", "used", "family", "parameters")
 """What is left out first where there is little room."""
 LEAST_FOR_NAME = 230
 MARGIN = 12
@@ -116,8 +116,8 @@ class ModelList(QTableView):
         header.setFixedHeight(32)
         header.setHighlightSections(False)
         header.setSectionsClickable(False)
-        for section, name in enumerate(COLUMNS):
-            if name == tr("Model"):
+        for section, name in enumerate(NAMES):
+            if name == "model":
                 header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
             else:
                 self.setColumnWidth(section, WIDTHS[name])
@@ -137,7 +137,7 @@ class ModelList(QTableView):
             is_heading = self._lines.model(row) is None
             self.setRowHeight(row, HEADING_HEIGHT if is_heading else ROW_HEIGHT)
             if is_heading:
-                self.setSpan(row, 0, 1, len(COLUMNS))
+                self.setSpan(row, 0, 1, len(NAMES))
         self._changing = False
         self._mark(before.name if before else wanted)
 
@@ -182,7 +182,7 @@ class ModelList(QTableView):
         """Leave out what matters least where there is little room for names."""
         left = event.size().width() - LEAST_FOR_NAME - sum(WIDTHS.values())
         for name in LEAVING:
-            self.setColumnHidden(COLUMNS.index(name), left < 0)
+            self.setColumnHidden(NAMES.index(name), left < 0)
             left += WIDTHS[name] if left < 0 else 0
         super().resizeEvent(event)
         if event.size().height() < event.oldSize().height() and self.currentIndex().isValid():
