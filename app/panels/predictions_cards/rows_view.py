@@ -42,13 +42,7 @@ class RowsView(RememberedSplitter):
         self.steps = RowSteps(self)
         self.side.addWidget(self.overview)
         self.side.addWidget(self.details)
-        self.setHandleWidth(14)
-        self.setChildrenCollapsible(False)
-        self.addWidget(self.card)
-        self.addWidget(self.side)
-        self.setStretchFactor(0, 3)
-        self.setStretchFactor(1, 2)
-        self.setSizes([640, 380])
+        self.hold((self.card, self.side), (3, 2), (640, 380))
         self._connect()
 
     def _connect(self) -> None:

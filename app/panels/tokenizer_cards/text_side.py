@@ -1,11 +1,11 @@
 """Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import run_handover, wording, written_ids
 from app.core.language import tr
@@ -77,9 +77,9 @@ class Side(QWidget):
         self.banner = Banner(self)
         self.code = CodeQuestion(self._context, self.banner, self)
         self.code.agreed.connect(self.ask)
-        self._split = _split("text", self)
+        self._split = RememberedSplitter("text", Qt.Orientation.Vertical, self)
         self.input, answer = TextInput(self._split), self._answer(self._split)
-        _fill(self._split, (self.input, answer), (1, 3), (186, 384))
+        self._split.hold((self.input, answer), (1, 3), (150, 420))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
@@ -97,9 +97,9 @@ class Side(QWidget):
         holder.setFixedWidth(BESIDE)
         inner = QVBoxLayout(holder)
         inner.setContentsMargins(0, 0, 0, 0)
-        split = _split("text-side", holder)
+        split = RememberedSplitter("text-side", Qt.Orientation.Vertical, holder)
         self.token, self.options = TokenCard(split), OptionsCard(split)
-        _fill(split, (self.token, self.options), (1, 3), (247, 369))
+        split.hold((self.token, self.options), (1, 3), (236, 380))
         inner.addWidget(split)
         return holder
 
@@ -365,17 +365,3 @@ def _unreadable(path: Path, error: OSError) -> Mistake:
             strerror=error.strerror or error,
         )
     )
-
-
-def _split(name: str, parent: QWidget) -> QSplitter:
-    splitter = RememberedSplitter(name, Qt.Orientation.Vertical, parent)
-    splitter.setHandleWidth(14)
-    splitter.setChildrenCollapsible(False)
-    return splitter
-
-
-def _fill(splitter: QSplitter, parts: Sequence[QWidget], stretch: Sequence[int], sizes: Sequence[int]) -> None:
-    for place, widget in enumerate(parts):
-        splitter.addWidget(widget)
-        splitter.setStretchFactor(place, stretch[place])
-    splitter.setSizes(sizes)
