@@ -7,15 +7,15 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core import run_handover, wording, written_ids
+from app.core import wording, written_ids
 from app.core.language import tr
-from app.core.run_handover import ChosenTask
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable
 from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
 from app.panels.tokenizer_cards.batch_card import BatchCard
 from app.panels.tokenizer_cards.code_question import CodeQuestion
 from app.panels.tokenizer_cards.decoded_view import DecodedView
 from app.panels.tokenizer_cards.options_card import OptionsCard
+from app.panels.tokenizer_cards.run_use import RunUse
 from app.panels.tokenizer_cards.selection_link import SelectionLink
 from app.panels.tokenizer_cards.text_input import TextInput
 from app.panels.tokenizer_cards.token_card import TokenCard
@@ -28,7 +28,6 @@ from app.services.token_answer import token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.remembered import RememberedSplitter
-from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.queries import Mistake
 from backend.contract.token_batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import TokenizerSteps
@@ -56,8 +55,7 @@ class Side(QWidget):
         super().__init__(parent)
         self._context = context
         self.tokenizer = ""
-        self._tasks: list[TaskEntry] = []
-        self._task = ChosenTask()
+        self.run_use = RunUse(context.client, self)
         self._whole: TokenTable | None = None
         ask = self._question
         self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
@@ -126,7 +124,10 @@ class Side(QWidget):
         self.input.mode_changed.connect(self._on_mode)
         self.input.refused.connect(lambda sentence: self.message.emit("error", sentence))
         self.options.changed.connect(self._on_options)
-        self.options.run_asked.connect(self.use_in_run)
+        self.options.run_asked.connect(lambda: self.run_use.hand_over(self.options.options()))
+        self.run_use.message.connect(self.message)
+        self.run_use.settings_chosen.connect(self.settings_chosen)
+        self.run_use.draft_wanted.connect(self.draft_wanted)
         self.tokens.message.connect(self.message)
         self.batch.message.connect(self.message)
         self.tokens.view_changed.connect(self._ask_steps)
@@ -151,35 +152,15 @@ class Side(QWidget):
 
     def shown(self) -> None:
         """The text stands until it is changed."""
-        if not self._tasks:
-            self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
-
-    def _on_catalog(self, catalog: Catalog) -> None:
-        self._tasks = catalog.tasks
+        self.run_use.learn_tasks()
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up, whose task decides which options it has."""
-        self._task = run_handover.chosen_task(self._tasks, spec)
+        self.run_use.show_draft(spec)
 
     def open_file(self, path: str) -> None:
         """Show the tokens of a text file."""
         self.input.open_file(path)
-
-    def use_in_run(self) -> None:
-        """Hand the options that a run has to the run that is being set up, and say which."""
-        self.draft_wanted.emit()
-        found = run_handover.handover(self.options.options(), self._task)
-        rest = " ".join(found.left)
-        if not found.settings:
-            self.message.emit("info", tr("Nothing of this is a setting of your run. {rest}", rest=rest))
-            return
-        self.settings_chosen.emit(found.settings)
-        self.message.emit(
-            "success",
-            tr(
-                "Your run has now {taken_over}. {rest}", taken_over=run_handover.taken_over(found.settings), rest=rest
-            ).rstrip(),
-        )
 
     # Questions
 

@@ -365,7 +365,7 @@ def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
     side.options.show_tokenizer(DESCRIPTION)
     assert not side.options.use_button.isEnabled()
     side.draft_wanted.connect(lambda: side.show_draft({"task": {"type": "token_classification"}}, ""))
-    side._on_catalog(catalog())
+    side.run_use._on_catalog(catalog())
     side.options.max_length.setValue(64)
     side.options.switches["do_lower_case"].setChecked(False)
     with qtbot.waitSignal(side.settings_chosen) as settings, qtbot.waitSignal(side.message) as message:
