@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import wording, written_ids
 from app.core.language import tr
-from app.core.token_table import SHOWN_AT_ONCE, TokenTable
+from app.core.token_table import TokenTable
 from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
 from app.panels.tokenizer_cards.batch_card import BatchCard
 from app.panels.tokenizer_cards.code_question import CodeQuestion
@@ -21,10 +21,9 @@ from app.panels.tokenizer_cards.text_input import TextInput
 from app.panels.tokenizer_cards.token_card import TokenCard
 from app.panels.tokenizer_cards.tokens_card import TokensCard
 from app.panels.tokenizer_cards.working_row import WorkingRow
-from app.services import text_file
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from app.services.token_answer import token_table, warm_up
+from app.services.token_answer import part_of, token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.remembered import RememberedSplitter
@@ -266,19 +265,14 @@ class Side(QWidget):
         self._show_part(0)
 
     def _show_part(self, first: int) -> None:
-        table, count = self._whole, len(self._whole) if self._whole else 0
-        if table is None:
+        if self._whole is None:
             return
-        last = min(count, first + SHOWN_AT_ONCE)
-        if table.answer.file and count:
-            try:
-                table = table.part(first, last, _text_of_file(table, first, last))
-            except OSError as error:
-                self._on_mistake(_unreadable(Path(table.answer.file), error))
-                return
-        elif count > SHOWN_AT_ONCE:
-            table = table.part(first, last)
-        self.tokens.show_table(table, count)
+        try:
+            shown = part_of(self._whole, first)
+        except OSError as error:
+            self._on_mistake(_unreadable(Path(self._whole.answer.file), error))
+            return
+        self.tokens.show_table(shown, len(self._whole))
         self.token.show_nothing()
 
     def _on_mistake(self, mistake: Mistake) -> None:
@@ -329,13 +323,6 @@ class Side(QWidget):
             self.ask()
         # Now, and not when the first long text is waited for.
         QTimer.singleShot(0, self, warm_up)
-
-
-def _text_of_file(table: TokenTable, first: int, last: int) -> str:
-    """What these tokens stand for, from the file that was tokenised. Raises OSError."""
-    begin, end = table.stretch(first, last, "byte_")
-    skip = table.answer.file_skip
-    return text_file.read_stretch(Path(table.answer.file), skip + begin, skip + end)
 
 
 def _unreadable(path: Path, error: OSError) -> Mistake:
