@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import wording
+from app.core.heading import Heading
 from app.core.language import tr
 from backend.contract.model_choices import GROUPS, ModelChoice
 
@@ -26,14 +27,6 @@ COLUMNS = {
 """Name → title."""
 ON_HUB = {**COLUMNS, "used": tr("Downloads")}
 """The same for models of the hub."""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The line above a group."""
-
-    title: str
-    count: int
 
 
 Line = ModelChoice | Heading

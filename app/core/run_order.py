@@ -6,6 +6,7 @@ from typing import Any
 
 from app.core import wording
 from app.core.backend_words import begun
+from app.core.heading import Heading
 from app.core.language import tr
 from app.core.outcome import TITLES
 from app.core.run_library import RunSummary
@@ -50,14 +51,6 @@ class Arrangement:
     column: str = "started"
     descending: bool = True
     group: str = ""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The line above a group."""
-
-    title: str
-    count: int
 
 
 Line = RunSummary | Heading

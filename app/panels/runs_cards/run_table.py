@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QKeyEvent, QPainter
+from PySide6.QtGui import QFont, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHeaderView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
     QWidget,
 )
 
@@ -19,9 +17,10 @@ from app import theme
 from app.core.language import tr
 from app.core.outcome import KINDS
 from app.core.run_library import RunSummary
-from app.core.run_order import Line
-from app.panels.runs_cards.run_lines import NAMES, Index, RunLines
+from app.core.run_order import COLUMNS, Line
+from app.panels.runs_cards.run_lines import RunLines
 from app.panels.runs_cards.run_name import RunName
+from app.widgets.grouped_list import GroupedList, Index
 from app.widgets.pill import KINDS as PILL_KINDS
 from app.widgets.remembered import RememberedColumns
 
@@ -39,6 +38,7 @@ WIDTHS = {
 LEAVING = ("steps", "tags", "data", "task", "duration", "model")
 """What is left out first where there is little room; tags stand below the name too."""
 LEAST_FOR_NAME = 180
+NAMES = tuple(COLUMNS)
 NAME, STATE = NAMES.index("run"), NAMES.index("state")
 FIRST_DESCENDING = ("best", "steps", "duration", "started")
 """Columns of which the largest value is looked for."""
@@ -53,7 +53,7 @@ class _StatePill(QStyledItemDelegate):
         text, blank.text = blank.text, ""
         model = index.model()
         assert isinstance(model, RunLines)
-        run = model.run(index.row())
+        run = model.item(index.row())
         if run is None:
             super().paint(painter, option, index)
             return
@@ -77,7 +77,7 @@ class _StatePill(QStyledItemDelegate):
         return QSize(100, 30)
 
 
-class RunTable(QTableView):
+class RunTable(GroupedList):
     """Keeps the chosen runs chosen while the list changes."""
 
     run_chosen = Signal(object)
@@ -87,61 +87,42 @@ class RunTable(QTableView):
     """The name of a column, and whether its largest value comes first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._model = RunLines(self)
+        self._model = RunLines()
+        super().__init__(self._model, WIDTHS, LEAVING, LEAST_FOR_NAME, parent)
         self._pills, self._names = _StatePill(self), RunName(self)
         self._chosen: set[Path] = set()
         self._changing = False
-        self.setModel(self._model)
         self.setItemDelegateForColumn(STATE, self._pills)
         self.setItemDelegateForColumn(NAME, self._names)
-        self.setShowGrid(False)
         self.setAlternatingRowColors(True)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)  # Tab leaves the table
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setAccessibleName(tr("Runs"))
         self._set_headers()
+        self.taken.connect(lambda run: self.run_opened.emit(str(run.path)))
         self.selectionModel().selectionChanged.connect(self._on_selected)
         self.selectionModel().currentRowChanged.connect(self._on_current)
-        self.doubleClicked.connect(self._on_double_click)
 
     def _set_headers(self) -> None:
-        for header in (self.horizontalHeader(), self.verticalHeader()):
-            # Their own selection: with the table's, selecting everything asks every header section for every row.
-            header.setSelectionModel(QItemSelectionModel(self._model, self))
-        self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(38)
         header = self.horizontalHeader()
         header.setFixedHeight(36)
-        header.setHighlightSections(False)
         header.setMinimumSectionSize(60)
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(True)
         self.show_sorted("started", descending=True)
         header.sectionClicked.connect(self._on_header_clicked)
-        for section, name in enumerate(NAMES):
-            if name == "run":
-                header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
-            else:
-                self.setColumnWidth(section, WIDTHS[name])
         RememberedColumns(self, "runs", lambda: list(NAMES)).restore()
 
     @property
     def runs(self) -> list[RunSummary]:
         """The runs that are listed."""
-        return [line for line in self._model.lines if isinstance(line, RunSummary)]
+        return self._model.items
 
     def set_lines(self, lines: Sequence[Line]) -> None:
         """List these."""
         chosen = set(self._chosen)
         if self._model.set(lines):
-            self.clearSpans()
-            for row in range(len(lines)):
-                if self._model.run(row) is None:
-                    self.setSpan(row, 0, 1, len(NAMES))
+            self.span_headings()
             self._select(chosen)
         self.run_chosen.emit(self.chosen())
 
@@ -192,39 +173,15 @@ class RunTable(QTableView):
         self.show_sorted(column, descending=descending)
         self.sort_asked.emit(column, descending)
 
-    def show_columns_for(self, width: int) -> None:
-        """Leave out what matters least where there is little room for the runs' names."""
-        left = width - LEAST_FOR_NAME - sum(WIDTHS.values())
-        for name in LEAVING:
-            self.setColumnHidden(NAMES.index(name), left < 0)
-            left += WIDTHS[name] if left < 0 else 0
-
-    def resizeEvent(self, event) -> None:
-        """Fit the columns."""
-        self.show_columns_for(event.size().width())
-        super().resizeEvent(event)
-
-    def apply_theme(self) -> None:
-        """Colours are asked for at every paint."""
-        self.viewport().update()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter opens."""
-        run = self.chosen()
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and run is not None:
-            self.run_opened.emit(str(run.path))
-            return
-        super().keyPressEvent(event)
-
-    def _on_double_click(self, index: Index) -> None:
-        if run := self._model.run(index.row()):
-            self.run_opened.emit(str(run.path))
+    def item_at_hand(self) -> RunSummary | None:
+        """Enter opens the one run that is chosen."""
+        return self.chosen()
 
     def _on_selected(self, *_: QItemSelection) -> None:
         if self._changing:
             return
         rows = {index.row() for index in self.selectionModel().selectedRows()}
-        self._chosen = {run.path for row in rows if (run := self._model.run(row))}
+        self._chosen = {run.path for row in rows if (run := self._model.item(row))}
         self.run_chosen.emit(self.chosen())
 
     def _on_current(self, current: QModelIndex) -> None:

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 
 from app.panels.runs import Panel
-from app.panels.runs_cards.run_lines import NAMES, cell
-from app.panels.runs_cards.run_table import LEAST_FOR_NAME
+from app.panels.runs_cards.run_lines import cell
+from app.panels.runs_cards.run_table import LEAST_FOR_NAME, NAMES
 from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
 from backend.contract.run_notes import RunNotes, read_notes
 
