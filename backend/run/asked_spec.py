@@ -6,7 +6,7 @@ from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import find_run
+from backend.contract.run_folder import RunFolder, find_run
 from backend.contract.spec import RunSpec
 from backend.models import inspection
 from backend.run.asked_checkpoint import checkpoint_of, has_model
@@ -19,28 +19,35 @@ OVERRIDABLE = ("hardware", "evaluation", "task", "data", "model")
 
 
 def spec_of(target: str, task: str | None, changes: list[str], *, generates: bool = False) -> RunSpec:
-    """The spec under which a target predicts: the run's own with its `model/` or the checkpoint named, or a fresh one
-    around a model folder."""
+    """The spec under which a target predicts: a run's own, or a fresh one around a model folder. Raises InputError."""
     _check_changes(changes)
     checkpoint = checkpoint_of(target)
     run = checkpoint.run if checkpoint else find_run(target, runs_folder())
-    if run is not None:
-        if checkpoint is None and not has_model(run):
-            raise InputError(
-                f"{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first"
-            )
-        values = spec_file.read(run.spec)
-        values["model"] = {
-            **values["model"],
-            "name_or_path": str(checkpoint.folder if checkpoint else run.model),
-            "tokenizer": None,
-            "initialise": "pretrained",
-            "config": {},
-        }
-        hardware = values.get("hardware") or {}
-        wish = spec_file.with_changes({"hardware": {}}, changes)["hardware"].get("engine")
-        values["hardware"] = to_ask(hardware, wish)
-        return resolve(spec_file.with_changes(values, changes), run.path)
+    if run is None:
+        return _of_model(target, task, changes, generates)
+    if checkpoint is None and not has_model(run):
+        raise InputError(
+            f"{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first"
+        )
+    return _of_run(run, checkpoint.folder if checkpoint else run.model, changes)
+
+
+def _of_run(run: RunFolder, model: Path, changes: list[str]) -> RunSpec:
+    values = spec_file.read(run.spec)
+    values["model"] = {
+        **values["model"],
+        "name_or_path": str(model),
+        "tokenizer": None,
+        "initialise": "pretrained",
+        "config": {},
+    }
+    hardware = values.get("hardware") or {}
+    wish = spec_file.with_changes({"hardware": {}}, changes)["hardware"].get("engine")
+    values["hardware"] = to_ask(hardware, wish)
+    return resolve(spec_file.with_changes(values, changes), run.path)
+
+
+def _of_model(target: str, task: str | None, changes: list[str], generates: bool) -> RunSpec:
     folder = Path(target).expanduser()
     note = read_note(folder) if folder.is_dir() else None
     kind = task or (note["task"]["type"] if note else _writing_task(folder) if generates else None)
