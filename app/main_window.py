@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QPaintEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
-from app import theme
 from app.core import actions
 from app.core.actions import Action, OffersActions
 from app.core.first_steps import TOUR
@@ -24,6 +23,7 @@ from app.widgets.focus_ring import FocusRing
 from app.widgets.remembered import layout_file
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import ToastOverlay
+from app.widgets.window_look import WindowLook
 
 if TYPE_CHECKING:
     from app.core.endings import Endings
@@ -65,8 +65,8 @@ CONNECTIONS = (
     ("new_run", "data_asked", "_on_data_asked"),
     ("new_run", "tokenizer_asked", "_on_tokenizer_asked"),
     ("run", "rows_requested", "_on_rows_requested"),
-    ("settings", "theme_changed", "_on_look_changed"),
-    ("settings", "text_size_changed", "_on_look_changed"),
+    ("settings", "theme_changed", "_on_look_chosen"),
+    ("settings", "text_size_changed", "_on_look_chosen"),
     ("settings", "restart_wanted", "_on_restart_wanted"),
 )
 """Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
@@ -98,6 +98,8 @@ class MainWindow(QMainWindow):
         self.toasts = ToastOverlay(self.centralWidget())
         self.desktop = DesktopMessages(self, self._on_desktop_answered)
         self.ring = FocusRing(self)
+        self.look = WindowLook(preferences, self)
+        self.look.changed.connect(self._on_look_changed)
         self.sidebar.page_chosen.connect(self._on_page_chosen)
         self.commands = Commands(self.centralWidget(), self)
         self._offer_actions()
@@ -125,20 +127,7 @@ class MainWindow(QMainWindow):
         return [
             Action(tr("Find actions, pages, runs"), self.commands.show_palette, "Ctrl+K; Ctrl+Shift+P", "search"),
             Action(tr("Show the keyboard shortcuts"), self.commands.show_sheet, "F1; ?", "info"),
-            Action(tr("Use the light theme"), lambda: self.choose_theme("light"), icon="sun"),
-            Action(tr("Use the dark theme"), lambda: self.choose_theme("dark"), icon="moon"),
-            Action(tr("Use the theme of the system"), lambda: self.choose_theme("system"), icon="settings"),
-            Action(
-                tr("Make the text larger"),
-                lambda: self.choose_text_size(1),
-                "Ctrl++; Ctrl+=",
-                "text",
-                words=tr("zoom in"),
-            ),
-            Action(
-                tr("Make the text smaller"), lambda: self.choose_text_size(-1), "Ctrl+-", "text", words=tr("zoom out")
-            ),
-            Action(tr("Use the usual text size"), lambda: self.choose_text_size(0), "Ctrl+0", "text"),
+            *self.look.offered_actions(),
             Action(tr("Take a look around"), self.show_tour, icon="external", words=tr("tour help first steps")),
             Action(tr("Fill the screen, or leave it"), self._switch_full_screen, "F11", "external"),
             Action(tr("Close the window; runs go on"), self.close, "Ctrl+Q", "close", words=tr("quit exit")),
@@ -208,7 +197,7 @@ class MainWindow(QMainWindow):
     def _build(self, name: str) -> QWidget:
         from app.services.warming import spare_collections
 
-        panel = importlib.import_module(f"app.panels.{name}").Panel(self.context)
+        panel = importlib.import_module(f"app.panels.{name}").Panel(self.context, self.pages)
         self._panels[name] = panel
         self.pages.addWidget(panel)
         for page, signal, slot in CONNECTIONS:
@@ -345,22 +334,10 @@ class MainWindow(QMainWindow):
             self.tour = Tour(self.centralWidget(), [Stop(*words, lambda at=at: at) for words, at in stops])
         self.tour.begin()
 
-    def choose_theme(self, choice: str) -> None:
-        """Give the window the look of `choice` (system, light or dark) from now on."""
-        self.preferences.set("theme", choice)
-        self._on_look_changed()
-
-    def choose_text_size(self, steps: int) -> None:
-        """Make all text so many steps larger (or smaller) from now on; 0 is the usual size."""
-        present = theme.TEXT_SIZES.index(theme.text_size())
-        place = max(0, min(len(theme.TEXT_SIZES) - 1, present + steps))
-        self.preferences.set("text_size", theme.TEXT_SIZES[place] if steps else theme.USUAL_SIZE)
-        self._on_look_changed()
+    def _on_look_chosen(self) -> None:
+        self.look.apply()
 
     def _on_look_changed(self) -> None:
-        application = QApplication.instance()
-        assert isinstance(application, QApplication)
-        theme.apply(application, self.preferences.theme, self.preferences.text_size)
         settings = self.panel("settings")
         if settings is not None:
             settings.show_preferences()  # type: ignore[attr-defined]

@@ -21,6 +21,8 @@ from backend.contract.spec import validated
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.run import collected
+from backend.run.asked_model import open_model
+from backend.run.asked_spec import spec_of
 from backend.run.material import quiet
 from backend.run.session import Session
 from backend.run.typed_lengths import cut_sentences
@@ -53,7 +55,7 @@ class Answerer:
     def __init__(
         self, target: str, task: str | None = None, changes: Sequence[str] = (), report: Report = quiet
     ) -> None:
-        opened = predict.open_model(predict.spec_of(target, task, list(changes)), report, accepts_untrained=True)
+        opened = open_model(spec_of(target, task, list(changes)), report, accepts_untrained=True)
         self._session, self.device = opened.session, opened.device
         self.note = _untrained(len(opened.loaded.new_weights), opened.session.task.title)
 

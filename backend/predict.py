@@ -9,49 +9,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backend import registry
-from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.places import is_offline, runs_folder
-from backend.contract.run_folder import find_run
-from backend.contract.spec import RunSpec, Section
+from backend.contract.spec import RunSpec
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
-from backend.engines.engine import Loaded, Loading
-from backend.engines.new_rows import NewTokens
-from backend.hardware import devices, planner
-from backend.models import inspection
-from backend.models.base_weights import check_base
-from backend.run import glue_file, options, predictions_file
-from backend.run.added_tokens import new_tokens
-from backend.run.asked_checkpoint import begun_from, checkpoint_of, has_model, note_of
-from backend.run.engine_choice import check_engine, to_ask
+from backend.run import glue_file, predictions_file
+from backend.run.asked_model import open_model
+from backend.run.asked_spec import spec_of
 from backend.run.material import (
     choose_columns,
     make_source,
     make_task,
-    model_labels,
     quiet,
     reading,
     usable,
-    with_max_length,
 )
-from backend.run.model_folder import read_note
-from backend.run.preparation import locate_model
-from backend.run.resolving import resolve
-from backend.run.session import Scored, Session
-from backend.run.timing import Compiled, Timing, timed
+from backend.run.session import Scored
+from backend.run.timing import Timing, timed
 from backend.tasks.task import generation, to_predict, used_columns
-from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
-from backend.tokenizers.replaced import rows_needed
 
 BATCH_SIZE = 64
-OVERRIDABLE = ("hardware", "evaluation", "task", "data", "model")
-"""Sections that `--set` reaches without training again."""
-
-_LABELLED = (Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION)
-"""Heads that name their labels."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +53,6 @@ class PredictionResult:
     rows: int
     skipped: tuple[Skipped, ...]
     timing: Timing
-
-
-@dataclass(frozen=True)
-class OpenedModel:
-    """A model that can be asked: the session, what became of its weights, and the device it is on."""
-
-    session: Session
-    loaded: Loaded
-    device: str
-    compiled: Compiled
-    """What its engine has compiled since."""
-    folder: Path
-    """Where its configuration is."""
 
 
 def evaluate(
@@ -205,141 +170,6 @@ def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterat
     rest = tokenizer.decode([*prompt_ids, *made], skip_special_tokens=True)[said:]
     if rest:
         yield rest
-
-
-def spec_of(target: str, task: str | None, changes: list[str], *, generates: bool = False) -> RunSpec:
-    """The spec under which a target predicts: the run's own with its `model/` or the checkpoint named, or a fresh one
-    around a model folder."""
-    _check_changes(changes)
-    checkpoint = checkpoint_of(target)
-    run = checkpoint.run if checkpoint else find_run(target, runs_folder())
-    if run is not None:
-        if checkpoint is None and not has_model(run):
-            raise InputError(
-                f"{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first"
-            )
-        values = spec_file.read(run.spec)
-        values["model"] = {
-            **values["model"],
-            "name_or_path": str(checkpoint.folder if checkpoint else run.model),
-            "tokenizer": None,
-            "initialise": "pretrained",
-            "config": {},
-        }
-        hardware = values.get("hardware") or {}
-        wish = spec_file.with_changes({"hardware": {}}, changes)["hardware"].get("engine")
-        values["hardware"] = to_ask(hardware, wish)
-        return resolve(spec_file.with_changes(values, changes), run.path)
-    folder = Path(target).expanduser()
-    note = read_note(folder) if folder.is_dir() else None
-    kind = task or (note["task"]["type"] if note else _writing_task(folder) if generates else None)
-    if kind is None:
-        raise InputError(
-            f"{target}: there is no run of that name (burnish runs lists them); for a model add --task, one of {', '.join(registry.names('task'))}"
-        )
-    own = note["task"] if note and note["task"]["type"] == kind else {"type": kind}
-    values = {
-        "task": own,
-        "model": {"name_or_path": target, "trust_remote_code": True},  # a consent is asked for all the same
-        "data": {"columns": note["columns"] if note else {}},
-    }
-    return resolve(spec_file.with_changes(values, changes), Path.cwd())
-
-
-def _writing_task(folder: Path) -> str:
-    """What a model of another origin does with a prompt: one with an encoder answers it, any other continues it."""
-    return "seq2seq_lm" if inspection.read_config(folder).get("is_encoder_decoder") else "causal_lm"
-
-
-def _check_changes(changes: list[str]) -> None:
-    for change in changes:
-        section = change.split(".", 1)[0].split("=", 1)[0]
-        if section not in OVERRIDABLE:
-            raise InputError(
-                f"--set {change}: without training again only {', '.join(OVERRIDABLE)} can be changed", section
-            )
-        if change.startswith("data.max_rows"):
-            raise InputError(
-                f"--set {change}: every row of --data is taken; give a file with fewer rows", "data.max_rows"
-            )
-
-
-def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool = False) -> OpenedModel:
-    """Tokenizer and model in place for evaluation.
-
-    Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
-    """
-    task, checkpoint = make_task(spec), checkpoint_of(spec.model.name_or_path)
-    begun = begun_from(checkpoint) if checkpoint is not None else None
-    if begun is not None:
-        spec = spec.model_copy(update={"model": begun.model})
-    folder = checkpoint.run.model if checkpoint and begun is None else locate_model(spec, report).folder
-    check_engine(spec, folder, task.head, trains=False)
-    inspection.check(
-        folder,
-        task.head,
-        max_length=None,
-        needs_tokenizer=spec.model.tokenizer is None,
-        runs_code=spec.model.trust_remote_code,
-    )
-    note = note_of(checkpoint) if checkpoint is not None and begun is not None else read_note(folder)
-    if begun is not None and begun.adapter is not None:
-        check_base(checkpoint.folder if checkpoint else folder, note, folder)
-    is_own = note is not None and note["task"]["type"] == spec.task["type"]
-    facts = note["facts"] if note and is_own else _facts_of(spec, folder, accepts_untrained)
-    tokenizer = open_tokenizer(
-        spec.model.tokenizer or str(folder), options=spec.model.tokenizer_options, offline=is_offline()
-    )
-    engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    choice = devices.choose(spec, engine_kind.devices())
-    engine = engine_kind.create()
-    pad_token_id, compiled = ensure_pad_token(tokenizer), Compiled()
-    loaded = engine.load(
-        Loading(
-            folder=folder,
-            head=task.head_facts(facts),
-            model=spec.model,
-            training=begun.training if begun is not None and begun.adapter is not None else None,
-            devices=choice.names,
-            precision=choice.precision,
-            vocabulary=rows_needed(tokenizer),
-            new_tokens=new_tokens(begun, tokenizer, folder) if begun is not None else NewTokens(),
-            pad_token_id=pad_token_id,
-            bos_token_id=tokenizer.bos_token_id,  # type: ignore[arg-type]
-            eos_token_id=tokenizer.eos_token_id,  # type: ignore[arg-type]
-            adapter=_in_place(begun) if begun is not None else None,
-            compiling=compiled,
-            hardware=planner.engine_settings(spec),
-        )
-    )
-    if checkpoint is not None:
-        engine.restore(checkpoint.folder)
-        loaded = replace(loaded, new_weights=[])  # they are in the checkpoint
-    if loaded.new_weights and not accepts_untrained:
-        raise InputError(
-            f"{spec.model.name_or_path}: this model was not trained for {spec.task['type']} (it lacks {loaded.new_weights[0]}); "
-            "train it first, or choose a model that was",
-            "model.name_or_path",
-        )
-    columns = {role: name for role, name in spec.data.columns.items() if name is not None}
-    session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
-    return OpenedModel(session, loaded, choice.words, compiled, folder)
-
-
-def _in_place(begun: RunSpec) -> Section | None:
-    """The adapter of a checkpoint: whatever it leaves as, here it stands in its model."""
-    settings = options.adapter_settings(begun)
-    known = settings is not None and "saved" in type(settings).model_fields
-    return settings.model_copy(update={"saved": "merged"}) if settings is not None and known else settings
-
-
-def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> dict[str, Any]:
-    """What the configuration tells; a head that must name its labels and was never trained gets the nameless ones."""
-    task = make_task(spec)
-    labels = model_labels(folder)
-    if not labels and accepts_untrained and task.head in _LABELLED:
-        labels = tuple(getattr(task.settings, "labels", None) or inspection.nameless_labels(folder))
-    return with_max_length(task, task.facts_of_model(labels), folder)
 
 
 def _scored(

@@ -15,7 +15,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from app.core.language import SHOWN
+from app.core.language import QUESTIONS, SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "resources" / "languages"
@@ -41,6 +41,8 @@ def gathered() -> Catalog:
     for path in sorted((ROOT / "app").rglob("*.py")):
         for message in of_a_module(path):
             template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])  # type: ignore[list-item]
+    for context, text in QUESTIONS.items():
+        template.add(text, context=context, locations=[("app/core/language.py", None)])  # type: ignore[list-item]
     for text in sorted(set(_of_the_backend())):
         template.add(text, locations=[("catalog", None)])  # type: ignore[list-item]
     return template
@@ -63,7 +65,9 @@ def updated(folder: Path, template: Catalog) -> Catalog:
     language = folder.parent.name
     with source.open("rb") as file:
         catalogue = read_po(file, locale=language)
+    begun = catalogue.creation_date
     catalogue.update(template, no_fuzzy_matching=True)
+    catalogue.creation_date = begun  # else whoever gathers texts would conflict with everyone else who did
     catalogue.obsolete.clear()
     with source.open("wb") as file:
         write_po(file, catalogue, width=110, sort_output=True, omit_header=False, include_lineno=False)

@@ -21,9 +21,13 @@ SHOWN = ("title", "description")
 
 THIN = "\u202f"
 """The space between groups of digits."""
+SMALL, CAPITAL = "small", "capital"
+NOUNS = "How nouns begin within a sentence: small or capital"
+POINT, COMMA = "point", "comma"
+DECIMALS = "What stands before decimals: point or comma"
+QUESTIONS = {NOUNS: SMALL, DECIMALS: POINT}
+"""Context → what is looked up in it. They are no texts: each catalogue answers how its language writes."""
 _COMMAS = re.compile(r"""(?<![\w.,/\\'"“‘`=-])[1-9]\d{0,2}(?:,\d{3})+(?!\w|[,/\\'"”’`-]\S|\.\w*[^\W\d])""")
-_CAPITAL_NOUNS = ("de",)
-_DECIMAL_COMMAS = ("de",)
 _PLAIN = re.compile(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 _WRITTEN = re.compile(r"[-−+]?\d*(?:\u202f\d{3})*[.,]?\d+(?:e[-+]?\d+)?( ?%)?", re.IGNORECASE)
 """A number as a window with decimal commas writes it, and as people type it there."""
@@ -40,6 +44,7 @@ class _Filling(string.Formatter):
 _FILLING = _Filling()
 _present: gettext.NullTranslations = gettext.NullTranslations()
 _code = ENGLISH
+_writes_commas = False
 
 
 def languages() -> list[str]:
@@ -57,9 +62,10 @@ def spoken(wishes: Sequence[str]) -> str:
 
 def choose(wish: str) -> str:
     """Speak a language from now on, by its code; English where it is not known. Returns its code."""
-    global _present, _code
+    global _present, _code, _writes_commas
     _code = spoken([wish])
     _present = _catalogue(_code)
+    _writes_commas = _present.pgettext(DECIMALS, POINT) == COMMA
     return _code
 
 
@@ -102,7 +108,7 @@ def figure(value: Any, form: str = "") -> str:
 def signed(number: str) -> str:
     """A number that Python has written, with the decimal sign of the language."""
     thin_groups = number.replace(",", THIN)
-    return thin_groups.replace(".", ",") if _code in _DECIMAL_COMMAS else thin_groups
+    return thin_groups.replace(".", ",") if _writes_commas else thin_groups
 
 
 def localised(cell: str) -> str:
@@ -112,7 +118,7 @@ def localised(cell: str) -> str:
 
 def plain(text: str) -> str:
     """A number that `figure` has written, or a person typed, as programs read it: `0.5`; other texts as they are."""
-    if _code not in _DECIMAL_COMMAS or not _WRITTEN.fullmatch(text):
+    if not _writes_commas or not _WRITTEN.fullmatch(text):
         return text
     return text.replace(THIN, "").replace(",", ".")
 
@@ -124,7 +130,7 @@ def thin(sentence: str) -> str:
 
 def inside(title: str) -> str:
     """A title as it stands within a sentence: in small letters, unless the language begins its nouns with capitals."""
-    return title if _code in _CAPITAL_NOUNS else title.lower()
+    return title if _present.pgettext(NOUNS, SMALL) == CAPITAL else title.lower()
 
 
 def translated(part: Any) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import wording
+from app.core.heading import Heading
 from app.core.language import thin, tr
 from backend.contract.model_choices import GROUPS, ModelChoice
 
@@ -14,16 +15,18 @@ HEADINGS = {
     "cache": tr("On this computer · in the hub's cache"),
     "hub": tr("On the hub"),
 }
-ON_HUB = {tr("Used"): tr("Downloads")}
-"""Headings that are others for models of the hub."""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The line above a group."""
-
-    title: str
-    count: int
+COLUMNS = {
+    "model": tr("Model"),
+    "family": tr("Family"),
+    "parameters": tr("Parameters"),
+    "size": tr("Size"),
+    "licence": tr("Licence"),
+    "used": tr("Used"),
+    "verdict": tr("For this run"),
+}
+"""Name → title."""
+ON_HUB = {**COLUMNS, "used": tr("Downloads")}
+"""The same for models of the hub."""
 
 
 Line = ModelChoice | Heading
@@ -126,7 +129,7 @@ def spoken(model: ModelChoice) -> str:
     facts = [
         title(model),
         under_title(model),
-        *(cell(model, one) for one in COLUMNS[1:] if one != tr("Used")),
+        *(cell(model, one) for one in COLUMNS if one not in ("model", "used")),
         downloads,
     ]
     return ", ".join([one for one in facts if one and one != "–"] + sentences(model))
@@ -138,12 +141,11 @@ def counts(models: Sequence[ModelChoice]) -> dict[str, int]:
 
 
 _CELLS: dict[str, Callable[[ModelChoice], str]] = {
-    tr("Model"): title,
-    tr("Family"): lambda model: model.model_type or "–",
-    tr("Parameters"): lambda model: wording.short_count(model.parameters) if model.parameters else "–",
-    tr("Size"): lambda model: wording.megabytes(model.size_mb) if model.size_mb else "–",
-    tr("Licence"): lambda model: model.licence or "–",
-    tr("Used"): used,
-    tr("For this run"): verdict,
+    "model": title,
+    "family": lambda model: model.model_type or "–",
+    "parameters": lambda model: wording.short_count(model.parameters) if model.parameters else "–",
+    "size": lambda model: wording.megabytes(model.size_mb) if model.size_mb else "–",
+    "licence": lambda model: model.licence or "–",
+    "used": used,
+    "verdict": verdict,
 }
-COLUMNS = tuple(_CELLS)

@@ -6,11 +6,25 @@ from typing import Any
 
 from app.core import wording
 from app.core.backend_words import begun
+from app.core.heading import Heading
 from app.core.language import tr
 from app.core.outcome import TITLES
 from app.core.run_library import RunSummary
 from backend.contract import run_search
 
+COLUMNS = {
+    "run": tr("Run"),
+    "state": tr("State"),
+    "task": tr("Task"),
+    "model": tr("Model"),
+    "data": tr("Data"),
+    "best": tr("Best"),
+    "steps": tr("Steps"),
+    "duration": tr("Duration"),
+    "started": tr("Started"),
+    "tags": tr("Tags"),
+}
+"""Of the list of runs: name → title."""
 GROUPS = {
     "": tr("No groups"),
     "task": tr("Task"),
@@ -34,17 +48,9 @@ class Arrangement:
     """What a person asked to see."""
 
     words: str = ""
-    column: str = tr("Started")
+    column: str = "started"
     descending: bool = True
     group: str = ""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The line above a group."""
-
-    title: str
-    count: int
 
 
 Line = RunSummary | Heading
@@ -69,7 +75,7 @@ def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
 
 
 def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
-    """Runs by a column of the table; those without a value come last either way, equal ones stay as they are."""
+    """Runs by one of COLUMNS; those without a value come last either way, equal ones stay as they are."""
     return run_search.ordered(runs, _VALUES[column], descending=descending)
 
 
@@ -102,16 +108,16 @@ def model_words(run: RunSummary) -> str:
 
 
 _VALUES: dict[str, Callable[[RunSummary], Any]] = {
-    tr("Run"): lambda run: run.title.casefold(),
-    tr("State"): lambda run: _STATES.index(run.state) if run.state in _STATES else len(_STATES),
-    tr("Task"): task_words,
-    tr("Model"): lambda run: model_words(run).casefold(),
-    tr("Data"): lambda run: run.data.casefold(),
-    tr("Best"): lambda run: run.best,
-    tr("Steps"): lambda run: run.step,
-    tr("Duration"): lambda run: run.seconds,
-    tr("Started"): lambda run: run.started,
-    tr("Tags"): lambda run: tuple(tag.casefold() for tag in run.tags),
+    "run": lambda run: run.title.casefold(),
+    "state": lambda run: _STATES.index(run.state) if run.state in _STATES else len(_STATES),
+    "task": task_words,
+    "model": lambda run: model_words(run).casefold(),
+    "data": lambda run: run.data.casefold(),
+    "best": lambda run: run.best,
+    "steps": lambda run: run.step,
+    "duration": lambda run: run.seconds,
+    "started": lambda run: run.started,
+    "tags": lambda run: tuple(tag.casefold() for tag in run.tags),
 }
 
 

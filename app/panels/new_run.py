@@ -8,9 +8,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from app.core import parts, wording
+from app.core import wording
 from app.core.actions import Action
-from app.core.draft import Draft, Values
+from app.core.draft import Draft
 from app.core.draft_file import is_spec
 from app.core.language import tr
 from app.core.run_names import copy_of
@@ -22,6 +22,7 @@ from app.panels.new_run_cards.data_desk import DataDesk
 from app.panels.new_run_cards.editing import Editing
 from app.panels.new_run_cards.filing import Filing
 from app.panels.new_run_cards.findings import Findings
+from app.panels.new_run_cards.following import Following
 from app.panels.new_run_cards.head import Head
 from app.panels.new_run_cards.jump_bar import JumpBar
 from app.panels.new_run_cards.measuring import Measuring
@@ -75,19 +76,20 @@ class Panel(QWidget):
     # Widgets
 
     def _build(self) -> None:
-        self.header = Head(self.undoing)
+        self.header = Head(self.undoing, self)
         self.demo = self.header.demo
-        self.banner = Banner()
+        self.banner = Banner(self)
         self.retry = IconButton(tr("Try again"), "refresh")
         self.banner.buttons.addWidget(self.retry)
-        self.cards = Cards(self.draft, self.findings)
+        self.cards = Cards(self.draft, self.findings, self)
         self.reasons = Reasons(self.editing, self.findings, self.cards)
         self.measuring = Measuring(self._context.client, self.draft, self.findings, self.cards.cost, self)
         self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
-        self.bar = JumpBar(TITLES)
+        self.bar = JumpBar(TITLES, self)
         self.seeking = Seeking(self.bar, self.cards, self.editing.settings, self)
         self.presets = PresetChoice(self.editing, self.cards.task, self)
         self.changes = Changes(self.editing, self.seeking, self.cards.settings, self)
+        self.following = Following(self.editing, self.findings, self.cards, self.presets, self.changes, self)
         page = scrolling_layout(self, self.header, self.bar, self.banner)
         page.addWidget(self.cards, 1)
         self.models = ModelChoosing(self._context, self.draft, self.cards.model, self.findings, self)
@@ -124,9 +126,7 @@ class Panel(QWidget):
         self.starting.refused.connect(self._on_refused)
         self.findings.changed.connect(self.undoing.amend)
         self.findings.changed.connect(self._show_reason)
-        self.editing.changed.connect(self._on_changed)
-        self.editing.replaced.connect(self._show_other_spec)
-        self.undoing.went.connect(self._on_went)
+        self.following.shown.connect(self._show_reason)
         self.filing.opened.connect(
             lambda draft: self._load(draft, tr("Opening {get}", get=draft.get("name", tr("a spec"))))
         )
@@ -183,7 +183,7 @@ class Panel(QWidget):
         self.cards.offer(catalog)
         self.models.set_catalog(catalog)
         self.presets.offer()
-        self._show_other_spec()
+        self.following.show_all()
 
     def _on_no_catalog(self, mistake: Mistake) -> None:
         self.banner.show_message("error", mistake.message)
@@ -204,46 +204,6 @@ class Panel(QWidget):
     def change(self, key: str, value: Any) -> None:
         """Take over what a person changed, and ask again about what depends on it."""
         self.editing.change(key, value)
-
-    def _on_changed(self, key: str) -> None:
-        self.cards.clear_marks()
-        section = key.split(".")[0]
-        if section == "data":
-            self.cards.task.show_name(str(self.draft.get("name", "")))
-            self.cards.data.show_draft(self.draft)
-            self.findings.data_changed()
-        elif section == "model":
-            self.cards.settings.show_draft(self.draft)
-            self.cards.model.show_draft(self.draft)
-            self.findings.model_changed()
-        elif key == "hardware.engine":
-            self.cards.hardware.show_draft(self.draft)
-            self.findings.engine_changed()
-        else:
-            self._show_parts(key)
-            if section == "hardware":
-                self.cards.hardware.show_draft(self.draft)
-            self.findings.something_changed()
-
-    def _show_parts(self, key: str) -> None:
-        entry = self.editing.task()
-        if entry and parts.decides_parts(entry, key):
-            self.cards.data.set_parts(parts.used_parts(entry, self.draft))
-            self.findings.data_changed()
-
-    def _on_went(self, before: Values) -> None:
-        """The draft was put back or forth: show it, and ask again about what is another than `before`."""
-        if before.get("task") != self.draft.get("task") or before.get("data") != self.draft.get("data"):
-            self._show_other_spec()
-            return
-        self.cards.clear_marks()
-        self.cards.show_draft()
-        self.presets.show()
-        if before.get("model") != self.draft.get("model"):
-            self.findings.model_changed()
-        if before.get("hardware") != self.draft.get("hardware"):
-            self.findings.engine_changed()
-        self.findings.something_changed()
 
     def load_spec(self, values: Mapping[str, Any], words: str = tr("Another spec")) -> None:
         """Fill the page with a whole spec."""
@@ -281,20 +241,6 @@ class Panel(QWidget):
     def _on_no_demo(self, mistake: Mistake) -> None:
         self.demo.setEnabled(True)
         self.message.emit("error", mistake.message)
-
-    def _show_other_spec(self) -> None:
-        entry = self.editing.task()
-        if entry is not None and self.catalog is not None:
-            parts.forget_unused(entry, self.draft)
-            self.undoing.amend()
-            self.cards.data.set_parts(parts.used_parts(entry, self.draft))
-            self.cards.settings.set_task(entry, self.catalog)
-        self.cards.clear_marks()
-        self.cards.show_draft()
-        self.presets.show()
-        self.changes.show()
-        self._show_reason()
-        self.findings.everything_changed()
 
     def _on_trusted(self, model: ModelDescription) -> None:
         self.draft.set("model.trust_remote_code", True)

@@ -1,5 +1,6 @@
 """Owns the Predictions page: the rows of a run with what was predicted, and the Try box, where a model is asked."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ class Panel(QWidget):
         self.setObjectName("page")
         self._summary = ""
         self._preferences = context.preferences
-        self.header = PageHeader(tr("Predictions"))
+        self._context = context
+        self.header = PageHeader(tr("Predictions"), parent=self)
         self.sides, row = chips([tr("Rows"), tr("Try")])
         self.sides.idClicked.connect(self.show_side)
         self.header.buttons.addLayout(row)
@@ -47,24 +49,30 @@ class Panel(QWidget):
         self.export_button.clicked.connect(self.ask_export)
         for button in (self.predict_button, self.export_button):
             self.header.buttons.addWidget(button)
-        self.browser, self.attempt = Browser(context), TryBox(context)
-        for side in (self.browser, self.attempt):
-            side.message.connect(self.message)
+        self.pages = QStackedWidget(self)
+        self.browser = Browser(context, self.pages)
+        self.browser.message.connect(self.message)
         self.browser.wrote.connect(self.wrote)
         self.browser.runs_requested.connect(self.runs_requested)
         self.browser.exportable.connect(self.export_button.setEnabled)
         self.browser.predictable.connect(self.predict_button.setEnabled)
         self.browser.summary_changed.connect(self._on_summary)
         self.browser.try_requested.connect(self._on_try_requested)
-        self.pages = QStackedWidget()
         self.pages.addWidget(self.browser)
-        self.pages.addWidget(self.attempt)
         column = page_layout(self)
         column.addWidget(self.header)
         column.addWidget(self.pages, 1)
         self.export_button.setEnabled(self.browser.rows is not None)
         self.predict_button.setEnabled(False)
         self.show_side(ROWS)
+
+    @cached_property
+    def attempt(self) -> TryBox:
+        """The Try side, built when it is first asked for: most people come for the rows."""
+        attempt = TryBox(self._context, self.pages)
+        attempt.message.connect(self.message)
+        self.pages.addWidget(attempt)
+        return attempt
 
     @property
     def table(self) -> QWidget:

@@ -66,6 +66,7 @@ class Panel(QWidget):
     # Widgets
 
     def _build(self) -> None:
+        self._pages = QStackedWidget(self)
         self.header = PageHeader(tr("Run"))
         self.controls = RunButtons()
         self.controls.requested.connect(self._ask)
@@ -101,7 +102,6 @@ class Panel(QWidget):
         self.engines.run_started.connect(self._on_repeated)
         self.engines.resume_asked.connect(self.resume)
         self.engines.offered.connect(self._show_buttons)
-        self._pages = QStackedWidget(self)
         self.empty = EmptyState(
             "chart", tr("No run is open"), tr("Start one under New run, or open an earlier one."), tr("Show all runs")
         )
@@ -113,34 +113,29 @@ class Panel(QWidget):
         outer.addWidget(self._pages)
 
     def _body(self) -> QWidget:
-        body = QWidget()
+        body = QWidget(self._pages)
         layout = scrolling_layout(body, self.header, self.banner)
-        layout.addWidget(self._scrolled(), 1)
+        layout.addWidget(self._scrolled(body), 1)
         return body
 
-    def _scrolled(self) -> PageArea:
+    def _scrolled(self, body: QWidget) -> PageArea:
         """What a low window scrolls through, rather than squeeze it."""
         holder = QWidget()
+        area = PageArea(holder, body)
         layout = QVBoxLayout(holder)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(14)
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
         layout.addWidget(self.course)
-        split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(14)
-        split.addWidget(self.plots)
-        split.addWidget(self.journal)
-        split.setStretchFactor(0, 3)
-        split.setStretchFactor(1, 1)
-        split.setSizes([400, 200])
+        split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical, holder)
+        split.hold((self.plots, self.journal), (3, 1), (400, 200))
         self.plots.setMinimumHeight(LOWEST_PLOTS)
         self.journal.setMinimumHeight(130)
         self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
         layout.addWidget(self.notes)
-        return PageArea(holder)
+        return area
 
     def _on_page_shown(self, name: str) -> None:
         """A row in the shape of its task needs more room than lines do."""

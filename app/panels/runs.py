@@ -101,6 +101,9 @@ class Panel(QWidget):
         self._show_runs()
 
     def _build(self) -> None:
+        self._whole = QStackedWidget(self)
+        every = QWidget(self._whole)
+        self._pages = QStackedWidget(every)
         self.buttons: dict[str, IconButton] = {}
         bar = QHBoxLayout()
         bar.setSpacing(SPACING)
@@ -116,7 +119,7 @@ class Panel(QWidget):
         assert layout is not None
         layout.setContentsMargins(1, 1, 1, 1)
         card.add(self.table, 1)
-        listed = QWidget()
+        listed = QWidget(self._pages)
         column = QVBoxLayout(listed)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(12)
@@ -125,18 +128,15 @@ class Panel(QWidget):
         column.addWidget(card, 1)
         column.addWidget(self.detail)
         column.addWidget(self.notes)
-        self._pages = QStackedWidget()
         self.nothing = EmptyState(
             "runs", tr("No run fits the search"), tr("Search for other words."), tr("Clear the search")
         )
         self.nothing.asked.connect(self.search.clear)
         for part in (self.empty, listed, self.nothing):
             self._pages.addWidget(part)
-        every = QWidget()
         page = page_layout(every)
         page.addWidget(self.header)
         page.addWidget(self._pages, 1)
-        self._whole = QStackedWidget()
         self._whole.addWidget(every)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)

@@ -48,6 +48,7 @@ class Panel(QWidget):
 
     def _columns(self) -> PageArea:
         holder = QWidget()
+        self._area = PageArea(holder, self)
         columns = QHBoxLayout(holder)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
@@ -61,7 +62,6 @@ class Panel(QWidget):
                 column.addWidget(card)
             column.addStretch(1)
             columns.addLayout(column, 1)
-        self._area = PageArea(holder)
         return self._area
 
     def _connect(self) -> None:

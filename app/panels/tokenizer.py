@@ -47,13 +47,13 @@ class Panel(QWidget):
         self.setObjectName("page")
         self._context = context
         self._sides: dict[int, QWidget] = {}
-        self.header = PageHeader(tr("Tokenizer"))
+        self.header = PageHeader(tr("Tokenizer"), parent=self)
         self.titles, row = chips([title for title, _, _ in SIDES])
         self.titles.idClicked.connect(self.show_side)
         self.header.buttons.addLayout(row)
-        self.choice = TokenizerChoice(context)
+        self.choice = TokenizerChoice(context, self)
         self.choice.chosen.connect(self._on_chosen)
-        self.pages = QStackedWidget()
+        self.pages = QStackedWidget(self)
         column = page_layout(self)
         column.addWidget(self.header)
         column.addWidget(self.choice)
@@ -137,7 +137,7 @@ class Panel(QWidget):
             self.side().open_file(str(path))  # type: ignore[attr-defined]  # the first side takes files
 
     def _built(self, module: str) -> QWidget:
-        side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context)
+        side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context, self.pages)
         side.message.connect(self.message)
         for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
             if hasattr(side, name):

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from app.core.token_table import SHOWN_AT_ONCE, TokenTable
+from app.services import text_file
 from app.services.backend_client import ArrowAnswer
 from backend.contract.tokens import TokenColumns, Tokens
 
@@ -20,6 +21,20 @@ def token_table(answer: Tokens | ArrowAnswer) -> TokenTable:
     if isinstance(answer, ArrowAnswer):
         return _read(Path(answer.path))
     return TokenTable(answer, {name: np.array(getattr(answer.columns, name), np.int32) for name in NAMES})
+
+
+def part_of(table: TokenTable, first: int) -> TokenTable:
+    """So many tokens as are shown at once, from `first` on; of a file with its text that they stand for. Raises OSError."""
+    last = min(len(table), first + SHOWN_AT_ONCE)
+    if table.answer.file and len(table):
+        return table.part(first, last, _text_of_file(table, first, last))
+    return table.part(first, last) if len(table) > SHOWN_AT_ONCE else table
+
+
+def _text_of_file(table: TokenTable, first: int, last: int) -> str:
+    begin, end = table.stretch(first, last, "byte_")
+    skip = table.answer.file_skip
+    return text_file.read_stretch(Path(table.answer.file), skip + begin, skip + end)
 
 
 def warm_up() -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.language import figure, grouped, tr, trn
+from app.widgets.hover_plot import HoverPlot
 
 LARGEST, SMALLEST = 96, 16
 ROOMY = 480
@@ -21,7 +22,7 @@ HEAD = -1
 """The place of a row's label before its cells, and of a column's above them."""
 
 
-class ConfusionMatrix(QWidget):
+class ConfusionMatrix(HoverPlot):
     """A cell is tinted by its share of its row: right ones green, wrong ones red."""
 
     pair_chosen = Signal(str, str)
@@ -33,8 +34,6 @@ class ConfusionMatrix(QWidget):
         self._counts: Sequence[Sequence[int]] = ()
         self._as_shares = False
         self._chosen: tuple[int, int] | None = None
-        self._hovered: tuple[int, int] | None = None
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Confusion matrix, rows are actual, columns predicted"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -112,11 +111,11 @@ class ConfusionMatrix(QWidget):
         """Wide enough for the smallest cells."""
         return QSize(self._left() + SMALLEST * len(self._labels) + 4, self.sizeHint().height())
 
-    def resizeEvent(self, event: QEvent) -> None:
+    def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width is another height."""
         self.updateGeometry()
 
-    def cell_at(self, place: QPointF) -> tuple[int, int] | None:
+    def part_at(self, place: QPointF) -> tuple[int, int] | None:
         """Actual and predicted place of the cell under a point; HEAD instead of one of them on a label."""
         side = self._side()
         row, column = (
@@ -206,23 +205,9 @@ class ConfusionMatrix(QWidget):
 
     # Mouse and keys
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say in words what a cell or a label counts."""
-        cell = self.cell_at(event.position())
-        if cell != self._hovered:
-            self._hovered = cell
-            self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
-            QToolTip.showText(event.globalPosition().toPoint(), self.words_of(*cell) if cell else "", self)
-            self.update()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        """The hover ends."""
-        self._hovered = None
-        self.update()
-
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose a pair or a label; the chosen one again takes the choice back."""
-        cell = self.cell_at(event.position())
+        cell = self.part_at(event.position())
         if cell is not None:
             self._choose(cell)
 
@@ -245,7 +230,7 @@ class ConfusionMatrix(QWidget):
         if to == (HEAD, HEAD):
             return
         self._hovered = to
-        QToolTip.showText(self.mapToGlobal(self.box_of(*to).center().toPoint()), self.words_of(*to), self)
+        QToolTip.showText(self.mapToGlobal(self.box_of(*to).center().toPoint()), self.words_of(to), self)
         self.update()
 
     def _choose(self, cell: tuple[int, int]) -> None:
@@ -254,8 +239,9 @@ class ConfusionMatrix(QWidget):
         row, column = self._chosen or (HEAD, HEAD)
         self.pair_chosen.emit(*("" if place == HEAD else self._labels[place] for place in (row, column)))
 
-    def words_of(self, row: int, column: int) -> str:
+    def words_of(self, part: tuple[int, int]) -> str:
         """`61 rows: actual positive, predicted negative (12.2% of this actual label)`; of a label what a click does."""
+        row, column = part
         if column == HEAD:
             rows = trn("{count} row", "{count} rows", sum(self._counts[row]))
             return tr("{rows}: actual {label}. Click to see only these.", rows=rows, label=self._labels[row])

@@ -1,8 +1,7 @@
 """Owns the live plot: a card with curves that grow, always shown whole, redrawn in turns and never per event."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 import pyqtgraph as pg
@@ -12,11 +11,12 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.language import tr
+from app.widgets import curve_words
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.min_max_pyramid import Floats
 from app.widgets.plot_crosshair import PlotCrosshair, short_number
-from app.widgets.plot_legend import GAP, Legend
+from app.widgets.plot_legend import Legend
 from app.widgets.plot_marks import Mark, PlotMarks
 from app.widgets.plot_menu import PlotMenu
 from app.widgets.plot_pick import nearest_point
@@ -322,22 +322,15 @@ class LivePlot(Card):
 
     def _table(self) -> tuple[str, dict[str, tuple[Floats, Floats]]]:
         filled = [series for series in self.series.values() if len(series)]
-        return self.crosshair.x_label, {self._spoken_name(each): (each.points.xs, each.points.ys) for each in filled}
+        columns = {curve_words.name_of(each, self.series): (each.points.xs, each.points.ys) for each in filled}
+        return self.crosshair.x_label, columns
 
     def _write_legend(self) -> None:
-        parts = [
-            self._legend_entry(series) for series in self.series.values() if len(series) and not series.style.twin_of
-        ]
-        twin = next((series for series in self._twins() if len(series)), None)
-        if twin is not None:  # one entry stands for all: colours tell which is which
-            parts.append(f"{_mark('╍', 'muted')}&nbsp;{_muted(twin.style.label)}")
-        if parts and self.marks.tick_word:
-            parts.append(f"{_mark('▴', 'muted')}&nbsp;{_muted(self.marks.tick_word)}")
-        words = GAP.join(parts)
+        words = curve_words.legend(self.series.values(), self.marks.tick_word)
         if words != self._legend.text():
             self._legend.setText(words)
             self._place_legend()
-        self.setAccessibleDescription(", ".join(self._spoken(s) for s in self.series.values() if len(s)))
+        self.setAccessibleDescription(curve_words.spoken(self.series))
 
     def _place_legend(self) -> None:
         """Beside the heading if all of it fits there, else below; without a heading there is room for two lines."""
@@ -353,34 +346,3 @@ class LivePlot(Card):
         """There may be more room for the legend, or less."""
         super().resizeEvent(event)
         self._place_legend()
-
-    def _twins(self) -> Iterator[PlotSeries]:
-        return (series for series in self.series.values() if series.style.twin_of)
-
-    def _legend_entry(self, series: PlotSeries) -> str:
-        return f"{_mark(series.style.sign, series.style.color_token)}&nbsp;{_muted(series.style.label)}"
-
-    def _spoken(self, series: PlotSeries) -> str:
-        value = short_number(float(series.points.ys[-1]))
-        return tr(
-            "{spoken_name} {value} at {xs:,.0f}",
-            spoken_name=self._spoken_name(series),
-            value=value,
-            xs=series.points.xs[-1],
-        )
-
-    def _spoken_name(self, series: PlotSeries) -> str:
-        owner = self.series.get(series.style.twin_of)
-        return (
-            tr("{label} of {label_2}", label=owner.style.label, label_2=series.style.label)
-            if owner
-            else series.style.label
-        )
-
-
-def _muted(words: str) -> str:
-    return f'<span style="color:{theme.hex_color("muted")}">{escape(words).replace(" ", "&nbsp;")}</span>'
-
-
-def _mark(sign: str, token: str) -> str:
-    return f'<span style="color:{theme.hex_color(token)}"><b>{sign}</b></span>'

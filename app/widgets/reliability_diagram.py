@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.language import tr, trn
+from app.widgets.hover_plot import HoverPlot
 from app.widgets.square_frame import SquareFrame
 from backend.contract.predictions import ReliabilityBin
 
@@ -17,7 +18,7 @@ COUNTS = 0.24
 TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-class ReliabilityDiagram(QWidget):
+class ReliabilityDiagram(HoverPlot):
     """A bar for each bin, its accuracy against the diagonal; above it how many rows it has. A click chooses a bin."""
 
     bin_chosen = Signal(float, float)
@@ -26,10 +27,8 @@ class ReliabilityDiagram(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._bins: Sequence[ReliabilityBin] = ()
-        self._hovered: int | None = None
         self._chosen: int | None = None
         self._frame = SquareFrame()
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Reliability diagram, accuracy by confidence"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -37,7 +36,7 @@ class ReliabilityDiagram(QWidget):
     def show_bins(self, bins: Sequence[ReliabilityBin]) -> None:
         """Other bins."""
         self._bins, self._hovered, self._chosen = bins, None, None
-        self.setAccessibleDescription("; ".join(words_of(one) for one in bins if one.count))
+        self.setAccessibleDescription("; ".join(self.words_of(place) for place, one in enumerate(bins) if one.count))
         self.update()
 
     def show_chosen(self, bounds: tuple[float, float] | None) -> None:
@@ -94,33 +93,31 @@ class ReliabilityDiagram(QWidget):
 
     # Mouse and keys
 
-    def bin_at(self, x: float) -> int | None:
+    def part_at(self, place: QPointF) -> int | None:
         """The bin with rows whose column is under a place."""
         self._fit()
         found = [
-            place for place, one in enumerate(self._bins)
-            if one.count and self.box_of(place).left() <= x < self.box_of(place).right()
+            number for number, one in enumerate(self._bins)
+            if one.count and self.box_of(number).left() <= place.x() < self.box_of(number).right()
         ]  # fmt: skip
         return found[0] if found else None
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say what a bin holds."""
-        place = self.bin_at(event.position().x())
-        if place != self._hovered:
-            self._hovered = place
-            self.setCursor(Qt.CursorShape.ArrowCursor if place is None else Qt.CursorShape.PointingHandCursor)
-            words = "" if place is None else words_of(self._bins[place])
-            QToolTip.showText(event.globalPosition().toPoint(), words, self)
-            self.update()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        """The hover ends."""
-        self._hovered = None
-        self.update()
+    def words_of(self, part: int) -> str:
+        """`1,204 rows with confidence 0.8 to 0.9: 84.1% right, 86.0% expected`."""
+        one = self._bins[part]
+        rows = trn("{count} row", "{count} rows", one.count)
+        return tr(
+            "{rows} with confidence {low:.1f} to {high:.1f}: {accuracy:.1%} right, {confidence:.1%} expected",
+            rows=rows,
+            low=one.low,
+            high=one.high,
+            accuracy=one.accuracy,
+            confidence=one.confidence,
+        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose a bin; the chosen one again takes the choice back."""
-        place = self.bin_at(event.position().x())
+        place = self.part_at(event.position())
         if place is not None:
             self._choose(place)
 
@@ -146,16 +143,3 @@ class ReliabilityDiagram(QWidget):
         self.update()
         one = self._bins[place]
         self.bin_chosen.emit(*((0.0, 0.0) if self._chosen is None else (one.low, one.high)))
-
-
-def words_of(one: ReliabilityBin) -> str:
-    """`1,204 rows with confidence 0.8 to 0.9: 84.1% right, 86.0% expected`."""
-    rows = trn("{count} row", "{count} rows", one.count)
-    return tr(
-        "{rows} with confidence {low:.1f} to {high:.1f}: {accuracy:.1%} right, {confidence:.1%} expected",
-        rows=rows,
-        low=one.low,
-        high=one.high,
-        accuracy=one.accuracy,
-        confidence=one.confidence,
-    )

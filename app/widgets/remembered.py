@@ -1,6 +1,6 @@
 """Owns what the window remembers of its layout: geometry, how splitters part their room, widths and order of columns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSettings, Qt, QTimer
 from PySide6.QtGui import QShowEvent
@@ -10,6 +10,8 @@ from backend.contract.places import config_folder
 
 SAVE_MS = 300
 """After the last move of a handle."""
+HANDLE = 14
+"""Pixels between two parts, which are those between cards everywhere."""
 LEAST, MOST = 24, 4000
 """Pixels of a column that a damaged file may not go beyond."""
 
@@ -26,11 +28,21 @@ class RememberedSplitter(QSplitter):
         self, name: str, orientation: Qt.Orientation = Qt.Orientation.Horizontal, parent: QWidget | None = None
     ) -> None:
         super().__init__(orientation, parent)
+        self.setHandleWidth(HANDLE)
+        self.setChildrenCollapsible(False)
         self._name = f"splitters/{name}"
         self._restored = False
         self._timer = QTimer(self, singleShot=True, interval=SAVE_MS)
         self._timer.timeout.connect(self._save)
         self.splitterMoved.connect(lambda: self._timer.start())
+
+    def hold(self, parts: Sequence[QWidget], stretch: Sequence[int], sizes: Sequence[int]) -> None:
+        """Put these side by side: how each grows beside the others, and how many pixels each begins with."""
+        for part in parts:
+            self.addWidget(part)
+        for place, share in enumerate(stretch):
+            self.setStretchFactor(place, share)
+        self.setSizes(sizes)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Restored when all its parts are there."""

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.language import tr
+from app.widgets.hover_plot import HoverPlot
 from app.widgets.square_frame import SquareFrame, ticks_between
 from backend.contract.predictions import NumberPoint
 
@@ -16,7 +17,7 @@ NEAR = 10
 """Pixels from a dot within which it is meant."""
 
 
-class ScatterPlot(QWidget):
+class ScatterPlot(HoverPlot):
     """A click on a dot chooses its row."""
 
     row_chosen = Signal(int)
@@ -26,8 +27,6 @@ class ScatterPlot(QWidget):
         self._points: Sequence[NumberPoint] = ()
         self._numbers = np.zeros((0, 2))  # (dots, actual and predicted)
         self._frame = SquareFrame()
-        self._hovered: int | None = None
-        self.setMouseTracking(True)
         self.setMinimumHeight(180)
         self.setAccessibleName(tr("Predicted against actual numbers"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -67,7 +66,7 @@ class ScatterPlot(QWidget):
                 painter.setPen(QPen(theme.color("danger"), 9, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
                 painter.drawPoint(self.place_of(self._hovered))
 
-    def dot_at(self, place: QPointF) -> int | None:
+    def part_at(self, place: QPointF) -> int | None:
         """The nearest dot to a place, if it is near."""
         if not len(self._points):
             return None
@@ -78,33 +77,18 @@ class ScatterPlot(QWidget):
         nearest = int(distance.argmin())
         return nearest if distance[nearest] <= NEAR**2 else None
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say which row a dot is."""
-        found = self.dot_at(event.position())
-        if found != self._hovered:
-            self._hovered = found
-            self.setCursor(Qt.CursorShape.ArrowCursor if found is None else Qt.CursorShape.PointingHandCursor)
-            words = "" if found is None else words_of(self._points[found])
-            QToolTip.showText(event.globalPosition().toPoint(), words, self)
-            self.update()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        """The hover ends."""
-        self._hovered = None
-        self.update()
+    def words_of(self, part: int) -> str:
+        """`Row 12: predicted 4.2, actual 5`."""
+        point = self._points[part]
+        return tr(
+            "Row {row:,}: predicted {predicted:.4g}, actual {actual:.4g}",
+            row=point.row + 1,
+            predicted=point.predicted,
+            actual=point.actual,
+        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose the row of a dot."""
-        found = self.dot_at(event.position())
+        found = self.part_at(event.position())
         if found is not None:
             self.row_chosen.emit(self._points[found].row)
-
-
-def words_of(point: NumberPoint) -> str:
-    """`Row 12: predicted 4.2, actual 5`."""
-    return tr(
-        "Row {row:,}: predicted {predicted:.4g}, actual {actual:.4g}",
-        row=point.row + 1,
-        predicted=point.predicted,
-        actual=point.actual,
-    )

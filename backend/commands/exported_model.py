@@ -40,12 +40,13 @@ def _merge(arguments: Namespace) -> None:
         raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--model {target}: it exists already; name a new folder")
-    from backend import predict  # loads the framework
     from backend.models.own_code import copy_code
     from backend.run import model_folder
+    from backend.run.asked_model import open_model  # loads the framework
+    from backend.run.asked_spec import spec_of
 
-    spec = predict.spec_of(arguments.run, None, ["hardware.device=cpu"])
-    opened = predict.open_model(spec)
+    spec = spec_of(arguments.run, None, ["hardware.device=cpu"])
+    opened = open_model(spec)
     session = opened.session
 
     def fill(folder: Path) -> None:

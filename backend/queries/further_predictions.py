@@ -17,14 +17,14 @@ FIRST_CHARACTERS = 120
 
 
 def _parts(arguments: Arguments, tell: Tell) -> FileFit:
-    from backend import predict  # these load the data room and a framework
-    from backend.data.cells import cell_text
+    from backend.data.cells import cell_text  # these load the data room and a framework
+    from backend.run.asked_spec import spec_of
     from backend.run.column_guess import ColumnGuess
     from backend.run.material import make_source, make_task, reading
     from backend.tasks.task import used_columns
 
     folder, data = _run(arguments), _data(arguments)
-    spec = predict.spec_of(str(folder.path), None, [])
+    spec = spec_of(str(folder.path), None, [])
     rows = make_source(spec).read_file(data, spec.data, reading(reporting(tell)))
     there, given = rows.table.column_names, spec.data.columns
     wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]

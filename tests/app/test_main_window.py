@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QMessageBox, QScrollArea, QSplitter, QWidget
+from shiboken6 import getCppPointer
 
 from app import theme
 from app.__main__ import _tell_of_mistake
@@ -56,6 +58,34 @@ def test_every_page_can_be_built_in_both_themes(window: MainWindow, styled: QApp
         theme.apply(styled, choice)
         assert not window.grab().isNull()
     assert window.panel(name) is window.pages.currentWidget()
+
+
+class Restyling(QObject):
+    """Counts how often each widget is given its style, which is most of what building a page costs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: Counter[int] = Counter()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.StyleChange:
+            self.times[getCppPointer(watched)[0]] += 1
+        return False
+
+
+@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+def test_widgets_of_a_page_are_built_where_they_belong_and_not_styled_at_every_move(
+    window: MainWindow, styled: QApplication, name: str
+):
+    opened(window, "settings" if name != "settings" else "runs")
+    counted = Restyling()
+    styled.installEventFilter(counted)
+    page = window.show_page(name)
+    styled.removeEventFilter(counted)
+    assert page is not None
+    widgets = [page, *page.findChildren(QWidget)]
+    times = sum(counted.times[getCppPointer(widget)[0]] for widget in widgets)
+    assert times / len(widgets) < 4
 
 
 @pytest.mark.parametrize("name", [module for _, _, module in PANELS])

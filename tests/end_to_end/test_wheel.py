@@ -89,6 +89,12 @@ def test_burnish_comes_from_the_wheel(environment: Path, empty_folder: Path):
         assert Path(path).is_relative_to(environment), done.stdout + done.stderr
 
 
+def test_the_wheel_speaks_german(environment: Path, empty_folder: Path):
+    code = "from app.core import language; language.choose('de'); print(language.tr('Training data'))"
+    done = run(environment, empty_folder, "python", "-c", code)
+    assert done.stdout == "Trainingsdaten\n", done.stderr
+
+
 @pytest.mark.slow
 def test_demo_ends_with_a_predictions_file(environment: Path, empty_folder: Path):
     (spec,) = environment.glob("lib/python*/site-packages/burnish_resources/demo/sentiment.yaml")

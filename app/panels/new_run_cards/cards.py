@@ -45,24 +45,27 @@ class Cards(QWidget):
     def __init__(self, draft: Draft, findings: Findings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._draft, self._findings = draft, findings
-        self.task, self.data, self.model = TaskCard(), DataCard(), ModelCard()
-        self.hardware, self.settings, self.cost = HardwareCard(), SettingsCard(), CostCard()
+        self._inside = QWidget()
+        self._area = PageArea(self._inside, self)
+        inside = self._inside
+        self.task, self.data, self.model = TaskCard(inside), DataCard(inside), ModelCard(inside)
+        self.hardware, self.settings, self.cost = HardwareCard(inside), SettingsCard(inside), CostCard(self)
         self._shown = (self.task, self.data, self.model, self.hardware, self.settings)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
-        column.addWidget(self._scrolled(), 1)
+        column.addWidget(self._area, 1)
         foot = QVBoxLayout()
         foot.setContentsMargins(0, 0, REACH, 0)
         foot.addWidget(self.cost)
         column.addLayout(foot)
+        self._lay_out_columns()
         self._listen(findings)
         for card in (self.data, self.settings, self.hardware):
             card.mistakes_changed.connect(self.mistakes_changed)
 
-    def _scrolled(self) -> PageArea:
-        inside = QWidget()
-        columns = self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, inside)
+    def _lay_out_columns(self) -> None:
+        columns = self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._inside)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(14)
         for stretch, cards in ((5, self._shown[:2]), (4, self._shown[2:])):
@@ -72,8 +75,6 @@ class Cards(QWidget):
                 column.addWidget(card)
             column.addStretch(1)
             columns.addLayout(column, stretch)
-        self._area, self._inside = PageArea(inside), inside
-        return self._area
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Too little room for two columns makes one of them."""

@@ -49,7 +49,7 @@ class OverviewCard(Card):
         self._place_tiles()
         self.parts, row = chips(TITLES)
         self.parts.idClicked.connect(self._on_part_clicked)
-        self._chips = QWidget()
+        self._chips = QWidget(self)
         self._chips.setLayout(row)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
@@ -67,7 +67,7 @@ class OverviewCard(Card):
         self._matrix_words = ""
         self.scatter = ScatterPlot()
         self.scatter.row_chosen.connect(self.row_chosen)
-        self.stack = QStackedWidget()
+        self.stack = QStackedWidget(self)
         for page in (self._matrix_page(), self._labels_page(), self._reliability_page(), _scrolled(self.threshold)):
             self.stack.addWidget(page)
         self._numbers = self._numbers_page()
@@ -89,7 +89,7 @@ class OverviewCard(Card):
         self.mistakes = IconButton(tr("Surest mistakes first"), "target", "quiet")
         self.mistakes.setToolTip(tr("Only wrong rows, those that the model was surest of first"))
         self.mistakes.clicked.connect(self.mistakes_wanted)
-        self._tiles = QWidget()
+        self._tiles = QWidget(self)
         row = QHBoxLayout(self._tiles)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(24)

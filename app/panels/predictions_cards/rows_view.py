@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QStackedWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core.language import tr
 from app.core.predicted_row import PredictedRow
@@ -28,27 +28,21 @@ class RowsView(RememberedSplitter):
     """A row's values by column."""
     all_rows_wanted = Signal()
 
-    def __init__(self) -> None:
-        super().__init__("predictions")
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("predictions", parent=parent)
         self.rows: PredictionRows | None = None
         self.form: type[RowView] = PlainView
         self.indices: Sequence[int] | None = None
         self._columns: Mapping[str, str] = {}
         self._bounds: tuple[float, float] | None = None
-        self.card = TableCard()
+        self.card = TableCard(self)
         self.table: RowTable = self.card.table
-        self.overview, self.details = OverviewCard(), RowCard()
+        self.side = QStackedWidget(self)
+        self.overview, self.details = OverviewCard(self.side), RowCard(self.side)
         self.steps = RowSteps(self)
-        self.side = QStackedWidget()
         self.side.addWidget(self.overview)
         self.side.addWidget(self.details)
-        self.setHandleWidth(14)
-        self.setChildrenCollapsible(False)
-        self.addWidget(self.card)
-        self.addWidget(self.side)
-        self.setStretchFactor(0, 3)
-        self.setStretchFactor(1, 2)
-        self.setSizes([640, 380])
+        self.hold((self.card, self.side), (3, 2), (640, 380))
         self._connect()
 
     def _connect(self) -> None:

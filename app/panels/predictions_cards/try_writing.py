@@ -23,6 +23,8 @@ class WritingSettings(QWidget):
         super().__init__(parent)
         self.form: SchemaForm | None = None
         self._second: SchemaForm | None = None
+        self._schema: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
         self._begun: dict[str, Any] = {}
         self.own = QCheckBox(tr("The second model writes otherwise"))
         self.own.setToolTip(tr("Give the second model settings of its own"))
@@ -31,7 +33,7 @@ class WritingSettings(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._title)
         self._column.addWidget(self.own)
-        self.own.toggled.connect(self._on_own)
+        self.own.toggled.connect(self._show_own)
         self.hide()
 
     def show_task(self, entry: TaskEntry | None, values: Mapping[str, Any], two: bool) -> None:
@@ -40,24 +42,29 @@ class WritingSettings(QWidget):
             form.hide()
             form.deleteLater()
         self.form = self._second = None
-        schema = only(resolved(entry.settings), WRITING) if entry is not None else {}
-        self.setVisible(bool(schema.get("properties")))
-        if entry is None or not schema.get("properties"):
+        self._schema = only(resolved(entry.settings), WRITING) if entry is not None else {}
+        self.setVisible(bool(self._schema.get("properties")))
+        if entry is None or not self._schema.get("properties"):
             return
-        self._begun = defaults(entry.settings) | dict(values)
-        self.form, self._second = SchemaForm(schema, "task"), SchemaForm(schema, "task")
-        for place, form in ((1, self.form), (3, self._second)):
-            form.set_values(dict(values))
-            self._column.insertWidget(place, form)
+        self._values, self._begun = dict(values), defaults(entry.settings) | dict(values)
+        self.form = self._made(1)
         self.show_second(two)
+
+    def _made(self, place: int) -> SchemaForm:
+        form = SchemaForm(self._schema, "task", parent=self)
+        form.set_values(self._values)
+        self._column.insertWidget(place, form)
+        return form
 
     def show_second(self, on: bool) -> None:
         """Whether there is a second model, which may write otherwise."""
         self.own.setVisible(on)
-        if self._second is not None:
-            self._second.setVisible(on and self.own.isChecked())
+        self._show_own(on and self.own.isChecked())
 
-    def _on_own(self, on: bool) -> None:
+    def _show_own(self, on: bool) -> None:
+        """Its settings are made when they are first wished: few ask two models that write otherwise."""
+        if on and self._second is None and self.form is not None:
+            self._second = self._made(3)
         if self._second is not None:
             self._second.setVisible(on)
 

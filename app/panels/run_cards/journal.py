@@ -25,7 +25,7 @@ class Journal(Card):
         self.process = LogView(tr("The process has written nothing."))
         self.attention = LogView(tr("Nothing needs attention."))
         self.samples = Samples()
-        self._pages = QStackedWidget()
+        self._pages = QStackedWidget(self)
         self._chips = QButtonGroup(self, exclusive=True)
         chips = QHBoxLayout()
         chips.setSpacing(6)

@@ -61,8 +61,6 @@ class Plots(RememberedSplitter):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("plots", Qt.Orientation.Horizontal, parent)
-        self.setChildrenCollapsible(False)
-        self.setHandleWidth(14)
         self.loss = _plot(
             tr("Loss"),
             [
@@ -77,11 +75,7 @@ class Plots(RememberedSplitter):
         self._turns.timeout.connect(self._make_next)
         self._pages = QStackedWidget()
         self._chips = QButtonGroup(self, exclusive=True)
-        self.addWidget(self.loss)
-        self.addWidget(self._other_side())
-        self.setStretchFactor(0, 3)
-        self.setStretchFactor(1, 2)
-        self.setSizes([560, 460])
+        self.hold((self.loss, self._other_side()), (3, 2), (560, 460))
         self.axis, self.smoothing, self._run_name = "step", SMOOTHING, ""
         self._marks: tuple = ()
         self._metric_names: list[str] = []

@@ -71,8 +71,6 @@ class Samples(QStackedWidget):
         row.addWidget(self.measure)
         row.addStretch(1)
         split = RememberedSplitter("samples", Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(14)
         split.addWidget(self.list)
         split.addWidget(self._area)
         split.setSizes([560, 420])

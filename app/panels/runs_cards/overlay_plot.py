@@ -82,8 +82,6 @@ class OverlayPlot(QWidget):
         named = Card(tr("Runs"))
         named.add(self.legend, 1)
         self._split = RememberedSplitter("overlay")
-        self._split.setChildrenCollapsible(False)
-        self._split.setHandleWidth(14)
         self._split.addWidget(named)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.core import wording
 from app.core.language import inside, tr
 from app.core.run_library import RunSummary
 from app.core.run_names import one_before, what_differs
-from app.core.run_order import Heading, Line, model_words, state_words, task_words
-
-Index = QModelIndex | QPersistentModelIndex
-_ROOT = QModelIndex()
+from app.core.run_order import COLUMNS, Line, model_words, state_words, task_words
+from app.widgets.grouped_list import GroupedLines
 
 
 def cell(run: RunSummary, column: str) -> str:
@@ -32,83 +29,57 @@ def _steps(run: RunSummary) -> str:
 
 
 _CELLS: dict[str, Callable[[RunSummary], str]] = {
-    tr("Run"): lambda run: run.title,
-    tr("State"): state_words,
-    tr("Task"): task_words,
-    tr("Model"): model_words,
-    tr("Data"): lambda run: run.data,
-    tr("Best"): _best,
-    tr("Steps"): _steps,
-    tr("Duration"): lambda run: wording.duration(run.seconds),
-    tr("Started"): lambda run: wording.moment(run.started),
-    tr("Tags"): lambda run: " ".join(f"#{tag}" for tag in run.tags),
+    "run": lambda run: run.title,
+    "state": state_words,
+    "task": task_words,
+    "model": model_words,
+    "data": lambda run: run.data,
+    "best": _best,
+    "steps": _steps,
+    "duration": lambda run: wording.duration(run.seconds),
+    "started": lambda run: wording.moment(run.started),
+    "tags": lambda run: " ".join(f"#{tag}" for tag in run.tags),
 }
-COLUMNS = tuple(_CELLS)
 
 
-class RunLines(QAbstractTableModel):
+class RunLines(GroupedLines):
     """Runs, and headings where they are gathered in groups."""
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.lines: list[Line] = []
+    def __init__(self) -> None:
+        super().__init__(COLUMNS)
 
     def set(self, lines: Sequence[Line]) -> bool:
         """Show these; where the same runs stand in the same lines only their cells are painted anew. Says whether not."""
         same = list(map(_identity, lines)) == list(map(_identity, self.lines))
-        if same:
-            self.lines = list(lines)
-            if lines:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(lines) - 1, len(COLUMNS) - 1))
-            return False
-        self.beginResetModel()
+        if not same:
+            self.show(lines)
+            return True
         self.lines = list(lines)
-        self.endResetModel()
-        return True
-
-    def run(self, row: int) -> RunSummary | None:
-        """The run in a line, None for a heading."""
-        line = self.lines[row] if 0 <= row < len(self.lines) else None
-        return line if isinstance(line, RunSummary) else None
-
-    def rowCount(self, parent: Index = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self.lines)
-
-    def columnCount(self, parent: Index = _ROOT) -> int:
-        return len(COLUMNS)
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        """A heading can be neither chosen nor reached by the arrow keys."""
-        return super().flags(index) if self.run(index.row()) else Qt.ItemFlag.NoItemFlags
+        if lines:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(lines) - 1, len(COLUMNS) - 1))
+        return False
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return COLUMNS[section]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[section]))
-        return None
+            return tr("Sort by {COLUMNS}", COLUMNS=inside(COLUMNS[self.names[section]]))
+        return super().headerData(section, orientation, role)
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        line, column = self.lines[index.row()], COLUMNS[index.column()]
-        if isinstance(line, Heading):
-            return _of_heading(line, column, role)
+    def of_item(self, item: RunSummary, column: str, role: int) -> object:
         if role == Qt.ItemDataRole.DisplayRole:
-            return cell(line, column)
+            return cell(item, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._told(line) if column in (tr("Run"), tr("State")) else cell(line, column)
-        if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == tr("State"):
-            return line.doubt
-        if role == Qt.ItemDataRole.ForegroundRole and column != tr("Run"):
+            return self._told(item) if column in ("run", "state") else cell(item, column)
+        if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == "state":
+            return item.doubt
+        if role == Qt.ItemDataRole.ForegroundRole and column != "run":
             return theme.color("muted")
-        if role == Qt.ItemDataRole.FontRole and column == tr("Run"):
+        if role == Qt.ItemDataRole.FontRole and column == "run":
             return theme.font(13, QFont.Weight.DemiBold)
         return None
 
     def _told(self, run: RunSummary) -> str:
         """What no column shows: how it ended, a person's note, and what sets it apart from the one of its name before."""
-        before = one_before(run, [line for line in self.lines if isinstance(line, RunSummary)])
+        before = one_before(run, self.items)
         differs = what_differs(run, before) if before else []
         if before and differs:
             differs = [
@@ -116,16 +87,6 @@ class RunLines(QAbstractTableModel):
                 *differs,
             ]
         return "\n".join(filter(None, [run.message, run.doubt, run.note, *differs])) or str(run.path)
-
-
-def _of_heading(heading: Heading, column: str, role: int) -> object:
-    if role == Qt.ItemDataRole.DisplayRole and column == tr("Run"):
-        return f"{heading.title}  ·  {heading.count}"
-    if role == Qt.ItemDataRole.ForegroundRole:
-        return theme.color("muted")
-    if role == Qt.ItemDataRole.BackgroundRole:
-        return theme.color("window")
-    return theme.font(12, QFont.Weight.DemiBold) if role == Qt.ItemDataRole.FontRole else None
 
 
 def _identity(line: Line) -> object:

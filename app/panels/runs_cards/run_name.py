@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from app import theme
 from app.core.run_library import RunSummary
-from app.panels.runs_cards.run_lines import Index, RunLines
+from app.panels.runs_cards.run_lines import RunLines
+from app.widgets.grouped_list import Index
 
 LEFT = 12
 
@@ -17,7 +18,7 @@ class RunName(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         model = index.model()
         assert isinstance(model, RunLines)
-        run = model.run(index.row())
+        run = model.item(index.row())
         if run is None or not (words := words_below(run)):
             super().paint(painter, option, index)
             return

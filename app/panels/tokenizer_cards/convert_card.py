@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit
 
 from app import theme
-from app.core.language import inside, tr, trn
+from app.core.language import filled, inside, tr, trn
 from app.core.piece_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
@@ -77,27 +77,13 @@ class ConvertCard(Card):
         if self._from_ids:
             self._write(self.pieces, write_pieces(answer.pieces, answer.ids))
             missing = [str(number) for number, piece in zip(answer.ids, answer.pieces, strict=True) if piece is None]
-            self._note(
-                tr(
-                    "{count} without a piece: {listed}",
-                    count=trn("{count} id", "{count} ids", len(missing)),
-                    listed=_listed(missing),
-                )
-                if missing
-                else ""
-            )
+            said, count = tr("{count} without a piece: {listed}"), trn("{count} id", "{count} ids", len(missing))
         else:
             self._write(self.ids, write_ids(answer.ids))
             missing = [str(piece) for number, piece in zip(answer.ids, answer.pieces, strict=True) if number is None]
-            self._note(
-                tr(
-                    "{count} not in the vocabulary: {listed}",
-                    count=trn("{count} piece", "{count} pieces", len(missing)),
-                    listed=_listed(missing),
-                )
-                if missing
-                else ""
-            )
+            said = tr("{count} not in the vocabulary: {listed}")
+            count = trn("{count} piece", "{count} pieces", len(missing))
+        self._note(filled(said, count=count, listed=_listed(missing)) if missing else "")
 
     def _write(self, field: QPlainTextEdit, text: str) -> None:
         field.blockSignals(True)

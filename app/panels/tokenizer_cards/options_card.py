@@ -80,8 +80,12 @@ class OptionsCard(Card):
         self._show_what_applies()
 
     def _place(self) -> None:
+        area = QScrollArea(self, widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         holder = QWidget()
         holder.setObjectName("scrolled")
+        area.setWidget(holder)
         column = QVBoxLayout(holder)
         column.setContentsMargins(0, 0, 6, 0)
         column.setSpacing(6)
@@ -112,10 +116,6 @@ class OptionsCard(Card):
         column.addWidget(self.stored_note)
         column.addWidget(self.stored_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
-        area = QScrollArea(widgetResizable=True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(holder)
         self.add(area, 1)
         self.add(self.use_button)
         self.stored_button.hide()

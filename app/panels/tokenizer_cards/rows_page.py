@@ -93,8 +93,6 @@ class RowsPage(WaitingStack):
             card.add(widget)
         card.add(self.table, 1)
         split = RememberedSplitter("rows", Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(14)
         split.addWidget(card)
         split.addWidget(self.feature_card)
         split.setSizes([500, 540])

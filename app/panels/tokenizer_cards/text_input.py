@@ -77,7 +77,7 @@ class TextInput(Card):
         both = QWidget()
         both.setLayout(self._texts)
         self.second.hide()
-        self.pages = QStackedWidget()
+        self.pages = QStackedWidget(self)
         for page in (both, self.words, self.chat, self.lines, self.ids, self._file_page()):
             self.pages.addWidget(page)
         self.add(self.pages, 1)

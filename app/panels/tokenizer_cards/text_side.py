@@ -5,30 +5,28 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core import run_handover, wording, written_ids
+from app.core import wording, written_ids
 from app.core.language import thin, tr
-from app.core.run_handover import ChosenTask
-from app.core.token_table import SHOWN_AT_ONCE, TokenTable
+from app.core.token_table import TokenTable
 from app.panels.tokenizer_cards import text_input, text_questions, tokens_card
 from app.panels.tokenizer_cards.batch_card import BatchCard
 from app.panels.tokenizer_cards.code_question import CodeQuestion
 from app.panels.tokenizer_cards.decoded_view import DecodedView
 from app.panels.tokenizer_cards.options_card import OptionsCard
+from app.panels.tokenizer_cards.run_use import RunUse
 from app.panels.tokenizer_cards.selection_link import SelectionLink
 from app.panels.tokenizer_cards.text_input import TextInput
 from app.panels.tokenizer_cards.token_card import TokenCard
 from app.panels.tokenizer_cards.tokens_card import TokensCard
 from app.panels.tokenizer_cards.working_row import WorkingRow
-from app.services import text_file
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from app.services.token_answer import token_table, warm_up
+from app.services.token_answer import part_of, token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.remembered import RememberedSplitter
-from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.queries import Mistake
 from backend.contract.token_batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import TokenizerSteps
@@ -56,8 +54,7 @@ class Side(QWidget):
         super().__init__(parent)
         self._context = context
         self.tokenizer = ""
-        self._tasks: list[TaskEntry] = []
-        self._task = ChosenTask()
+        self.run_use = RunUse(context.client, self)
         self._whole: TokenTable | None = None
         ask = self._question
         self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
@@ -74,43 +71,49 @@ class Side(QWidget):
     # Building
 
     def _build(self) -> None:
-        self.banner = Banner()
+        self.banner = Banner(self)
         self.code = CodeQuestion(self._context, self.banner, self)
         self.code.agreed.connect(self.ask)
-        self.input, self.tokens, self.batch = TextInput(), TokensCard(), BatchCard()
-        self.decoded = DecodedView()
-        decoded_card = Card(tr("As text"))
-        decoded_card.add(self.decoded, 100)
-        decoded_card.body.addStretch(1)
-        self.results = QStackedWidget()
-        for card in (self.tokens, self.batch, decoded_card):
-            self.results.addWidget(card)
-        self.options, self.token = OptionsCard(), TokenCard()
+        self._split = RememberedSplitter("text", Qt.Orientation.Vertical, self)
+        self.input, answer = TextInput(self._split), self._answer(self._split)
+        self._split.hold((self.input, answer), (1, 3), (150, 420))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
         column.addWidget(self.banner)
         row = QHBoxLayout()
         row.setSpacing(14)
-        self._split = _split("text", self.input, self._answer(), (1, 3), (150, 420))
         row.addWidget(self._split, 1)
-        beside = QWidget()  # a splitter forgets its fixed width
-        beside.setFixedWidth(BESIDE)
-        inner = QVBoxLayout(beside)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.addWidget(_split("text-side", self.token, self.options, (1, 3), (236, 380)))
-        row.addWidget(beside)
+        row.addWidget(self._beside())
         column.addLayout(row, 1)
         # What other pages and scripts know this side by.
         self.text, self.view, self.ids, self.counts = self.input.text, self.tokens.view, self.tokens.ids, self.tokens.counts  # fmt: skip
 
-    def _answer(self) -> QWidget:
-        holder = QWidget()
+    def _beside(self) -> QWidget:
+        holder = QWidget(self)  # a splitter forgets its fixed width
+        holder.setFixedWidth(BESIDE)
+        inner = QVBoxLayout(holder)
+        inner.setContentsMargins(0, 0, 0, 0)
+        split = RememberedSplitter("text-side", Qt.Orientation.Vertical, holder)
+        self.token, self.options = TokenCard(split), OptionsCard(split)
+        split.hold((self.token, self.options), (1, 3), (236, 380))
+        inner.addWidget(split)
+        return holder
+
+    def _answer(self, parent: QWidget) -> QWidget:
+        holder = QWidget(parent)
         column = QVBoxLayout(holder)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         self.working = WorkingRow(lambda: any(one.open for one in self._questions() if one is not self._steps))
         self.working.stop_asked.connect(self.stop)
+        self.results = QStackedWidget(holder)
+        self.tokens, self.batch, decoded = TokensCard(self.results), BatchCard(self.results), Card(tr("As text"))
+        self.decoded = DecodedView(decoded)
+        decoded.add(self.decoded, 100)
+        decoded.body.addStretch(1)
+        for card in (self.tokens, self.batch, decoded):
+            self.results.addWidget(card)
         column.addWidget(self.working)
         column.addWidget(self.results, 1)
         return holder
@@ -120,7 +123,10 @@ class Side(QWidget):
         self.input.mode_changed.connect(self._on_mode)
         self.input.refused.connect(lambda sentence: self.message.emit("error", sentence))
         self.options.changed.connect(self._on_options)
-        self.options.run_asked.connect(self.use_in_run)
+        self.options.run_asked.connect(lambda: self.run_use.hand_over(self.options.options()))
+        self.run_use.message.connect(self.message)
+        self.run_use.settings_chosen.connect(self.settings_chosen)
+        self.run_use.draft_wanted.connect(self.draft_wanted)
         self.tokens.message.connect(self.message)
         self.batch.message.connect(self.message)
         self.tokens.view_changed.connect(self._ask_steps)
@@ -145,35 +151,15 @@ class Side(QWidget):
 
     def shown(self) -> None:
         """The text stands until it is changed."""
-        if not self._tasks:
-            self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
-
-    def _on_catalog(self, catalog: Catalog) -> None:
-        self._tasks = catalog.tasks
+        self.run_use.learn_tasks()
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up, whose task decides which options it has."""
-        self._task = run_handover.chosen_task(self._tasks, spec)
+        self.run_use.show_draft(spec)
 
     def open_file(self, path: str) -> None:
         """Show the tokens of a text file."""
         self.input.open_file(path)
-
-    def use_in_run(self) -> None:
-        """Hand the options that a run has to the run that is being set up, and say which."""
-        self.draft_wanted.emit()
-        found = run_handover.handover(self.options.options(), self._task)
-        rest = " ".join(found.left)
-        if not found.settings:
-            self.message.emit("info", tr("Nothing of this is a setting of your run. {rest}", rest=rest))
-            return
-        self.settings_chosen.emit(found.settings)
-        self.message.emit(
-            "success",
-            tr(
-                "Your run has now {taken_over}. {rest}", taken_over=run_handover.taken_over(found.settings), rest=rest
-            ).rstrip(),
-        )
 
     # Questions
 
@@ -279,19 +265,14 @@ class Side(QWidget):
         self._show_part(0)
 
     def _show_part(self, first: int) -> None:
-        table, count = self._whole, len(self._whole) if self._whole else 0
-        if table is None:
+        if self._whole is None:
             return
-        last = min(count, first + SHOWN_AT_ONCE)
-        if table.answer.file and count:
-            try:
-                table = table.part(first, last, _text_of_file(table, first, last))
-            except OSError as error:
-                self._on_mistake(_unreadable(Path(table.answer.file), error))
-                return
-        elif count > SHOWN_AT_ONCE:
-            table = table.part(first, last)
-        self.tokens.show_table(table, count)
+        try:
+            shown = part_of(self._whole, first)
+        except OSError as error:
+            self._on_mistake(_unreadable(Path(self._whole.answer.file), error))
+            return
+        self.tokens.show_table(shown, len(self._whole))
         self.token.show_nothing()
 
     def _on_mistake(self, mistake: Mistake) -> None:
@@ -344,13 +325,6 @@ class Side(QWidget):
         QTimer.singleShot(0, self, warm_up)
 
 
-def _text_of_file(table: TokenTable, first: int, last: int) -> str:
-    """What these tokens stand for, from the file that was tokenised. Raises OSError."""
-    begin, end = table.stretch(first, last, "byte_")
-    skip = table.answer.file_skip
-    return text_file.read_stretch(Path(table.answer.file), skip + begin, skip + end)
-
-
 def _unreadable(path: Path, error: OSError) -> Mistake:
     return Mistake(
         tr(
@@ -359,14 +333,3 @@ def _unreadable(path: Path, error: OSError) -> Mistake:
             strerror=error.strerror or error,
         )
     )
-
-
-def _split(name: str, upper: QWidget, lower: QWidget, stretch: tuple[int, int], sizes: tuple[int, int]) -> QSplitter:
-    splitter = RememberedSplitter(name, Qt.Orientation.Vertical)
-    splitter.setHandleWidth(14)
-    splitter.setChildrenCollapsible(False)
-    for place, widget in enumerate((upper, lower)):
-        splitter.addWidget(widget)
-        splitter.setStretchFactor(place, stretch[place])
-    splitter.setSizes(list(sizes))
-    return splitter

@@ -1,12 +1,11 @@
 """Owns the side with the whole vocabulary: all pieces or merges in a table, searched and sorted by the helper."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.language import tr, trn
 from app.core.tokenizer_title import short_title
@@ -16,6 +15,7 @@ from app.panels.tokenizer_cards.frequency_bar import FrequencyBar
 from app.panels.tokenizer_cards.piece_card import PieceCard
 from app.panels.tokenizer_cards.piece_search import PieceSearch
 from app.panels.tokenizer_cards.run_data import RunData
+from app.panels.tokenizer_cards.vocabulary_export import VocabularyExport
 from app.panels.tokenizer_cards.vocabulary_table import VocabularyTable
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
@@ -24,7 +24,7 @@ from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, Vocabulary
 from app.widgets.banner import Banner
 from app.widgets.chips import chips
 from app.widgets.waiting_stack import WaitingStack
-from backend.contract.queries import Exported, Mistake, Progress
+from backend.contract.queries import Mistake, Progress
 from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
@@ -47,7 +47,7 @@ class Side(QWidget):
         self._tables: dict[str, VocabularyRows] = {}
         self._indices: np.ndarray | None = None
         self._sort: tuple[str, bool] = ("", False)
-        self._tickets: dict[str, Ticket] = {}
+        self._opening: Ticket | None = None
         self._converted: Callable[[Conversion], None] = lambda answer: None
         self._find = self._question("find_pieces", self._on_found, self._on_not_found)
         self._origin = self._question("piece_origin", self._on_origin)
@@ -58,6 +58,9 @@ class Side(QWidget):
         self.search.changed.connect(self.find_rows)
         self.search.table_chosen.connect(self._show_table)
         self.search.export_requested.connect(self._choose_output)
+        self._export = VocabularyExport(context.client, context.preferences, self)
+        self._export.busy.connect(self.search.export.setDisabled)
+        self._export.message.connect(self.message)
         self.frequency = FrequencyBar(context)
         self.frequency.counted.connect(self._on_counts)
         self.frequency.failed.connect(self._on_failed)
@@ -127,9 +130,8 @@ class Side(QWidget):
         self._run_data.show_draft(spec)
 
     def _load(self) -> None:
-        for ticket in self._tickets.values():
-            ticket.cancel()
-        self._tickets.clear()
+        self._stop_opening()
+        self._export.stop()
         for question in (self._find, self._origin, self._convert):
             question.stop()
         self.frequency.set_about({})
@@ -144,7 +146,7 @@ class Side(QWidget):
             return
         self.waiting.show_waiting(OPENING)
         question = {"tokenizer": self.tokenizer, "folder": str(folder.path)}
-        self._tickets["vocabulary"] = self._context.client.ask(
+        self._opening = self._context.client.ask(
             "vocabulary",
             question,
             lambda answer: self._on_vocabulary(folder, answer),
@@ -158,8 +160,13 @@ class Side(QWidget):
     def _on_not_opened(self, why: str) -> None:
         self.waiting.show_sentence(tr("The vocabulary cannot be shown"), why, tr("Try again"))
 
+    def _stop_opening(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+
     def _on_stopped(self) -> None:
-        self._tickets.pop("vocabulary").cancel()
+        self._stop_opening()
         self._on_not_opened(tr("Opening the vocabulary was stopped."))
 
     def _on_vocabulary(self, folder: VocabularyFolder, vocabulary: Vocabulary) -> None:
@@ -288,35 +295,12 @@ class Side(QWidget):
         self._on_sort_requested(FREQUENCY, descending=True)
 
     def _choose_output(self, whole: bool) -> None:
-        name = f"{short_title(self.tokenizer)}-{self.search.table}.csv"
-        path, _ = QFileDialog.getSaveFileName(self, tr("Export as CSV"), str(Path.home() / name), tr("CSV (*.csv)"))
+        path = self._export.asked_path(f"{short_title(self.tokenizer)}-{self.search.table}")
         if path:
             self.export(path, whole)
 
     def export(self, path: str, whole: bool) -> None:
         """Write the rows that are shown, or all, to a CSV file."""
         assert self._folder is not None
-        preferences = self._context.preferences
         rows = None if whole or self._indices is None else write_numbers(self._folder, self._indices)
-        self.search.export.setEnabled(False)
-        question = {
-            "table": self.search.table,
-            "rows": rows,
-            "output": path,
-            "defuse": preferences.csv_defuse,
-            "bom": preferences.csv_bom,
-        }
-        self._tickets["export"] = self._context.client.ask(
-            "export_vocabulary", self._about(question), self._on_exported, self._on_not_exported
-        )
-
-    def _on_exported(self, answer: Exported) -> None:
-        self.search.export.setEnabled(True)
-        self.message.emit(
-            "success",
-            tr("Wrote {count} to {path}.", count=trn("{count} row", "{count} rows", answer.rows), path=answer.path),
-        )
-
-    def _on_not_exported(self, mistake: Mistake) -> None:
-        self.search.export.setEnabled(True)
-        self.message.emit("error", mistake.message)
+        self._export.export(self._about({"table": self.search.table, "rows": rows}), path)

@@ -111,9 +111,9 @@ NO_PHRASES = {
 """Modules whose phrases are of the command line, examples of data, or names."""
 NO_TEXTS = {
     "loading data", "loading model", "finding model", "not installed", "code points", " min", " min ",
-    '<span style="color:',
+    '<span style="color:', *language.QUESTIONS,
 }  # fmt: skip
-"""Words of the backend that are compared, keys, units and markup."""
+"""Words of the backend that are compared, keys, units, markup, and questions to translators."""
 QUIET_CALLS = {"tr", "trn", "said_in", "setObjectName", "setProperty", "get", "replace", "removesuffix"}
 
 
@@ -206,3 +206,17 @@ def test_no_decimals_are_written_past_the_language():
         if re.search(r"\.[1-9]\d*[feg%]|[eg]'$", ast.unparse(node.format_spec))
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_every_catalogue_says_how_its_language_writes(code: str):
+    answers = {message.context: message.string for message in catalogue(code) if message.context}
+    assert answers.keys() == language.QUESTIONS.keys()
+    assert answers[language.NOUNS] in (language.SMALL, language.CAPITAL)
+    assert answers[language.DECIMALS] in (language.POINT, language.COMMA)
+
+
+@pytest.mark.parametrize(("code", "inside", "number"), [("en", "learning rate", "0.5"), ("de", "Learning Rate", "0,5")])
+def test_nouns_and_decimals_are_written_as_the_catalogue_says(code: str, inside: str, number: str):
+    language.choose(code)
+    assert (language.inside("Learning Rate"), language.figure(0.5)) == (inside, number)

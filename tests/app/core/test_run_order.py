@@ -37,7 +37,7 @@ def test_the_newest_run_comes_first():
 
 @pytest.mark.parametrize(("descending", "order"), [(True, "bac"), (False, "abc")])
 def test_a_run_without_a_value_comes_last_either_way(descending: bool, order: str):
-    assert "".join(names(sorted_runs(RUNS, "Best", descending=descending))) == order
+    assert "".join(names(sorted_runs(RUNS, "best", descending=descending))) == order
 
 
 def test_a_run_stands_under_each_of_its_tags():

@@ -120,7 +120,7 @@ def test_labels_of_the_matrix_and_of_the_scores_narrow_the_rows(qtbot, shown: Pa
         qtbot.mouseClick(matrix, Qt.MouseButton.LeftButton, pos=matrix.box_of(*box).center().toPoint())
         qtbot.waitUntil(lambda rows=rows: sources(shown) == rows, timeout=ANSWER_MS)
         assert filters.chips.words() == [words]
-        assert "Click to see only these" in matrix.words_of(*box)
+        assert "Click to see only these" in matrix.words_of(box)
     overview.parts.button(LABELS).click()
     labels = overview.labels
     row = next(row for row, texts in enumerate(labels.texts()) if texts[0] == "negative")

@@ -35,6 +35,15 @@ def box(qtbot, panel: Panel) -> TryBox:
     return panel.attempt
 
 
+def test_the_try_side_is_built_when_somebody_goes_there(qtbot, helped):
+    panel = Panel(helped)
+    qtbot.addWidget(panel)
+    assert not panel.findChildren(TryBox)
+    panel.show_side(TRY)
+    assert panel.findChildren(TryBox) == [panel.attempt]
+    assert panel.pages.currentWidget() is panel.attempt
+
+
 def test_fields_are_those_of_the_task(box: TryBox):
     assert list(box.form.fields) == ["text", "text_pair"]
     choose_task(box, "causal_lm")

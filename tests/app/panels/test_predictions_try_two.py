@@ -47,6 +47,7 @@ def test_words_that_differ_are_marked_in_texts(qtbot, box: TryBox):
     choose_task(box, "causal_lm")
     box.form.also.click()
     box.form.second.show_model(OTHER)
+    assert box.form.writing._second is None  # it waits until it is wished
     box.form.writing.own.setChecked(True)
     box.form.writing._second.set_values({"num_beams": 3})
     assert [one.settings for one in box.form.questions()] == [{}, {"num_beams": 3}]

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QMessageBox
 
 from app.core.outcome import kind_of
 from app.panels.runs import Panel
-from app.panels.runs_cards.run_lines import COLUMNS, cell
-from app.panels.runs_cards.run_table import LEAST_FOR_NAME
+from app.panels.runs_cards.run_lines import cell
+from app.panels.runs_cards.run_table import LEAST_FOR_NAME, NAMES
 from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
 from backend.contract.run_notes import RunNotes, read_notes
 
@@ -51,7 +51,7 @@ def choose(panel: Panel, name: str) -> None:
 
 
 def test_every_run_is_listed_with_its_state(panel):
-    states = {run.name: cell(run, "State") for run in panel.table.runs}
+    states = {run.name: cell(run, "state") for run in panel.table.runs}
     assert states == {
         "old-run": "Finished",
         "sentiment-failed": "Failed",
@@ -63,8 +63,8 @@ def test_every_run_is_listed_with_its_state(panel):
 
 def test_a_finished_run_shows_its_best_metric(panel):
     run = next(run for run in panel.table.runs if run.name == "sentiment-finished")
-    assert cell(run, "Best") == "Accuracy 0.8716"
-    assert cell(run, "Data") == "train.csv"
+    assert cell(run, "best") == "Accuracy 0.8716"
+    assert cell(run, "data") == "train.csv"
 
 
 def test_lost_runs_are_counted_with_the_way_out(panel):
@@ -180,10 +180,10 @@ def test_two_chosen_runs_are_compared_and_one_is_not(qtbot, panel):
 
 def test_a_click_on_a_header_sorts_and_a_second_one_turns_it_round(panel):
     header = panel.table.horizontalHeader()
-    header.sectionClicked.emit(COLUMNS.index("Steps"))
+    header.sectionClicked.emit(NAMES.index("steps"))
     steps = [run.step for run in panel.table.runs]
     assert steps == sorted(steps, reverse=True)
-    header.sectionClicked.emit(COLUMNS.index("Steps"))
+    header.sectionClicked.emit(NAMES.index("steps"))
     assert [run.step for run in panel.table.runs] == sorted(steps)
 
 
@@ -227,10 +227,10 @@ def test_a_deleted_run_is_taken_out_of_the_trash_again(qtbot, panel, trash, runs
 def test_no_name_is_squeezed_in_the_smallest_window(panel):
     panel.resize(780, 640)
     table = panel.table
-    shown = [column for column in COLUMNS if not table.isColumnHidden(COLUMNS.index(column))]
+    shown = [column for column in NAMES if not table.isColumnHidden(NAMES.index(column))]
     assert table.columnWidth(0) >= LEAST_FOR_NAME - 20
-    assert {"Run", "State", "Best", "Started"} <= set(shown)
-    assert sum(table.columnWidth(COLUMNS.index(column)) for column in shown) <= table.viewport().width()
+    assert {"run", "state", "best", "started"} <= set(shown)
+    assert sum(table.columnWidth(NAMES.index(column)) for column in shown) <= table.viewport().width()
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, co
     qtbot.addWidget(panel)
     model = panel.table.model()
     row = next(row for row, run in enumerate(panel.table.runs) if run.name == "sentiment-lost")
-    told = model.data(model.index(row, COLUMNS.index("Run")), Qt.ItemDataRole.ToolTipRole)
+    told = model.data(model.index(row, NAMES.index("run")), Qt.ItemDataRole.ToolTipRole)
     assert "Unlike sentiment of " in told
     assert told.endswith("Learning rate: 0.0003 → 5")
 
@@ -256,8 +256,8 @@ def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, co
 def test_a_finished_run_that_diverged_is_not_praised(diverged, panel):
     row = next(row for row, run in enumerate(panel.table.runs) if run.name == diverged.name)
     run = panel.table.runs[row]
-    assert (cell(run, "State"), kind_of(run.state, run.doubt)) == ("Finished", "warning")
-    place = panel.table.model().index(row, COLUMNS.index("State"))
+    assert (cell(run, "state"), kind_of(run.state, run.doubt)) == ("Finished", "warning")
+    place = panel.table.model().index(row, NAMES.index("state"))
     for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
         assert place.data(role).startswith("Training diverges: its loss has risen from 1.1")
     other = next(run for run in panel.table.runs if run.name == "sentiment-finished")

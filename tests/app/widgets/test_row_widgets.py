@@ -1,15 +1,19 @@
 """The widgets that show one predicted row: marks stand where they belong, whatever the script."""
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QToolTip
 
 from app.widgets.confusion_matrix import HEAD, ConfusionMatrix
 from app.widgets.fill_list import FillList
 from app.widgets.label_bars import SHOWN, LabelBars, bars_of
 from app.widgets.marked_text import MarkedText, Piece
 from app.widgets.number_scale import NumberScale
+from app.widgets.reliability_diagram import ReliabilityDiagram
+from app.widgets.scatter_plot import ScatterPlot
 from app.widgets.typed_text import MOST_LINES, TypedText
+from backend.contract.predictions import NumberPoint, ReliabilityBin
 
 
 def shown(qtbot, widget, width: int = 400, height: int = 300):
@@ -113,10 +117,49 @@ def matrix(qtbot, styled) -> ConfusionMatrix:
 
 
 def test_a_cell_is_said_in_words(matrix: ConfusionMatrix):
-    assert matrix.words_of(1, 0) == "2 rows: actual yes, predicted no (22.2% of this actual label)"
+    assert matrix.words_of((1, 0)) == "2 rows: actual yes, predicted no (22.2% of this actual label)"
     for cell in ((1, 0), (HEAD, 1), (0, HEAD)):
-        assert matrix.cell_at(QPointF(matrix.box_of(*cell).center())) == cell
-    assert matrix.cell_at(QPointF(4, 4)) is None
+        assert matrix.part_at(QPointF(matrix.box_of(*cell).center())) == cell
+    assert matrix.part_at(QPointF(4, 4)) is None
+
+
+def bars() -> ReliabilityDiagram:
+    made = ReliabilityDiagram()
+    made.show_bins([ReliabilityBin(low=0.5, high=1.0, count=8, confidence=0.9, accuracy=0.75)])
+    return made
+
+
+def dots() -> ScatterPlot:
+    made = ScatterPlot()
+    made.show_points([NumberPoint(row=11, actual=5.0, predicted=4.2)], 0.0, 5.0)
+    return made
+
+
+def cells() -> ConfusionMatrix:
+    made = ConfusionMatrix()
+    made.show_counts(["no", "yes"], [[5, 1], [2, 7]])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("make", "place", "words"),
+    [
+        (bars, lambda plot: plot.box_of(0).center(), "8 rows with confidence 0.5 to 1.0: 75.0% right, 90.0% expected"),
+        (dots, lambda plot: plot.place_of(0), "Row 12: predicted 4.2, actual 5"),
+        (
+            cells,
+            lambda plot: plot.box_of(0, 1).center(),
+            "1 row: actual no, predicted yes (16.7% of this actual label)",
+        ),
+    ],
+)
+def test_a_plot_tells_in_words_what_is_under_the_mouse(qtbot, styled, make, place, words: str):
+    plot = shown(qtbot, make())
+    qtbot.mouseMove(plot, place(plot).toPoint())
+    qtbot.waitUntil(lambda: QToolTip.text() == words)
+    assert plot.cursor().shape() == Qt.CursorShape.PointingHandCursor
+    qtbot.mouseMove(plot, QPoint(2, 2))
+    qtbot.waitUntil(lambda: plot.cursor().shape() == Qt.CursorShape.ArrowCursor)
 
 
 def test_the_chosen_cell_again_takes_the_choice_back(qtbot, matrix: ConfusionMatrix):

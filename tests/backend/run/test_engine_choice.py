@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend import predict, registry
+from backend import registry
 from backend.contract import spec_file
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
@@ -18,6 +18,7 @@ from backend.engines.jax import JaxEntry
 from backend.engines.jax.optimizer import Optimizer
 from backend.hardware import devices
 from backend.run import preparation
+from backend.run.asked_spec import spec_of
 from backend.run.engine_choice import check_engine, to_ask
 from backend.run.resolving import resolve
 
@@ -124,9 +125,9 @@ def test_a_run_that_jax_trained_predicts_where_there_is_no_jax(tmp_path: Path, m
     (tmp_path / "spec.yaml").write_text(spec_file.dump(values), encoding="utf-8")
     (tmp_path / "events.jsonl").touch()
     monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name not in ("jax", "flax", "optax"))
-    found = predict.spec_of(str(tmp_path), None, []).hardware
+    found = spec_of(str(tmp_path), None, []).hardware
     assert (found.engine, found.device) == ("torch", "auto")
-    assert predict.spec_of(str(tmp_path), None, ["hardware.engine=jax"]).hardware.engine == "jax"
+    assert spec_of(str(tmp_path), None, ["hardware.engine=jax"]).hardware.engine == "jax"
 
 
 def test_what_is_stored_for_one_engine_does_not_keep_another_from_being_asked():

@@ -160,13 +160,14 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
     import shutil
     from dataclasses import replace
 
-    from backend import predict
+    from backend.run.asked_model import open_model
+    from backend.run.asked_spec import spec_of
     from backend.run.material import choose_columns, make_source, reading, usable
     from backend.tasks.task import used_columns
 
     material = _again(folder)
-    spec = predict.spec_of(str(folder / "run-0"), None, [f"hardware.threads={threads}"])
-    session = predict.open_model(spec).session
+    spec = spec_of(str(folder / "run-0"), None, [f"hardware.threads={threads}"])
+    session = open_model(spec).session
     rows = make_source(spec).read_file(material.test, spec.data, reading())
     columns = choose_columns(session.task, dict(spec.data.columns), rows, to_predict=True)
     asked = {column.name for column in used_columns(session.task) if column.needed_to_predict}

@@ -125,7 +125,7 @@ class ModelChooser(QDialog):
         self.fitting.toggled.connect(self._show)
         self.sides.idToggled.connect(lambda place, on: self._on_side() if on else None)
         self.list.marked.connect(self._on_marked)
-        self.list.chosen.connect(self._on_chosen)
+        self.list.taken.connect(self._on_chosen)
         self.browse.clicked.connect(self._on_browse)
         self.cancel.clicked.connect(self.reject)
         self.choose.clicked.connect(lambda: self._on_chosen(self.list.current()))

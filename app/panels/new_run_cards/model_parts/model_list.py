@@ -2,35 +2,34 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QRect, Qt, Signal
-from PySide6.QtGui import QFont, QKeyEvent, QPainter, QPalette, QResizeEvent
+from PySide6.QtCore import QModelIndex, QRect, Qt, Signal
+from PySide6.QtGui import QFont, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHeaderView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
     QWidget,
 )
 
 from app import theme
 from app.core import model_rows
 from app.core.language import tr
-from app.core.model_rows import COLUMNS, Line
-from app.panels.new_run_cards.model_parts.model_lines import Index, ModelLines
+from app.core.model_rows import Line
+from app.panels.new_run_cards.model_parts.model_lines import ModelLines
+from app.widgets.grouped_list import GroupedList, Index
 from backend.contract.model_choices import ModelChoice
 
 ROW_HEIGHT, HEADING_HEIGHT = 46, 30
 WIDTHS = {
-    tr("Family"): 96,
-    tr("Parameters"): 100,
-    tr("Size"): 84,
-    tr("Licence"): 104,
-    tr("Used"): 116,
-    tr("For this run"): 132,
+    "family": 96,
+    "parameters": 100,
+    "size": 84,
+    "licence": 104,
+    "used": 116,
+    "verdict": 132,
 }
-LEAVING = (tr("Licence"), tr("Used"), tr("Family"), tr("Parameters"))
+LEAVING = ("licence", "used", "family", "parameters")
 """What is left out first where there is little room."""
 LEAST_FOR_NAME = 230
 MARGIN = 12
@@ -52,7 +51,7 @@ class _TwoLines(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         lines = index.model()
         assert isinstance(lines, ModelLines)
-        model = lines.model(index.row())
+        model = lines.item(index.row())
         if model is None:
             super().paint(painter, option, index)
             return
@@ -78,116 +77,71 @@ def _draw(painter: QPainter, area: QRect, text: str, pixels: int, token: str, bo
     painter.drawText(area, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), shown)
 
 
-class ModelList(QTableView):
+class ModelList(GroupedList):
     """Keeps the marked model marked while the list changes."""
 
     marked = Signal(object)
     """A ModelChoice, or None."""
-    chosen = Signal(object)
-    """A ModelChoice, by Enter or a double click."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._lines = ModelLines(self)
+        self._models = ModelLines()
+        super().__init__(self._models, WIDTHS, LEAVING, LEAST_FOR_NAME, parent)
         self._names, self._cells = _TwoLines(self), _KeepsColor(self)
         self._changing = False
-        self.setModel(self._lines)
         self.setItemDelegate(self._cells)
         self.setItemDelegateForColumn(0, self._names)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(tr("Models"))
-        self._set_headers()
-        self.selectionModel().currentRowChanged.connect(self._on_current)
-        self.doubleClicked.connect(self._on_double_click)
-
-    def _set_headers(self) -> None:
-        for header in (self.horizontalHeader(), self.verticalHeader()):
-            header.setSelectionModel(QItemSelectionModel(self._lines, self))
-        self.verticalHeader().hide()
         self.verticalHeader().setMinimumSectionSize(HEADING_HEIGHT)
         self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
-        header = self.horizontalHeader()
-        header.setFixedHeight(32)
-        header.setHighlightSections(False)
-        header.setSectionsClickable(False)
-        for section, name in enumerate(COLUMNS):
-            if name == tr("Model"):
-                header.setSectionResizeMode(section, QHeaderView.ResizeMode.Stretch)
-            else:
-                self.setColumnWidth(section, WIDTHS[name])
+        self.horizontalHeader().setFixedHeight(32)
+        self.horizontalHeader().setSectionsClickable(False)
+        self.selectionModel().currentRowChanged.connect(self._on_current)
 
     @property
     def models(self) -> list[ModelChoice]:
         """Those that are listed."""
-        return [line for line in self._lines.lines if isinstance(line, ModelChoice)]
+        return self._models.items
 
     def set_lines(self, lines: Sequence[Line], wanted: str = "") -> None:
         """List these, and mark the one that was marked, or `wanted`, or the first that fits."""
         before = self.current()
         self._changing = True
-        self._lines.set(lines)
-        self.clearSpans()
+        self._models.show(lines)
+        self.span_headings()
         for row in range(len(lines)):
-            is_heading = self._lines.model(row) is None
-            self.setRowHeight(row, HEADING_HEIGHT if is_heading else ROW_HEIGHT)
-            if is_heading:
-                self.setSpan(row, 0, 1, len(COLUMNS))
+            self.setRowHeight(row, HEADING_HEIGHT if self._models.item(row) is None else ROW_HEIGHT)
         self._changing = False
         self._mark(before.name if before else wanted)
 
     def current(self) -> ModelChoice | None:
         """The marked model."""
-        return self._lines.model(self.currentIndex().row())
+        return self.item_at_hand()
 
     def mark(self, name: str) -> None:
         """Mark a model by its name."""
         self._mark(name)
 
     def _mark(self, name: str) -> None:
-        rows = [(row, one) for row in range(len(self._lines.lines)) if (one := self._lines.model(row))]
+        rows = [(row, one) for row in range(len(self._models.lines)) if (one := self._models.item(row))]
         row = next((row for row, one in rows if one.name == name), None)
         if row is None:
             row = next((row for row, one in rows if not one.problem), rows[0][0] if rows else None)
         if row is None:
             self.marked.emit(None)
             return
-        self.setCurrentIndex(self._lines.index(row, 0))
+        self.setCurrentIndex(self._models.index(row, 0))
         if row == 1:
             self.scrollToTop()  # with its heading
         self.marked.emit(self.current())
 
     def _on_current(self, current: QModelIndex) -> None:
         if not self._changing:
-            self.marked.emit(self._lines.model(current.row()))
-
-    def _on_double_click(self, index: Index) -> None:
-        if model := self._lines.model(index.row()):
-            self.chosen.emit(model)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter chooses."""
-        model = self.current()
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and model is not None:
-            self.chosen.emit(model)
-            return
-        super().keyPressEvent(event)
+            self.marked.emit(self._models.item(current.row()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave out what matters least where there is little room for names."""
-        left = event.size().width() - LEAST_FOR_NAME - sum(WIDTHS.values())
-        for name in LEAVING:
-            self.setColumnHidden(COLUMNS.index(name), left < 0)
-            left += WIDTHS[name] if left < 0 else 0
+        """The marked model stays in view."""
         super().resizeEvent(event)
         if event.size().height() < event.oldSize().height() and self.currentIndex().isValid():
             self.scrollTo(self.currentIndex())
-
-    def apply_theme(self) -> None:
-        """Colours are asked for at every paint."""
-        self.viewport().update()

@@ -365,7 +365,7 @@ def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
     side.options.show_tokenizer(DESCRIPTION)
     assert not side.options.use_button.isEnabled()
     side.draft_wanted.connect(lambda: side.show_draft({"task": {"type": "token_classification"}}, ""))
-    side._on_catalog(catalog())
+    side.run_use._on_catalog(catalog())
     side.options.max_length.setValue(64)
     side.options.switches["do_lower_case"].setChecked(False)
     with qtbot.waitSignal(side.settings_chosen) as settings, qtbot.waitSignal(side.message) as message:
@@ -561,7 +561,7 @@ def test_the_steps_begin_with_the_part_of_the_chosen_token(side: Side, monkeypat
 
 
 def test_a_long_text_is_shown_part_by_part(qtbot, side: Side, monkeypatch):
-    monkeypatch.setattr("app.panels.tokenizer_cards.text_side.SHOWN_AT_ONCE", 2)
+    monkeypatch.setattr("app.services.token_answer.SHOWN_AT_ONCE", 2)
     monkeypatch.setattr("app.panels.tokenizer_cards.tokens_card.SHOWN_AT_ONCE", 2)
     side._on_tokens(HELLO)
     assert side.tokens.part.text() == "Tokens 1 to 2 of 4"

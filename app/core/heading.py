@@ -1,0 +1,11 @@
+"""Owns the heading above a group of lines in a list."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the group is called, and how many lines it has."""
+
+    title: str
+    count: int

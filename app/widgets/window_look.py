@@ -1,0 +1,57 @@
+"""Owns how the window looks: the theme and the size of its text, which hold from the moment they are chosen."""
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app import theme
+from app.core.actions import Action
+from app.core.language import tr
+from app.core.preferences import Preferences
+
+
+class WindowLook(QObject):
+    """What is chosen is kept in `preferences`; whoever writes it there itself calls `apply`."""
+
+    changed = Signal()
+
+    def __init__(self, preferences: Preferences, window: QWidget) -> None:
+        super().__init__(window)
+        self._preferences = preferences
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        return [
+            Action(tr("Use the light theme"), lambda: self.choose_theme("light"), icon="sun"),
+            Action(tr("Use the dark theme"), lambda: self.choose_theme("dark"), icon="moon"),
+            Action(tr("Use the theme of the system"), lambda: self.choose_theme("system"), icon="settings"),
+            Action(
+                tr("Make the text larger"),
+                lambda: self.choose_text_size(1),
+                "Ctrl++; Ctrl+=",
+                "text",
+                words=tr("zoom in"),
+            ),
+            Action(
+                tr("Make the text smaller"), lambda: self.choose_text_size(-1), "Ctrl+-", "text", words=tr("zoom out")
+            ),
+            Action(tr("Use the usual text size"), lambda: self.choose_text_size(0), "Ctrl+0", "text"),
+        ]
+
+    def choose_theme(self, choice: str) -> None:
+        """Give the window the look of `choice` (system, light or dark) from now on."""
+        self._preferences.set("theme", choice)
+        self.apply()
+
+    def choose_text_size(self, steps: int) -> None:
+        """Make all text so many steps larger (or smaller) from now on; 0 is the usual size."""
+        present = theme.TEXT_SIZES.index(theme.text_size())
+        place = max(0, min(len(theme.TEXT_SIZES) - 1, present + steps))
+        self._preferences.set("text_size", theme.TEXT_SIZES[place] if steps else theme.USUAL_SIZE)
+        self.apply()
+
+    def apply(self) -> None:
+        """Look as the preferences say."""
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        theme.apply(application, self._preferences.theme, self._preferences.text_size)
+        self.changed.emit()
