@@ -1,12 +1,14 @@
 """Owns the list of all runs, read cheaply: of a long run at once the head and the tail of its events, then its landmarks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.core import wording
+from app.core.language import tr
 from app.core.outcome import OVER, RESUMABLE, Outcome, look_at
 from app.core.run_state import RunState
+from app.core.run_subject import Subject, promised
 from backend.contract import events
 from backend.contract.landmarks import Landmarks
 from backend.contract.run_folder import RunFolder, run_folders
@@ -46,6 +48,13 @@ class RunSummary:
     """The final ones, of a run that is not over the latest."""
     can_resume: bool = True
     """Whether going on could come to another end."""
+    queued_since: float | None = None
+    """When it joined the queue in which it waits."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is in the queue: a process carries it, but computes nothing yet."""
+        return self.state == "queued"
 
     @property
     def alive(self) -> bool:
@@ -56,6 +65,28 @@ class RunSummary:
     def resumable(self) -> bool:
         """Whether `resume` may continue it."""
         return self.state in RESUMABLE and self.can_resume
+
+
+def counted(runs: Iterable[RunSummary]) -> list[str]:
+    """`1 running` and `2 queued`, where there are any."""
+    here = list(runs)
+    waiting = sum(run.waits for run in here)
+    alive = sum(run.alive for run in here) - waiting
+    running = [tr("{alive} running", alive=alive)] if alive else []
+    return [*running, *([tr("{waiting} queued", waiting=waiting)] if waiting else [])]
+
+
+def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
+    """`Waits for “rte-3” to end; number 2 of 3 in the queue`. The order is that of `backend.contract.run_queue`."""
+    queue = sorted((one for one in runs if one.waits), key=lambda one: (one.queued_since or 0.0, one.name))
+    place = queue.index(run)
+    ahead = [one for one in runs if one.alive and not one.waits] or queue[:place][:1]
+    words = tr("Waits for “{title}” to end", title=ahead[0].title) if ahead else tr("Begins in a moment")
+    if len(ahead) > 1:
+        words = tr("Waits for {count} runs to end", count=len(ahead))
+    if len(queue) == 1:
+        return words
+    return tr("{words}; number {place} of {count} in the queue", words=words, place=place + 1, count=len(queue))
 
 
 class RunLibrary:
@@ -75,7 +106,7 @@ class RunLibrary:
                 yield
             found.append(replace(summarise(folder, read.state, look_at(folder, read.state)), **read.noted()))
             yield
-        self.runs = found
+        self.runs = [replace(run, message=waits_for(run, found)) if run.waits else run for run in found]
         here = {run.path for run in found}
         self._read = {path: read for path, read in self._read.items() if path in here}
 
@@ -149,16 +180,16 @@ class _Read:
 def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:
     """The line of the list that stands for a run."""
     metric = state.main_metric
-    data = state.training_data
+    subject = _told(state) if state.name else promised(folder)
     return RunSummary(
         name=folder.name,
         path=folder.path,
         state=outcome.state,
-        title=state.name or folder.name,
-        task=state.task,
-        model=state.model,
-        engine=state.engine,
-        data=", ".join(wording.name_of_path(file) for file in data.files[:2]) if data else "",
+        title=subject.title,
+        task=subject.task,
+        model=subject.model,
+        engine=subject.engine,
+        data=subject.data,
         metric=metric,
         best=_best(state, metric),
         started=state.started,
@@ -169,7 +200,14 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
         has_predictions=bool(state.predictions),
         metrics=_metrics(state),
         can_resume=outcome.can_resume,
+        queued_since=folder.queued_since() if outcome.waits else None,
     )
+
+
+def _told(state: RunState) -> Subject:
+    data = state.training_data
+    files = ", ".join(wording.name_of_path(file) for file in data.files[:2]) if data else ""
+    return Subject(state.name, state.task, state.model, state.engine, files)
 
 
 def _metrics(state: RunState) -> dict[str, float | None]:

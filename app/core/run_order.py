@@ -110,7 +110,7 @@ _VALUES: dict[str, Callable[[RunSummary], Any]] = {
     tr("Best"): lambda run: run.best,
     tr("Steps"): lambda run: run.step,
     tr("Duration"): lambda run: run.seconds,
-    tr("Started"): lambda run: run.started,
+    tr("Started"): lambda run: run.started or run.queued_since,  # what waits is the newest there is
     tr("Tags"): lambda run: tuple(tag.casefold() for tag in run.tags),
 }
 
