@@ -136,10 +136,10 @@ class CostCard(Card):
 
     def show_others(self, words: str) -> None:
         """What this run would wait for in the queue; without others there is nothing to wait for."""
-        self._others = f"{words} (burnish train … --queue)"
+        self._others = words
         self.queue.setVisible(bool(words))
         if self.queue.isEnabled():
-            self.queue.setToolTip(self._others)
+            self.queue.setToolTip(words)
 
     def show_starting(self, starting: bool) -> None:
         """The run is being started."""

@@ -35,9 +35,11 @@ class Starting(QObject):
     def look_at_others(self) -> None:
         """Say which runs are going on or waiting."""
         alive = [run.title for run in self._context.library.runs if run.alive]
-        words = tr("Begins by itself when “{title}” is over", title=alive[0]) if alive else ""
+        words = tr("Begins by itself when “{title}” is over (burnish train … --queue)", title=alive[0]) if alive else ""
         if len(alive) > 1:
-            words = tr("Begins by itself when the {count} runs before it are over", count=len(alive))
+            words = tr(
+                "Begins by itself when the {count} runs before it are over (burnish train … --queue)", count=len(alive)
+            )
         self.others_changed.emit(words)
 
     @property

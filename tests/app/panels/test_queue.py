@@ -1,4 +1,4 @@
-"""The queue in the window: New run adds to it, Run says what a run waits for, Runs lists it."""
+"""The queue in the window: New run adds to it, Run says what a run waits for, Runs lists it, Try does not mind it."""
 
 import json
 import os
@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QGuiApplication
 
+from app.panels import predictions as predictions_page
 from app.panels import run as run_page
 from app.panels import runs as runs_page
 from app.services.engine_status import EngineStatus
+from backend.contract.resources import resource
 from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from tests.app.panels.try_steps import choose_task
 
 SPEC = (
     "name: {name}\ntask: {{type: text_classification}}\nmodel: {{name_or_path: bert-tiny}}\ndata: {{train: some.csv}}\n"
@@ -228,3 +231,27 @@ def test_the_command_that_queues_the_run_can_be_copied(demo):
     last = QGuiApplication.clipboard().text().splitlines()[-1]
     assert " train sentiment.yaml" in last
     assert "--queue" in shlex.split(last)
+
+
+# Try
+
+
+def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, let_go, helped):
+    page = predictions_page.Panel(helped)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_side(predictions_page.TRY)
+    qtbot.waitUntil(lambda: page.attempt._has_catalog)
+    page.attempt.form.show_model(str(resource("demo", "bert-tiny")))
+    choose_task(page.attempt, "text_classification")
+    helped.library.refresh()
+    said = []
+    for _ in range(2):
+        page.attempt.form.fill({"text": "film"})
+        page.attempt.ask()
+        said.append("a run is training here" in page.attempt.card.facts.text())
+        qtbot.waitUntil(lambda: not page.attempt.asking.open)
+        for path in [path for path in let_go if path.name == "sentiment-lost"]:
+            os.close(let_go.pop(path))
+        helped.library.refresh()
+    assert said == [True, False]
