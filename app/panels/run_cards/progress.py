@@ -49,7 +49,7 @@ class Progress(QWidget):
 
     def show_waiting(self, words: str) -> None:
         """What a run in the queue waits for."""
-        _set(self.stage, words or tr("Waits in the queue"))
+        _set(self.stage, words)
 
 
 def stage_words(state: RunState, outcome: Outcome) -> str:
