@@ -77,7 +77,10 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queu
     _sweep_leftovers(folder)
     folder.clear_requests()
     stopping = _Stopping(folder, patience)
-    folder.join_queue() if queue else folder.leave_queue()
+    if queue:
+        folder.join_queue()
+    else:
+        folder.leave_queue()
     # The attempt is on record before the engine lives, so the engine can read its number.
     record = ProcessRecord(folder.next_attempt(), host_id(), boot_id(), os.getpid(), 0, time.time())
     folder.write_process_record(record)

@@ -6,7 +6,8 @@ from backend.commands.screen import Screen
 from backend.contract.run_folder import RunFolder
 from backend.contract.run_queue import queue_of
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 2.0
+"""Between two looks at the locks of all runs."""
 
 
 def waits_for(folder: RunFolder) -> str:
