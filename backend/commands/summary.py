@@ -81,6 +81,8 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     finished, life = _finished(found), folder.life()
     if life == "alive" and folder.queued.exists():
         return "queued", waits_for(folder)
+    if life == "lost" and folder.queued.exists():
+        return "lost", "its process was killed, or the computer went down, while it waited in the queue"
     if life == "alive":
         return ("running" if _last(found, events.PlanMade) else "starting"), ""
     if (record := folder.exit_record()) and record.state:
