@@ -1,7 +1,7 @@
-"""Owns one attempt of a run: starts its engine, passes stop requests on, ends its whole tree, writes how it ended.
+"""Owns one attempt of a run: waits its turn, starts its engine, passes stop requests on, ends its whole tree, writes how it ended.
 
-`python -P -m backend.supervisor RUN`, in a session of its own. It imports nothing but the standard library and the run
-folder, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
+`python -P -m backend.supervisor RUN [--queue]`, in a session of its own. It imports nothing but the standard library and
+the run folder, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
 """
 
 import os
@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backend import process_tree
+from backend.contract import run_queue
 from backend.contract.processes import child_environment, python_command
 from backend.contract.run_folder import (
     ExitRecord,
@@ -27,6 +28,11 @@ from backend.contract.run_folder import (
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+QUEUE = "--queue"
+LOOK_SECONDS = 0.5
+"""Between two looks of a run that waits at the one before it and at what is asked of it."""
+LEFT_AS = {"stop": "stopped", "pause": "paused"}
+"""Request that ends the waiting → how the attempt ended."""
 
 
 @dataclass(frozen=True)
@@ -39,37 +45,52 @@ class Patience:
 
 def main() -> int:
     """Carry the run named on the command line."""
-    if len(sys.argv) != 2:
-        return _refuse("usage: python -P -m backend.supervisor RUN")
-    folder = RunFolder(sys.argv[1])
-    return supervise(folder, python_command("backend", "_run", str(folder.path)))
+    run, options = sys.argv[1:2], sys.argv[2:]
+    if not run or options not in ([], [QUEUE]):
+        return _refuse(f"usage: python -P -m backend.supervisor RUN [{QUEUE}]")
+    folder = RunFolder(run[0])
+    return supervise(folder, python_command("backend", "_run", str(folder.path)), queue=bool(options))
 
 
-def supervise(folder: RunFolder, command: Sequence[str], patience: Patience = Patience()) -> int:
-    """Run `command` as the run's next attempt; 0 if it ended well, 1 if not, 2 if the run cannot be started."""
+def supervise(
+    folder: RunFolder, command: Sequence[str], patience: Patience = Patience(), *, queue: bool = False
+) -> int:
+    """Run `command` as the run's next attempt; 0 if it ended well, 1 if not, 2 if the run cannot be started.
+
+    With `queue` it begins when the runs of the same folder that are going on or have waited longer are over.
+    """
     if not folder.exists():
         return _refuse(f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
     try:
         lock = take_lock(folder.lock)
     except RunLocked:
-        return _refuse(f"{folder.name}: this run is already running{_holder(folder)}")
+        doing = "waiting in the queue" if folder.is_queued() else "running"
+        return _refuse(f"{folder.name}: this run is already {doing}{_holder(folder)}")
     try:
-        return _attempt(folder, command, patience)
+        return _attempt(folder, command, patience, queue)
     finally:
         os.close(lock)
 
 
-def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience) -> int:
+def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queue: bool) -> int:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _sweep_leftovers(folder)
     folder.clear_requests()
     stopping = _Stopping(folder, patience)
+    if queue:
+        folder.join_queue()
+    else:
+        folder.leave_queue()
     # The attempt is on record before the engine lives, so the engine can read its number.
     record = ProcessRecord(folder.next_attempt(), host_id(), boot_id(), os.getpid(), 0, time.time())
     folder.write_process_record(record)
+    request = _wait_its_turn(folder)
+    if request or not folder.exists():
+        return _leave_queue(folder, record, request)
+    began = time.time()
     engine = _start(folder, command)
     stopping.engine = engine
-    folder.write_process_record(replace(record, engine_pid=engine.pid))
+    folder.write_process_record(replace(record, engine_pid=engine.pid, started=began))
     _speak_to_log(folder)
     returncode = _wait(engine)
     stopping.disarm()
@@ -77,6 +98,33 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience) -> i
     if left:
         _say(f"{left} processes were left behind by the engine and have been ended")
     return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), stopping.message(returncode)))
+
+
+def _wait_its_turn(folder: RunFolder) -> str:
+    """Until the run may begin, or until it is asked to stop or pause: what it was asked."""
+    before: RunFolder | None = None
+    while folder.queued.exists():
+        request = folder.requested() or ""
+        if request in LEFT_AS:
+            return request
+        if before is None or not run_queue.is_ahead(before, folder):
+            with suppress(RunLocked):  # another one is deciding
+                before = run_queue.take_turn(folder)
+            if before is None:
+                continue
+            _speak_to_log(folder)
+        time.sleep(LOOK_SECONDS)
+    return ""
+
+
+def _leave_queue(folder: RunFolder, record: ProcessRecord, request: str) -> int:
+    """The attempt is over before it had an engine."""
+    if not request:
+        return 1  # its folder is gone
+    folder.clear_requests()
+    returncode = _record_exit(folder, ExitRecord(record.attempt, 0, time.time(), state=LEFT_AS[request]))
+    folder.leave_queue()
+    return returncode
 
 
 def _record_exit(folder: RunFolder, record: ExitRecord) -> int:

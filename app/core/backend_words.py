@@ -35,7 +35,7 @@ CACHES = (
     tr("Converted weights"), tr("Compiled programs"),
 )  # fmt: skip
 STATES = (
-    tr("fine"), tr("note"), tr("missing"), tr("finished"), tr("failed"), tr("stopped"), tr("paused"), tr("lost"),
+    tr("fine"), tr("note"), tr("missing"), tr("finished"), tr("failed"), tr("stopped"), tr("paused"), tr("lost"), tr("queued"),
 )  # fmt: skip
 KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("empty"))
 """What the cells of a column hold."""

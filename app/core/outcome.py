@@ -14,6 +14,7 @@ from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFol
 OVER = ("finished", "stopped", "paused", "failed", "lost")
 RESUMABLE = ("stopped", "paused", "failed", "lost")
 TITLES = {
+    "queued": tr("Queued"),
     "starting": tr("Starting"),
     "running": tr("Training"),
     "finished": tr("Finished"),
@@ -23,6 +24,7 @@ TITLES = {
     "lost": tr("Lost"),
 }
 KINDS = {
+    "queued": "info",
     "starting": "info",
     "running": "accent",
     "finished": "success",
@@ -54,6 +56,11 @@ class Outcome:
         return self.state not in OVER
 
     @property
+    def waits(self) -> bool:
+        """Whether it is in the queue: a process carries it, but computes nothing yet."""
+        return self.state == "queued"
+
+    @property
     def resumable(self) -> bool:
         """Whether `resume` may continue it."""
         return self.state in RESUMABLE and self.can_resume
@@ -76,9 +83,21 @@ def kind_of(state: str, doubt: str = "") -> str:
 
 def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Outcome:
     """How the run in `folder` stands, given what its events say."""
-    life = folder.life(now)
+    life, record = folder.life(now), folder.exit_record()
+    if life == "alive" and record is None and folder.queued.exists():
+        return Outcome("queued")
+    if life == "alive" and record is None and _is_of_an_earlier_life(state, folder):
+        return Outcome("starting")
+    if life == "lost" and folder.queued.exists():
+        return Outcome("lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again."))
     age = (now or time.time()) - _written(folder) if life == "new" else 0.0
-    return derive(state, life, folder.exit_record(), age)
+    return derive(state, life, record, age)
+
+
+def _is_of_an_earlier_life(state: RunState, folder: RunFolder) -> bool:
+    """Whether the end that the events tell of was there before the process that carries the run now."""
+    process = folder.process_record() if state.finished is not None else None
+    return process is not None and state.finished is not None and state.finished.time < process.started
 
 
 def _written(folder: RunFolder) -> float:
@@ -90,6 +109,9 @@ def _written(folder: RunFolder) -> float:
 
 def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> Outcome:
     """The outcome of events, life and exit record; `age_seconds` is how long a run without a process has waited."""
+    if record is not None and record.state:
+        can_resume = state.finished is None or _said(state).can_resume
+        return Outcome(record.state, tr("It left the queue before its turn came."), can_resume=can_resume)
     if life == "alive":
         # Between its last event and its exit a finished run is still carried by a process.
         return _said(state) if state.finished is not None else Outcome(state.state)

@@ -13,7 +13,7 @@ MOST = 2000
 
 def run_actions(runs: Iterable[RunSummary], show: Callable[[str], object]) -> list[Action]:
     """One action a run, the newest first; `show` takes the path of its folder."""
-    newest = sorted(runs, key=lambda run: run.started or 0.0, reverse=True)[:MOST]
+    newest = sorted(runs, key=lambda run: run.started or run.queued_since or 0.0, reverse=True)[:MOST]
     return [
         Action(
             run.title,

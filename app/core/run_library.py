@@ -1,12 +1,14 @@
 """Owns the list of all runs, read cheaply: of a long run at once the head and the tail of its events, then its landmarks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.core import wording
+from app.core.language import tr, trn
 from app.core.outcome import OVER, RESUMABLE, Outcome, look_at
 from app.core.run_state import RunState
+from app.core.run_subject import Subject, promised
 from app.core.series import Series
 from app.core.verdict import doubt
 from backend.contract import events
@@ -50,6 +52,13 @@ class RunSummary:
     """Whether going on could come to another end."""
     doubt: str = ""
     """Why a finished run is no success all the same; known once all its events are read."""
+    queued_since: float | None = None
+    """When it joined the queue in which it waits."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is in the queue: a process carries it, but computes nothing yet."""
+        return self.state == "queued"
 
     @property
     def alive(self) -> bool:
@@ -65,6 +74,28 @@ class RunSummary:
     def notes(self) -> RunNotes:
         """A person's words."""
         return RunNotes(self.note, self.tags)
+
+
+def counted(runs: Iterable[RunSummary]) -> list[str]:
+    """`1 running` and `2 queued`, where there are any."""
+    here = list(runs)
+    waiting = sum(run.waits for run in here)
+    alive = sum(run.alive for run in here) - waiting
+    running = [trn("{count} running", "{count} running", alive)] if alive else []
+    return [*running, *([tr("{waiting} queued", waiting=waiting)] if waiting else [])]
+
+
+def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
+    """`Waits for “rte-3” to end; number 2 of 3 in the queue`. The order is that of `backend.contract.run_queue`."""
+    queue = sorted((one for one in runs if one.waits), key=lambda one: (one.queued_since or 0.0, one.name))
+    place = queue.index(run)
+    ahead = [one for one in runs if one.alive and not one.waits] or queue[:place][:1]
+    words = tr("Waits for “{title}” to end", title=ahead[0].title) if ahead else tr("Begins in a moment")
+    if len(ahead) > 1:
+        words = tr("Waits for {count} runs to end", count=len(ahead))
+    if len(queue) == 1:
+        return words
+    return tr("{words}; number {place} of {count} in the queue", words=words, place=place + 1, count=len(queue))
 
 
 class RunLibrary:
@@ -85,7 +116,7 @@ class RunLibrary:
             summary = summarise(folder, read.state, look_at(folder, read.state))
             found.append(replace(summary, doubt=read.doubt, **read.noted()))
             yield
-        self.runs = found
+        self.runs = [replace(run, message=waits_for(run, found)) if run.waits else run for run in found]
         here = {run.path for run in found}
         self._read = {path: read for path, read in self._read.items() if path in here}
 
@@ -190,16 +221,16 @@ class _Read:
 def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:
     """The line of the list that stands for a run."""
     metric = state.main_metric
-    data = state.training_data
+    subject = _told(state) if state.name else promised(folder)
     return RunSummary(
         name=folder.name,
         path=folder.path,
         state=outcome.state,
-        title=state.name or folder.name,
-        task=state.task,
-        model=state.model,
-        engine=state.engine,
-        data=", ".join(wording.name_of_path(file) for file in data.files[:2]) if data else "",
+        title=subject.title,
+        task=subject.task,
+        model=subject.model,
+        engine=subject.engine,
+        data=subject.data,
         metric=metric,
         best=_best(state, metric),
         started=state.started,
@@ -210,7 +241,14 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
         has_predictions=bool(state.predictions),
         metrics=_metrics(state),
         can_resume=outcome.can_resume,
+        queued_since=folder.queued_since() if outcome.waits else None,
     )
+
+
+def _told(state: RunState) -> Subject:
+    data = state.training_data
+    files = ", ".join(wording.name_of_path(file) for file in data.files[:2]) if data else ""
+    return Subject(state.name, state.task, state.model, state.engine, files)
 
 
 def _metrics(state: RunState) -> dict[str, float | None]:

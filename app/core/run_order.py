@@ -116,7 +116,7 @@ _VALUES: dict[str, Callable[[RunSummary], Any]] = {
     "best": lambda run: run.best,
     "steps": lambda run: run.step,
     "duration": lambda run: run.seconds,
-    "started": lambda run: run.started,
+    "started": lambda run: run.started or run.queued_since,  # what waits is the newest there is
     "tags": lambda run: tuple(tag.casefold() for tag in run.tags),
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QWidget
 
 from app.core import wording
@@ -35,6 +35,7 @@ from app.panels.new_run_cards.seeking import Seeking
 from app.panels.new_run_cards.starting import Starting
 from app.services.context import AppContext
 from app.widgets.banner import Banner
+from app.widgets.commands import button_action
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import scrolling_layout
 from app.widgets.schema_form import SchemaForm
@@ -116,6 +117,8 @@ class Panel(QWidget):
         self.findings.trusted.connect(self._on_trusted)
         self.cards.model.tokenizer_asked.connect(self.tokenizer_asked)
         self.cards.cost.start_asked.connect(self.start)
+        self.cards.cost.queue_asked.connect(lambda: self.start(queue=True))
+        self.starting.others_changed.connect(self.cards.cost.show_others)
         self.cards.cost.copy_asked.connect(self.copy_command)
         self.cards.cost.remedy_chosen.connect(lambda remedy: self.editing.apply(remedy.changes, remedy.title))
         self.cards.cost.measure.start_asked.connect(self.measure)
@@ -130,8 +133,9 @@ class Panel(QWidget):
         self.filing.opened.connect(
             lambda draft: self._load(draft, tr("Opening {get}", get=draft.get("name", tr("a spec"))))
         )
-        for part in (self.filing, self.presets):
+        for part in (self.filing, self.presets, self.starting):
             part.message.connect(self.message)
+        self.starting.look_at_others()
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
@@ -154,7 +158,11 @@ class Panel(QWidget):
             ),
             Action(tr("Copy the command"), self.copy_command, "", "copy", words="terminal"),
             Action(tr("Try the demo"), self.fill_demo, "", "bolt"),
+            Action(
+                tr("Copy the command to queue it"), lambda: self.copy_command(queue=True), "", "copy", words="terminal"
+            ),
             Action(tr("Start training"), self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
+            button_action(self.cards.cost.queue, tr("Add the run to the queue"), "Ctrl+Shift+Return", "plus"),
             *(
                 Action(
                     one.title, lambda key=key: self.seeking.show(key), icon="settings", kind=tr("Setting"), words=key
@@ -298,11 +306,11 @@ class Panel(QWidget):
         if not self.starting.busy:
             self.cards.cost.show_reason(self.reason(), is_problem=self.reasons.is_problem())
 
-    def start(self) -> None:
-        """Start the run; the command line's one sentence is shown where it is refused."""
+    def start(self, *, queue: bool = False) -> None:
+        """Start the run, or queue it; the command line's one sentence is shown where it is refused."""
         self.flush()
         if not self.reason():
-            self.starting.start()
+            self.starting.start(queue=queue)
 
     def measure(self) -> None:
         """Find out how long the run will take."""
@@ -324,10 +332,7 @@ class Panel(QWidget):
         self.findings.refuse(said)
         self.message.emit("error", said)
 
-    def copy_command(self) -> None:
-        """Put the command that starts the same run on the clipboard."""
+    def copy_command(self, *, queue: bool = False) -> None:
+        """Put the command that starts the same run, or queues it, on the clipboard."""
         self.flush()
-        environment = self._context.preferences.chosen_environment()
-        QGuiApplication.clipboard().setText(self.draft.command(self.findings.consent().options(), environment))
-        name = wording.name_of_path(str(self.draft.get("name")))
-        self.message.emit("info", tr("Copied: the command that starts {name}.", name=name))
+        self.starting.copy_command(queue=queue)

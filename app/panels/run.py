@@ -10,6 +10,7 @@ from app.core import wording
 from app.core.actions import Action
 from app.core.language import tr, trn
 from app.core.outcome import Outcome
+from app.core.run_subject import promised
 from app.core.setting_words import in_titles
 from app.panels.run_cards.comparison import Comparison
 from app.panels.run_cards.course import Course
@@ -18,6 +19,7 @@ from app.panels.run_cards.event_file import EventFile
 from app.panels.run_cards.journal import Journal
 from app.panels.run_cards.plots import Plots
 from app.panels.run_cards.progress import Progress
+from app.panels.run_cards.queue import Queue
 from app.panels.run_cards.run_buttons import RunButtons
 from app.panels.run_cards.step_pick import StepPick
 from app.panels.run_cards.tiles import Tiles
@@ -76,6 +78,8 @@ class Panel(QWidget):
         self.controls.folder_asked.connect(self._on_folder)
         self.header.buttons.addWidget(self.controls)
         self.banner, self.progress = Banner(), Progress()
+        self.queue = Queue(self._context, self.controls, self.progress, self)
+        self.queue.message.connect(self.message)
         self.way_out = WayOut(self._context, self.banner, self)
         self.way_out.message.connect(self.message)
         self.way_out.run_started.connect(self.show_run)
@@ -154,6 +158,7 @@ class Panel(QWidget):
             "checkpoint": (tr("Save a checkpoint now"), "Ctrl+S", "save"),
             "pause": (tr("Pause the run"), "", "pause"),
             "stop": (tr("Stop the run"), "", "stop"),
+            "start_now": (tr("Start the run that waits now"), "", "play"),
             "resume": (tr("Resume the run"), "Ctrl+R", "play"),
             "predictions": (tr("Show the predictions of this run"), "Ctrl+P", "target"),
             "duplicate": (tr("Make a new run like this one"), "Ctrl+D", "copy"),
@@ -238,10 +243,11 @@ class Panel(QWidget):
             self.journal.show_state(state)
             self.course.show_state(state, self.watcher.outcome.alive)
             self.plots.set_run_name(state.name or self.watcher.folder.name)
-        self.header.set_title(state.name or self.watcher.folder.name)
+        self.header.set_title(_title(self.watcher))
         self.header.set_subtitle(_subtitle(self.watcher))
         self._forget_answered()
         self.progress.show_state(state, self.watcher.outcome, self.watcher.is_caught_up)
+        self.queue.show_place(self.watcher)
         self._show_buttons()
 
     def _step_at(self, x: float) -> int:
@@ -371,8 +377,18 @@ class Panel(QWidget):
             self.duplicate_requested.emit(str(self.path))
 
 
+def _title(watcher: RunWatcher) -> str:
+    if watcher.state.name or not watcher.is_caught_up:
+        return watcher.state.name or watcher.folder.name
+    return promised(watcher.folder).title
+
+
 def _subtitle(watcher: RunWatcher) -> str:
     state, data = watcher.state, watcher.state.training_data
+    if watcher.outcome.waits and not state.name:
+        subject = promised(watcher.folder)
+        files = tr("on {files}", files=subject.data) if subject.data else ""
+        return " ".join(filter(None, [wording.name_of_path(subject.model), files]))
     parts = [wording.name_of_path(state.model)] if state.model else []
     if data is not None:
         files = ", ".join(wording.name_of_path(file) for file in data.files[:2])

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QStackedW
 from app import theme
 from app.core.actions import Action
 from app.core.language import inside, tr, trn
-from app.core.run_library import RunSummary
+from app.core.run_library import RunSummary, counted
 from app.core.run_order import GROUPS, Arrangement, arranged, matching
 from app.panels.runs_cards.deletion import Deletion
 from app.panels.runs_cards.run_table import RunTable
@@ -252,6 +252,8 @@ class Panel(QWidget):
         if run := self.table.chosen():
             problem = self._context.jobs.request(run.path, "stop")
             said = tr("{title} was asked to stop; it saves a checkpoint and its model first.", title=run.title)
+            if run.waits:
+                said = tr("{title} leaves the queue.", title=run.title)
             self.message.emit("error" if problem else "info", problem or said)
 
     def _on_predictions(self) -> None:
@@ -319,7 +321,6 @@ def _why_not_compared(chosen: int) -> str:
 
 
 def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
-    alive = sum(run.alive for run in every)
     lost = sum(run.state == "lost" for run in every)
     parts = [
         tr("{number} of {number_2} runs", number=len(found), number_2=len(every))
@@ -328,8 +329,7 @@ def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
     ]
     if len(every) == 1 and len(found) == 1:
         parts = [tr("1 run")]
-    if alive:
-        parts.append(tr("{alive} running", alive=alive))
+    parts += counted(every)
     if lost:
         parts.append(
             tr("1 lost, Resume continues it") if lost == 1 else tr("{lost} lost, Resume continues them", lost=lost)

@@ -5,6 +5,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.core.language import tr
+from app.core.run_library import counted
 from app.services.backend_client import BackendClient
 from app.services.library_watcher import LibraryWatcher
 
@@ -33,9 +34,8 @@ class EngineStatus(QObject):
         self._tell()
 
     def text(self) -> str:
-        """For example `1 running · torch 2.13.0`."""
-        alive = sum(run.alive for run in self._watcher.library.runs)
-        words = [tr("{alive} running", alive=alive) if alive else tr("idle")]
+        """For example `1 running · 2 queued · torch 2.13.0`."""
+        words = counted(self._watcher.library.runs) or [tr("idle")]
         if self._client.state == "restarting":
             words.append(tr("helper restarting"))
         return " · ".join([*words, *([self._version] if self._version else [])])

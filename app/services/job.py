@@ -17,6 +17,7 @@ from backend.contract.run_folder import REQUESTS, RunFolder
 OnStarted = Callable[[str], None]
 OnError = Callable[[str], None]
 CLOSE_MS = 5000
+QUEUE = "--queue"
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,20 @@ class Jobs(QObject):
         return bool(self._starting)
 
     def start(
-        self, spec: Mapping[str, Any], on_started: OnStarted, on_error: OnError, consent: Consent = NO_CONSENT
+        self,
+        spec: Mapping[str, Any],
+        on_started: OnStarted,
+        on_error: OnError,
+        consent: Consent = NO_CONSENT,
+        *,
+        queue: bool = False,
     ) -> None:
-        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print."""
-        path = _written(spec)
-        self._launch(["train", str(path), "--detach", "--json", *consent.options()], on_started, on_error, path)
+        """Start a run from a whole spec; `on_error` gets the one sentence that the command line would print.
+
+        With `queue` it begins when the others are over.
+        """
+        path, options = _written(spec), [*consent.options(), *([QUEUE] if queue else [])]
+        self._launch(["train", str(path), "--detach", "--json", *options], on_started, on_error, path)
 
     def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError, engine: str = "") -> None:
         """Continue a run from its last checkpoint; with another engine, to whose new optimizer the person has agreed."""
@@ -82,6 +92,18 @@ class Jobs(QObject):
             return tr(
                 "The run could not be asked to {kind}: {strerror}: {run}", kind=kind, strerror=error.strerror, run=run
             )
+        return ""
+
+    def waits(self, run: Path | str) -> bool:
+        """Whether a run is in the queue."""
+        return RunFolder(run).is_queued()
+
+    def start_now(self, run: Path | str) -> str:
+        """Let a run that waits begin whatever else is running; returns why that was not possible, or nothing."""
+        try:
+            RunFolder(run).leave_queue()
+        except OSError as error:
+            return tr("The run could not be started now: {strerror}: {run}", strerror=error.strerror, run=run)
         return ""
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from backend.commands.queue_words import QueueTeller
 from backend.commands.screen import Screen
 from backend.contract import events
 from backend.contract.mending import Mend
@@ -83,6 +84,7 @@ class Follower:
     def __init__(self, folder: RunFolder, reader: EventReader, screen: Screen) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
         self._run = folder.whole()
+        self._queue = QueueTeller(self._run, screen)
         self._outcome = Outcome(self._run)
         self._finished: events.RunFinished | None = None
         self._total = 0
@@ -94,16 +96,22 @@ class Follower:
         try:
             self._until_over()
         except KeyboardInterrupt:
-            self._run.request("stop")
-            self._screen.line("Stopping after a checkpoint. Press Ctrl-C again to leave the run to itself.")
+            self._stop()
             self._until_over()
         finally:
             self._screen.close()
         return self._concluded()
 
+    def _stop(self) -> None:
+        waits = self._run.is_queued()
+        self._run.request("stop")
+        doing = "Leaving the queue" if waits else "Stopping after a checkpoint"
+        self._screen.line(f"{doing}. Press Ctrl-C again to leave the run to itself.")
+
     def _until_over(self) -> None:
         alive = True
         while alive:
+            self._queue.look()
             alive = self._folder.life() == "alive"  # asked before the last look, so that no word is missed
             for event in self._reader.new():
                 self._tell_evaluation(event)
@@ -126,7 +134,9 @@ class Follower:
             outcome.state, outcome.message, outcome.hint = finished.state, finished.message, finished.hint
             outcome.mend = finished.mend
             outcome.metrics = {**outcome.metrics, **finished.metrics}
-        elif record := self._folder.exit_record():
+        elif (record := self._folder.exit_record()) and record.state:
+            outcome.state = record.state
+        elif record:
             outcome.state, outcome.message = "failed", self._first_gone() or record.message
             outcome.hint = f"Go on with: burnish resume {self._run.name}"
         elif not self._folder.exists():

@@ -86,11 +86,11 @@ def _put_spec(folder: RunFolder, text: str) -> None:
     beside.replace(folder.spec)
 
 
-def start(folder: RunFolder) -> "subprocess.Popen[bytes]":
-    """Start the run's next attempt here; the supervisor's process. Raises InputError or RunFailed."""
+def start(folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":
+    """Start the run's next attempt here, or when its turn comes; the supervisor's process. Raises InputError or RunFailed."""
     from backend import registry
 
-    return registry.find("launcher", "local", "launcher")().start(folder)
+    return registry.find("launcher", "local", "launcher")().start(folder, queue=queue)
 
 
 def wished(arguments: Namespace) -> list[str]:

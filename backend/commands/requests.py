@@ -1,4 +1,4 @@
-"""Owns `burnish stop`, `pause` and `checkpoint`: a request that the run answers by an event."""
+"""Owns `burnish stop`, `pause` and `checkpoint`, a request that the run answers by an event, and `start` for one that waits."""
 
 import os
 import signal
@@ -17,6 +17,8 @@ PROMISES = {
     "pause": "it saves a checkpoint, then ends; burnish resume continues it",
     "checkpoint": "it saves a checkpoint after the present step and goes on",
 }
+LEAVES = "it leaves the queue"
+"""What a run that waits does when it is asked to stop or to pause."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -31,7 +33,10 @@ def _stop_arguments(parser: ArgumentParser) -> None:
 def _request(arguments: Namespace) -> int:
     kind: str = arguments.command
     folder = _running(arguments.run, kind)
-    if getattr(arguments, "now", False):
+    waits = folder.is_queued()
+    if waits and kind == "checkpoint":
+        raise InputError(f"{folder.name}: this run waits in the queue, so there is nothing to save yet")
+    if getattr(arguments, "now", False) and not waits:
         _end_now(folder)
         print(f"{folder.name}: its processes are being ended; burnish resume continues from the last checkpoint")
         return 0
@@ -39,7 +44,20 @@ def _request(arguments: Namespace) -> int:
         folder.request(kind)
     except OSError as error:
         raise InputError(f"{folder.path}: the request cannot be written there: {error.strerror}") from None
-    print(f"{folder.name}: {kind} asked for; {PROMISES[kind]}")
+    print(f"{folder.name}: {kind} asked for; {LEAVES if waits else PROMISES[kind]}")
+    return 0
+
+
+def _start(arguments: Namespace) -> int:
+    folder = named_run(arguments.run)
+    if not folder.is_queued():
+        way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has begun already"
+        raise InputError(f"{folder.name}: this run does not wait in the queue; {way}")
+    try:
+        folder.leave_queue()
+    except OSError as error:
+        raise InputError(f"{folder.queued}: it cannot be taken away: {error.strerror}") from None
+    print(f"{folder.name}: it begins now, whatever else is running")
     return 0
 
 
@@ -69,6 +87,7 @@ def _end_now(folder: RunFolder) -> None:
 
 
 COMMANDS = (
+    Command("start", "let a run that waits in the queue begin now", _arguments, _start),
     Command("stop", "end a run with a checkpoint and a model", _stop_arguments, _request),
     Command("pause", "end a run with a checkpoint, to be resumed", _arguments, _request),
     Command("checkpoint", "have a run save a checkpoint now", _arguments, _request),

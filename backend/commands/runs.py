@@ -56,6 +56,8 @@ def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
         raise InputError(f"--sort: no run has {column!r}; there are {', '.join([*SORTED_BY, *known])}")
 
     def value(run: "Summary") -> Any:
+        if column == "started":
+            return run.started or run.queued  # what waits is the newest there is
         return getattr(run, column) if column in SORTED_BY else run.metrics.get(column)
 
     is_text = column in ("name", "state", "task", "model", "data")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from backend.commands.queue_words import waits_for
 from backend.contract import events
 from backend.contract.landmarks import landmarks
 from backend.contract.run_folder import RunFolder
@@ -33,6 +34,8 @@ class Summary(msgspec.Struct, frozen=True):
     """How long a process carried it; the time between two attempts does not count."""
     note: str = ""
     tags: tuple[str, ...] = ()
+    queued: float | None = None
+    """When it joined the queue in which it waits."""
 
 
 def summary(folder: RunFolder) -> Summary:
@@ -56,6 +59,7 @@ def summary(folder: RunFolder) -> Summary:
         seconds=_seconds(found),
         note=notes.note,
         tags=notes.tags,
+        queued=folder.queued_since() if state == "queued" else None,
     )
 
 
@@ -75,8 +79,14 @@ def _seconds(found: list[events.AnyEvent]) -> float | None:
 
 def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     finished, life = last_end(found), folder.life()
+    if life == "alive" and folder.queued.exists():
+        return "queued", waits_for(folder)
+    if life == "lost" and folder.queued.exists():
+        return "lost", "its process was killed, or the computer went down, while it waited in the queue"
     if life == "alive":
         return ("running" if _last(found, events.PlanMade) else "starting"), ""
+    if (record := folder.exit_record()) and record.state:
+        return record.state, "it left the queue before its turn came"
     if finished:
         return finished.state, finished.message
     if record := folder.exit_record():

@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from backend.commands import consents, joining, new_run
+from backend.commands import consents, joining, new_run, queue_words
 from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
 from backend.commands.follow import EventReader, Follower, Outcome, tell
 from backend.commands.named_run import named_run
@@ -13,14 +13,16 @@ from backend.contract.errors import InputError
 from backend.contract.landmarks import landmarks
 from backend.contract.mending import Mend
 from backend.contract.run_folder import RunFolder
+from backend.engines.hosts import Position
 
 
-def attempt(folder: RunFolder) -> Outcome:
-    """Start the run's next attempt and watch it until it is over."""
+def attempt(folder: RunFolder, *, queue: bool = False) -> Outcome:
+    """Start the run's next attempt, or let it wait its turn, and watch it until it is over."""
     screen = Screen()
     reader = EventReader.at_end(folder.events)
-    supervisor = new_run.start(folder)
-    screen.line(f"{folder.name} runs as process {supervisor.pid}; Ctrl-C stops it")
+    supervisor = new_run.start(folder, queue=queue)
+    if not folder.is_queued():
+        screen.line(f"{folder.name} runs as process {supervisor.pid}; Ctrl-C stops it")
     outcome = Follower(folder, reader, screen).watch()
     supervisor.wait()
     return outcome
@@ -30,6 +32,11 @@ def _add_start(parser: ArgumentParser) -> None:
     add_consents(parser)
     add_json(parser)
     parser.add_argument("--detach", action="store_true", help="start the run and return at once")
+    parser.add_argument(
+        "--queue",
+        action="store_true",
+        help="begin when the other runs in its folder, and those queued before, are over",
+    )
 
 
 def _train_arguments(parser: ArgumentParser) -> None:
@@ -43,6 +50,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
 def _train(arguments: Namespace) -> int:
     here = joining.position(arguments.spec, arguments.changes)
     joining.require_folder(here, arguments.run_folder)
+    _refuse_queue_of_hosts(here, arguments)
     if not here.is_first:
         from backend.run import resolving  # loads pydantic, pyarrow and the data room
 
@@ -74,6 +82,7 @@ def _resume(arguments: Namespace) -> int:
     if arguments.changes:
         new_run.change_settings(folder, arguments.changes)
     here = joining.position(folder.spec, [])
+    _refuse_queue_of_hosts(here, arguments)
     return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 
 
@@ -104,21 +113,32 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace) -> None:
         )
 
 
+def _refuse_queue_of_hosts(here: Position, arguments: Namespace) -> None:
+    if arguments.queue and here.count > 1:
+        raise InputError("--queue: a run on several hosts begins on all of them at once; start it without --queue")
+
+
 def _run(folder: RunFolder, arguments: Namespace) -> int:
+    # A run that was lost while it waited waits again: several of them would otherwise be resumed all at once.
+    queue = arguments.queue or folder.queued_since() is not None
     if not arguments.detach:
-        return tell(attempt(folder), arguments.json)
-    supervisor = new_run.start(folder)
+        return tell(attempt(folder, queue=queue), arguments.json)
+    supervisor = new_run.start(folder, queue=queue)
     supervisor.returncode = 0  # it outlives this process on purpose
     _tell_started(folder, supervisor.pid, arguments.json)
     return 0
 
 
 def _tell_started(folder: RunFolder, pid: int, as_json: bool) -> None:
+    waits = folder.is_queued()
     if as_json:
-        values = {"run": str(folder.path), "name": folder.name, "state": "starting", "process": pid}
+        state = "queued" if waits else "starting"
+        values = {"run": str(folder.path), "name": folder.name, "state": state, "process": pid}
         print(json.dumps(values, ensure_ascii=False))
-    else:
-        print(f"run          {folder.path}")
+        return
+    print(f"run          {folder.path}")
+    if waits:
+        print(f"queued       {queue_words.waits_for(folder)}")
 
 
 COMMANDS = (

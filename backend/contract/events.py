@@ -11,7 +11,7 @@ import msgspec
 
 from backend.contract.mending import Mend
 
-RUN_STATES = ("starting", "running", "finished", "stopped", "paused", "failed", "lost")
+RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "failed", "lost")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):

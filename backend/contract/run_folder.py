@@ -44,6 +44,8 @@ class ExitRecord:
     returncode: int
     ended: float
     message: str = ""
+    state: str = ""
+    """`stopped` or `paused` where the attempt ended in the queue, before there was an engine to say so by an event."""
 
 
 class RunLocked(RuntimeError):
@@ -60,6 +62,7 @@ class RunFolder:
         self.process = self.path / "process.json"
         self.log = self.path / "process.log"
         self.exit = self.path / "exit.json"
+        self.queued = self.path / "queued"
         self.events = self.path / "events.jsonl"
         self.checkpoints = self.path / "checkpoints"
         self.model = self.path / "model"
@@ -128,6 +131,29 @@ class RunFolder:
         """A new attempt begins without old requests."""
         for kind in REQUESTS:
             self.clear_request(kind)
+
+    # The queue: while `queued` is there, the run's supervisor waits for its turn. Whoever takes it away lets it begin.
+
+    def join_queue(self) -> None:
+        """By the supervisor, which holds the lock: from now on the run waits behind those that are there already."""
+        write_json(self.queued, {"joined": time.time()})
+
+    def leave_queue(self) -> None:
+        """Wait no longer."""
+        self.queued.unlink(missing_ok=True)
+
+    def queued_since(self) -> float | None:
+        """When the run joined the queue in which it waits, or in which it waited when it was lost."""
+        try:
+            return float(json.loads(self.queued.read_text(encoding="utf-8"))["joined"])
+        except OSError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            return 0.0
+
+    def is_queued(self) -> bool:
+        """Whether the run waits now; a run that is lost waits for nothing."""
+        return self.queued.exists() and is_locked(self.lock)
 
     # Records
 

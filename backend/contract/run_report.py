@@ -42,7 +42,9 @@ def _how_it_ended(folder: RunFolder, said: list[events.AnyEvent]) -> str:
     if isinstance(end, events.RunFinished):
         return f"State: {end.state} at step {end.step}. {end.message} (code {end.code or 'none'})"
     record = folder.exit_record()
-    return f"State: {folder.life()}. " + (f"Exit code {record.returncode}. {record.message}" if record else "")
+    return f"State: {'queued' if folder.is_queued() else folder.life()}. " + (
+        f"Exit code {record.returncode}. {record.message}" if record else ""
+    )
 
 
 def _versions(said: list[events.AnyEvent]) -> str:

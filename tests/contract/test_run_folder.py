@@ -236,3 +236,21 @@ def test_reader_sees_the_old_record_or_the_new_one(tmp_path: Path):
             assert len(set(values)) == 1
     assert json.loads(path.read_text())["values"][0] == 299
     assert [file.name for file in tmp_path.iterdir()] == ["record.json"]
+
+
+def test_a_waiting_file_that_cannot_be_read_waits_longest(run: RunFolder) -> None:
+    assert run.queued_since() is None
+    run.queued.touch()
+    assert run.queued_since() == 0.0
+    run.join_queue()
+    assert time.time() - 60 < run.queued_since() <= time.time()
+
+
+def test_only_a_run_that_a_process_carries_is_queued(run: RunFolder) -> None:
+    run.join_queue()
+    assert not run.is_queued()
+    with locked(run.lock):
+        assert run.is_queued()
+    run.leave_queue()
+    run.leave_queue()
+    assert run.queued_since() is None

@@ -1,4 +1,4 @@
-"""Owns what a run will cost, and the button that starts it."""
+"""Owns what a run will cost, and the buttons that start it, now or when the others are over."""
 
 import time
 
@@ -26,6 +26,7 @@ class CostCard(Card):
     """Stands at the page's foot, whatever is scrolled above it."""
 
     start_asked = Signal()
+    queue_asked = Signal()
     copy_asked = Signal()
     remedy_chosen = Signal(object)
     """A Remedy whose settings shall be taken over."""
@@ -50,6 +51,10 @@ class CostCard(Card):
         self.start = IconButton(tr("Start training"), "play", "primary")
         self.start.setMinimumWidth(150)
         self.start.clicked.connect(self.start_asked)
+        self._others = ""
+        self.queue = IconButton(tr("Add to queue"), "plus")
+        self.queue.clicked.connect(self.queue_asked)
+        self.queue.hide()
         self.copy = IconButton(tr("Copy command"), "copy", "quiet")
         self.copy.clicked.connect(self.copy_asked)
         self.add(self._row())
@@ -64,6 +69,7 @@ class CostCard(Card):
         buttons = QVBoxLayout()
         buttons.setSpacing(4)
         buttons.addWidget(self.start)
+        buttons.addWidget(self.queue)
         buttons.addWidget(self.copy)
         row.addLayout(buttons)
         return holder
@@ -122,15 +128,25 @@ class CostCard(Card):
         theme.role(self.reason, "danger" if is_problem or (self.shortage and not reason) else "muted")
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
+        self.queue.setEnabled(not reason)
+        self.queue.setToolTip(reason or self._others)
         self.reason.setText(reason or self.shortage)
         self.reason.setVisible(bool(reason or self.shortage))
         self.measure.show_reason(reason or ("" if self.plan else tr("What this costs is still being worked out.")))
+
+    def show_others(self, words: str) -> None:
+        """What this run would wait for in the queue; without others there is nothing to wait for."""
+        self._others = words
+        self.queue.setVisible(bool(words))
+        if self.queue.isEnabled():
+            self.queue.setToolTip(words)
 
     def show_starting(self, starting: bool) -> None:
         """The run is being started."""
         self.start.setText(tr("Starting…") if starting else tr("Start training"))
         if starting:
             self.start.setEnabled(False)
+            self.queue.setEnabled(False)
 
     def show_shortage(self, found: MeasuredTime) -> None:
         """A measurement had not enough memory; what would need less is offered."""

@@ -150,7 +150,7 @@ class TryBox(QWidget):
             self._ask_open()
 
     def _say_opening(self, place: int, how_far: str = "") -> None:
-        is_training = any(run.alive for run in self._context.library.runs)
+        is_training = any(run.alive and not run.waits for run in self._context.library.runs)
         name = name_of(self._questions[place].target)
         slow = tr("; a run is training here, so this may take longer") if is_training else ""
         self.card.facts.setText(tr("Asking {name}…{how_far}{slow}", name=name, how_far=how_far, slow=slow))

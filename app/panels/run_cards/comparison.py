@@ -114,9 +114,11 @@ class Comparison(QObject):
             self.menu.addAction(tr("No other run of this task yet")).setEnabled(False)
 
     def candidates(self) -> list[RunSummary]:
-        """Other runs of the same task, newest first."""
+        """Other runs of the same task that have begun, newest first."""
         task = self._state.task if self._state else ""
-        return [run for run in self._library.runs if run.task == task and run.path != self._shown][:LISTED]
+        return [run for run in self._library.runs if run.task == task and run.started and run.path != self._shown][
+            :LISTED
+        ]
 
     def _is_compared(self, run: RunSummary) -> bool:
         return self.watcher is not None and self.watcher.folder.path == run.path

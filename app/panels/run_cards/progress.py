@@ -34,15 +34,22 @@ class Progress(QWidget):
     def show_state(self, state: RunState, outcome: Outcome, is_caught_up: bool) -> None:
         """Take over what has changed."""
         fraction = state.fraction
-        if is_caught_up and not outcome.alive:
+        if is_caught_up and (outcome.waits or not outcome.alive):
             fraction = state.fraction_of_steps or 0.0
         self.bar.set_fraction(fraction, "warning" if outcome.doubt else BARS.get(outcome.state, "accent"))
-        _set(self.stage, stage_words(state, outcome) if is_caught_up else tr("Reading the run…"))
+        if not is_caught_up:
+            _set(self.stage, tr("Reading the run…"))
+        elif not outcome.waits:  # what it waits for is said by `show_waiting`
+            _set(self.stage, stage_words(state, outcome))
         # That it is finished stands at the page's head already.
         self.stage.setHidden(is_caught_up and outcome.state == "finished")
         self.time_left.setHidden(self.stage.isHidden())
         left = state.eta_seconds if outcome.alive else None
         _set(self.time_left, tr("About {left} left", left=wording.duration(left)) if left is not None else "")
+
+    def show_waiting(self, words: str) -> None:
+        """What a run in the queue waits for."""
+        _set(self.stage, words)
 
 
 def stage_words(state: RunState, outcome: Outcome) -> str:

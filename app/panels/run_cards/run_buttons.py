@@ -23,6 +23,8 @@ class RunButtons(QWidget):
     requested = Signal(str)
     """A key of REQUESTS."""
     resume_asked = Signal()
+    start_asked = Signal()
+    """A run that waits in the queue is to begin now."""
     predictions_asked = Signal()
     duplicate_asked = Signal()
     folder_asked = Signal()
@@ -44,6 +46,9 @@ class RunButtons(QWidget):
         self.buttons["folder"].setToolTip(tr("Open folder"))
         self.buttons["folder"].setAccessibleName(tr("Open folder"))
         self.buttons["folder"].clicked.connect(self.folder_asked)
+        self.buttons["start_now"] = IconButton(tr("Start now"), "play")
+        self.buttons["start_now"].setToolTip(tr("Begin at once, whatever else is running (burnish start)"))
+        self.buttons["start_now"].clicked.connect(self.start_asked)
         for kind, (words, _, icon) in REQUESTS.items():
             self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
             self.buttons[kind].clicked.connect(lambda _=False, kind=kind: self.requested.emit(kind))
@@ -96,9 +101,11 @@ class RunButtons(QWidget):
             return
         for kind, (words, doing, _) in REQUESTS.items():
             button = self.buttons[kind]
-            button.setVisible(outcome.alive)
+            button.setVisible(outcome.alive and (kind == "stop" or not outcome.waits))
             button.setEnabled(kind not in self.waiting and "stop" not in self.waiting)
             button.setText(doing if kind in self.waiting else words)
+        self.buttons["start_now"].setVisible(outcome.waits)
+        self.buttons["start_now"].setEnabled("stop" not in self.waiting)
         self.buttons["resume"].setVisible(outcome.resumable and is_caught_up)
         self.buttons["resume"].setEnabled(not self.resuming)
         self.buttons["resume"].setText(tr("Resuming…") if self.resuming else tr("Resume"))

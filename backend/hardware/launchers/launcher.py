@@ -12,10 +12,10 @@ class Launcher(Protocol):
     title: ClassVar[str]
     description: ClassVar[str]
 
-    def start(self, folder: RunFolder) -> "subprocess.Popen[bytes]":
+    def start(self, folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":
         """Start the run's next attempt, with the spec's `hardware.environment`; its supervisor.
 
-        Returns once `process.json` names the engine. Raises InputError where the run is already running, RunFailed
+        With `queue` it waits its turn. Returns once `process.json` names the engine, or the run waits. Raises InputError where the run is already running, RunFailed
         where it cannot be started; both in one sentence.
         """
         ...

@@ -18,10 +18,10 @@ class Local:
     title = "This computer"
     description = "One process on this computer, which goes on when the window is closed."
 
-    def start(self, folder: RunFolder) -> "subprocess.Popen[bytes]":
+    def start(self, folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":
         """See `Launcher.start`."""
         supervisor = subprocess.Popen(
-            python_command("backend.supervisor", str(folder.path)),
+            python_command("backend.supervisor", str(folder.path), *(["--queue"] if queue else [])),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -31,7 +31,7 @@ class Local:
         )
         assert supervisor.stderr
         with supervisor.stderr as words:
-            # The supervisor lets go of this pipe when the attempt is on record, or by ending.
+            # The supervisor lets go of this pipe when the attempt is on record, when it waits its turn, or by ending.
             said = words.read().decode(errors="replace").strip()
         if said and not _has_started(folder, supervisor.pid):
             _raise(said, supervisor.wait())
@@ -41,7 +41,9 @@ class Local:
 def _has_started(folder: RunFolder, supervisor: int) -> bool:
     # The interpreter or the loader may have words of their own (an unknown PYTHONWARNINGS, an LD_PRELOAD gone).
     record = folder.process_record()
-    return record is not None and record.supervisor_pid == supervisor and record.engine_pid != 0
+    if record is None or record.supervisor_pid != supervisor:
+        return False
+    return record.engine_pid != 0 or folder.is_queued()
 
 
 def _raise(said: str, returncode: int) -> None:

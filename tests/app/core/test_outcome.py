@@ -114,3 +114,50 @@ def test_a_folder_that_was_just_written_is_starting(folder: RunFolder):
 
 def test_a_folder_that_nobody_started_is_lost_after_a_while(folder: RunFolder):
     assert look_at(folder, RunState(), now=time.time() + 120).state == "lost"
+
+
+@pytest.fixture
+def held(folder: RunFolder):
+    """A process carries the run: its lock is held by this one."""
+    carried(folder)
+    descriptor = take_lock(folder.lock)
+    yield folder
+    os.close(descriptor)
+
+
+def paused() -> RunState:
+    state = started()
+    state.apply(events.RunFinished(time=2.0, state="paused", step=5))
+    return state
+
+
+@pytest.mark.parametrize("before", [RunState(), started(), paused()])
+def test_a_run_that_waits_its_turn_is_queued_whatever_it_was_before(held: RunFolder, before: RunState):
+    held.join_queue()
+    outcome = look_at(held, before)
+    assert (outcome.title, outcome.alive, outcome.waits, outcome.resumable) == ("Queued", True, True, False)
+
+
+def test_a_run_whose_turn_has_come_is_starting_though_its_last_life_has_ended(held: RunFolder):
+    held.join_queue()
+    held.leave_queue()
+    assert look_at(held, paused()).state == "starting"
+
+
+@pytest.mark.parametrize("before", [RunState(), paused()])
+def test_a_run_that_was_killed_while_it_waited_is_lost_and_resumable(folder: RunFolder, before: RunState):
+    carried(folder)
+    folder.join_queue()
+    outcome = look_at(folder, before)
+    assert (outcome.state, outcome.resumable) == ("lost", True)
+    assert "while it waited in the queue" in outcome.message
+
+
+def test_a_run_that_was_stopped_while_it_waited_is_stopped_and_no_failure(held: RunFolder):
+    held.join_queue()
+    held.write_exit_record(ExitRecord(1, 0, time.time(), state="stopped"))
+    assert look_at(held, RunState()).state == "stopped"  # its supervisor still has its last moments
+    held.leave_queue()
+    outcome = look_at(held, RunState())
+    assert (outcome.state, outcome.resumable) == ("stopped", True)
+    assert "before its turn came" in outcome.message

@@ -1,15 +1,19 @@
 """The list of all runs."""
 
+import json
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from app.core.run_library import HEAD_BYTES, RunLibrary
+from app.core.run_library import HEAD_BYTES, RunLibrary, RunSummary, counted
+from app.core.run_order import Arrangement, arranged
 from app.core.run_state import RunState
 from app.core.verdict import doubt
 from backend.contract import events
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id, take_lock
 from backend.contract.run_notes import RunNotes, write_notes
 
 
@@ -210,3 +214,74 @@ def test_a_look_that_is_given_up_forgets_no_doubt(tmp_path: Path):
         for _, _ in zip(range(given_up_after), library.look(), strict=False):
             pass
     assert library.refresh()[0].doubt
+
+
+SPEC = """name: {name}
+task: {{type: text_regression}}
+model: {{name_or_path: bert-tiny}}
+data: {{train: [far/a.csv, far/b.csv]}}
+hardware: {{engine: jax}}
+"""
+Carried = Callable[..., RunFolder]
+
+
+@pytest.fixture
+def carried(tmp_path: Path) -> Iterator[Carried]:
+    """Makes a run that a process carries, going on or waiting since a moment."""
+    held: list[int] = []
+
+    def make(name: str, queued: float | None = None) -> RunFolder:
+        folder = made(tmp_path, name, *([started(name)] if queued is None else []))
+        folder.spec.write_text(SPEC.format(name=name))
+        held.append(take_lock(folder.lock))
+        if queued is not None:
+            folder.queued.write_text(json.dumps({"joined": queued}))
+        return folder
+
+    yield make
+    for descriptor in held:
+        os.close(descriptor)
+
+
+def messages(runs: list[RunSummary]) -> dict[str, str]:
+    return {run.name: run.message for run in runs if run.waits}
+
+
+def test_runs_that_wait_say_for_what_and_in_which_place(tmp_path: Path, carried: Carried):
+    carried("going")
+    carried("later", 20.0)
+    carried("sooner", 10.0)
+    library = RunLibrary(tmp_path)
+    assert messages(library.refresh()) == {
+        "sooner": "Waits for “going” to end; number 1 of 2 in the queue",
+        "later": "Waits for “going” to end; number 2 of 2 in the queue",
+    }
+    carried("beside")
+    assert messages(library.refresh())["later"] == "Waits for 2 runs to end; number 2 of 2 in the queue"
+    assert counted(library.runs) == ["2 running", "2 queued"]
+
+
+def test_the_next_one_waits_for_nothing_and_the_one_behind_for_it(tmp_path: Path, carried: Carried):
+    carried("a", 2.0)
+    carried("b", 1.0)
+    assert messages(RunLibrary(tmp_path).refresh()) == {
+        "b": "Begins in a moment; number 1 of 2 in the queue",
+        "a": "Waits for “b” to end; number 2 of 2 in the queue",
+    }
+
+
+def test_a_run_that_has_said_nothing_yet_is_told_by_its_spec(tmp_path: Path, carried: Carried):
+    carried("regression", 1.0)
+    [run] = RunLibrary(tmp_path).refresh()
+    told = (run.title, run.task, run.model, run.engine, run.data)
+    assert told == ("regression", "text_regression", "bert-tiny", "jax", "a.csv, b.csv")
+
+
+def test_runs_that_wait_are_listed_above_those_that_have_begun(tmp_path: Path, carried: Carried):
+    carried("going")
+    carried("waiting", 5000.0)
+    made(tmp_path, "over", started("over"))
+    found = arranged(RunLibrary(tmp_path).refresh(), Arrangement())
+    assert [run.name for run in found if isinstance(run, RunSummary)] == ["waiting", "over", "going"]
+    grouped = arranged(RunLibrary(tmp_path).refresh(), Arrangement(group="state"))
+    assert [line.title for line in grouped if not isinstance(line, RunSummary)] == ["Queued", "Starting", "Lost"]

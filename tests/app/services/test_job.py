@@ -8,7 +8,7 @@ from app.core.draft import read_draft
 from app.services.job import Jobs
 from app.services.run_watcher import RunWatcher
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
+from backend.contract.run_folder import RunFolder, locked
 
 START_MS = 120_000
 
@@ -64,3 +64,28 @@ def test_a_run_is_started_watched_and_ends(qtbot, jobs):
     assert watcher.state.step == 10
     assert "validation" in watcher.state.predictions
     watcher.stop()
+
+
+def test_a_queued_run_waits_until_it_is_told_to_start_now(qtbot, jobs, tmp_path: Path):
+    other = RunFolder(tmp_path / "runs" / "other")
+    other.path.mkdir(parents=True)
+    other.spec.write_text("name: other\n")
+    started: list[str] = []
+    refused: list[str] = []
+    with locked(other.lock):
+        jobs.start(tiny_spec(), started.append, refused.append, queue=True)
+        qtbot.waitUntil(lambda: bool(started or refused), timeout=START_MS)
+        assert refused == []
+        assert jobs.waits(started[0])
+        watcher = RunWatcher(started[0])
+        qtbot.waitUntil(lambda: watcher.outcome.state == "queued")
+        assert jobs.start_now(started[0]) == ""
+        qtbot.waitUntil(lambda: watcher.outcome.state in ("finished", "failed", "lost"), timeout=START_MS)
+    assert watcher.outcome.state == "finished", watcher.outcome
+    watcher.stop()
+
+
+def test_starting_now_what_is_gone_or_has_begun_changes_nothing(jobs, tmp_path: Path):
+    assert jobs.start_now(tmp_path / "gone") == ""
+    (tmp_path / "queued").mkdir()
+    assert "could not be started now" in jobs.start_now(tmp_path)

@@ -57,6 +57,20 @@ def test_run_without_lock_and_exit_is_lost(folder: RunFolder) -> None:
     assert summary(folder).state == "lost"
 
 
+def test_a_paused_run_that_waits_is_queued_and_lost_if_it_is_killed_there(folder: RunFolder) -> None:
+    write(folder, STARTED, PLAN, step(7), events.RunFinished(time=4, state="paused", step=7))
+    folder.join_queue()
+
+    with locked(folder.lock):
+        waiting = summary(folder)
+    killed = summary(folder)
+
+    assert (waiting.state, waiting.message) == ("queued", "is about to begin (1 of 1 in the queue)")
+    assert waiting.queued == folder.queued_since()
+    assert (killed.state, killed.queued) == ("lost", None)
+    assert "while it waited in the queue" in killed.message
+
+
 def test_run_that_ended_by_itself_says_how(folder: RunFolder) -> None:
     finished = events.RunFinished(time=9, state="stopped", step=12, metrics={"accuracy": 0.9})
     write(folder, STARTED, PLAN, step(12), finished)

@@ -15,8 +15,9 @@ SUPERVISE = """
 import sys
 from backend.contract.run_folder import RunFolder
 from backend.supervisor import Patience, supervise
-folder, script, polite, firm = sys.argv[1:]
-sys.exit(supervise(RunFolder(folder), [sys.executable, "-c", script, folder], Patience(float(polite), float(firm))))
+folder, script, polite, firm, *queue = sys.argv[1:]
+command, patience = [sys.executable, "-c", script, folder], Patience(float(polite), float(firm))
+sys.exit(supervise(RunFolder(folder), command, patience, queue=bool(queue)))
 """
 
 Supervise = Callable[..., "subprocess.Popen[str]"]
@@ -37,9 +38,12 @@ def supervise(folder: RunFolder) -> Iterator[Supervise]:
     """Starts a supervisor in a session of its own around an engine that is a few lines of Python."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(script: str, polite: float = 60, firm: float = 60) -> "subprocess.Popen[str]":
+    def start(
+        script: str, polite: float = 60, firm: float = 60, *, run: RunFolder = folder, queue: bool = False
+    ) -> "subprocess.Popen[str]":
+        more = ["--queue"] if queue else []
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", SUPERVISE, str(folder.path), script, str(polite), str(firm)],
+            [sys.executable, "-P", "-c", SUPERVISE, str(run.path), script, str(polite), str(firm), *more],
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,

@@ -1,0 +1,47 @@
+"""Owns what the Run page says and does while its run waits in the queue."""
+
+from PySide6.QtCore import QObject, Signal
+
+from app.core.language import tr
+from app.core.run_library import RunSummary
+from app.panels.run_cards.progress import Progress
+from app.panels.run_cards.run_buttons import RunButtons
+from app.services.context import AppContext
+from app.services.run_watcher import RunWatcher
+
+
+class Queue(QObject):
+    """What the run waits for changes with other runs, which the list of runs knows."""
+
+    message = Signal(str, str)
+
+    def __init__(self, context: AppContext, controls: RunButtons, progress: Progress, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context, self._progress = context, progress
+        self._watcher: RunWatcher | None = None
+        controls.start_asked.connect(self._on_start_asked)
+        context.library_watcher.changed.connect(self._on_runs_changed)
+
+    def show_place(self, watcher: RunWatcher) -> None:
+        """Say what the run that is watched waits for, if it does."""
+        self._watcher = watcher
+        if watcher.outcome.waits:
+            self._progress.show_waiting(_place(self._context.library.find(watcher.folder.path)))
+
+    def _on_runs_changed(self) -> None:
+        if self._watcher is not None:
+            self.show_place(self._watcher)
+
+    def _on_start_asked(self) -> None:
+        assert self._watcher is not None
+        if problem := self._context.jobs.start_now(self._watcher.folder.path):
+            self.message.emit("error", problem)
+        self._watcher.look_now()
+        self._context.library_watcher.look_now()
+
+
+def _place(listed: RunSummary | None) -> str:
+    """The list may know a moment sooner than the page that the run has begun, or later that it is there."""
+    if listed is None:
+        return tr("Waits in the queue")
+    return listed.message if listed.waits else tr("Begins in a moment")

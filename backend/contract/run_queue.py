@@ -1,0 +1,49 @@
+"""Owns the queue: the runs of one folder that wait until those before them are over, one after another (stdlib only)."""
+
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+from backend.contract.run_folder import RunFolder, is_locked, locked, run_folders
+
+DECIDING = ".queue.lock"
+"""In the runs' folder; held by whoever finds out whether it is its turn, so that two never do at once."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The runs of one folder that a process carries."""
+
+    running: list[RunFolder]
+    waiting: list[RunFolder]
+    """In the order in which they will begin."""
+
+    def ahead(self, folder: RunFolder) -> list[RunFolder]:
+        """What `folder`, which waits, waits for."""
+        return [*self.running, *takewhile(lambda other: other.path != folder.path, self.waiting)]
+
+
+def queue_of(runs: Path) -> Queue:
+    """The queue of the runs in a folder. The kernel's locks are asked: a run that was killed is in nobody's way."""
+    alive = [(run, run.queued_since()) for run in run_folders(runs) if is_locked(run.lock)]
+    waiting = sorted((since, run.name, run) for run, since in alive if since is not None)
+    return Queue([run for run, since in alive if since is None], [run for *_, run in waiting])
+
+
+def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
+    """Whether `folder` waits for `other`: it is going on, or waits and joined the queue before."""
+    own = folder.queued_since()
+    if own is None or not is_locked(other.lock):
+        return False
+    since = other.queued_since()
+    return since is None or (since, other.name) < (own, folder.name)
+
+
+def take_turn(folder: RunFolder) -> RunFolder | None:
+    """Let a run leave the queue if it is its turn; otherwise one that it waits for. Raises RunLocked while another decides."""
+    runs = folder.path.parent
+    with locked(runs / DECIDING):
+        before = next(iter(queue_of(runs).ahead(folder)), None)
+        if before is None:
+            folder.leave_queue()
+        return before

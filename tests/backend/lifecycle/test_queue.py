@@ -1,0 +1,268 @@
+"""Tests that runs in the queue begin one after another, each alone, whatever becomes of those before them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend import process_tree
+from backend.contract import run_queue
+from backend.contract.run_folder import RunFolder, RunLocked, locked
+from backend.hardware.launchers.local import LAUNCHER
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+UNTIL_TOLD = """
+import pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+with (folder.parent / "order.txt").open("a") as file: file.write(folder.name + " begins\\n")
+while not (folder / "end").exists(): time.sleep(0.01)
+with (folder.parent / "order.txt").open("a") as file: file.write(folder.name + " ends\\n")
+"""
+STUBBORN = """
+import os, pathlib, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0: os.setsid()
+(pathlib.Path(sys.argv[1]) / f"ready{os.getpid()}").touch()
+while True: signal.pause()
+"""
+
+MakeRun = Callable[[str], RunFolder]
+
+
+def computed(pid: int) -> float:
+    """Seconds of a processor that a process has used."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture
+def run(folder: RunFolder) -> Iterator[MakeRun]:
+    """Makes a run beside the first one; whatever carries it is gone afterwards."""
+    made: list[RunFolder] = []
+
+    def make(name: str) -> RunFolder:
+        one = RunFolder(folder.path.with_name(name))
+        one.path.mkdir()
+        one.spec.write_bytes(folder.spec.read_bytes())
+        made.append(one)
+        return one
+
+    yield make
+    for one in made:
+        process_tree.end_all(lambda one=one: process_tree.of_run(str(one.path)))
+
+
+@pytest.fixture
+def line(folder: RunFolder, run: MakeRun, supervise, until) -> tuple[RunFolder, RunFolder, RunFolder]:
+    """A run that goes on and two that wait, the first of which has the later name."""
+    runs = (folder, run("b"), run("a"))
+    for number, one in enumerate(runs):
+        supervise(UNTIL_TOLD, run=one, queue=number > 0)
+        until(one.is_queued if number else lambda: told(folder))
+    return runs
+
+
+def told(folder: RunFolder) -> list[str]:
+    """What the engines have said, in order."""
+    order = folder.path.with_name("order.txt")
+    return order.read_text().splitlines() if order.exists() else []
+
+
+def end(one: RunFolder) -> None:
+    """Let its engine come to its end."""
+    (one.path / "end").touch()
+
+
+def waiting(folder: RunFolder) -> list[str]:
+    return [one.name for one in run_queue.queue_of(folder.path.parent).waiting]
+
+
+def test_runs_of_the_queue_begin_in_the_order_in_which_they_joined_each_alone(folder, line, until) -> None:
+    assert waiting(folder) == ["b", "a"]
+    for one in line:
+        end(one)
+    until(lambda: all(one.life() == "ended" for one in line))
+
+    names = [one.name for one in line]
+    assert told(folder) == [f"{name} {what}" for name in names for what in ("begins", "ends")]
+    assert [one.exit_record().returncode for one in line] == [0, 0, 0]
+
+
+def test_a_waiting_run_is_alive_and_has_no_engine(line) -> None:
+    _, second, _ = line
+
+    assert second.life() == "alive"
+    assert second.process_record().engine_pid == 0
+
+
+def test_with_nothing_before_it_a_queued_run_begins_at_once(folder: RunFolder, supervise) -> None:
+    assert supervise("pass", queue=True).wait() == 0
+
+    assert not folder.queued.exists()
+
+
+def test_when_several_wait_for_the_same_end_only_one_begins(folder: RunFolder, run, supervise, until) -> None:
+    supervise(UNTIL_TOLD)
+    until(lambda: told(folder))
+    crowd = [run(f"run-{number}") for number in range(5)]
+    for one in crowd:
+        supervise(UNTIL_TOLD, run=one, queue=True)
+        end(one)
+    until(lambda: len(waiting(folder)) == 5)
+
+    end(folder)
+    until(lambda: all(one.life() == "ended" for one in crowd))
+
+    said = told(folder)
+    assert len(said) == 12
+    assert [line.rpartition(" ")[2] for line in said] == ["begins", "ends"] * 6
+    assert all(began.split()[0] == ended.split()[0] for began, ended in zip(said[::2], said[1::2], strict=True))
+
+
+def test_while_one_decides_nobody_else_does(folder: RunFolder) -> None:
+    folder.join_queue()
+    with locked(folder.path.parent / run_queue.DECIDING), pytest.raises(RunLocked):
+        run_queue.take_turn(folder)
+
+    assert run_queue.take_turn(folder) is None
+    assert not folder.queued.exists()
+
+
+def test_a_run_that_is_killed_with_its_whole_tree_lets_the_next_one_begin(
+    folder: RunFolder, run, supervise, until
+) -> None:
+    supervisor = supervise(STUBBORN)
+    until(lambda: len(list(folder.path.glob("ready*"))) == 2)
+    second = run("second")
+    supervise(UNTIL_TOLD, run=second, queue=True)
+    until(second.is_queued)
+
+    for pid in process_tree.descendants(supervisor.pid) | {supervisor.pid}:
+        os.kill(pid, signal.SIGKILL)
+
+    until(lambda: told(folder) == ["second begins"])
+    assert folder.life() == "lost"
+
+
+def test_a_waiting_run_that_is_killed_is_lost_and_in_nobodys_way(folder: RunFolder, line, until) -> None:
+    first, second, third = line
+    os.kill(second.process_record().supervisor_pid, signal.SIGKILL)
+    until(lambda: second.life() == "lost")
+
+    end(first)
+    until(lambda: told(folder)[-1] == "a begins")
+
+    assert second.queued.exists()  # so that it is known to wait again when it is resumed
+    assert not second.is_queued()
+    assert waiting(folder) == []
+    end(third)
+
+
+@pytest.mark.parametrize(("request_", "state"), [("stop", "stopped"), ("pause", "paused")])
+def test_a_request_ends_the_waiting_at_once_and_leaves_nothing(line, until, request_: str, state: str) -> None:
+    _, second, third = line
+    second.request(request_)
+    until(lambda: second.life() == "ended")
+
+    record = second.exit_record()
+    assert (record.returncode, record.state) == (0, state)
+    assert sorted(path.name for path in second.path.iterdir()) == [
+        "exit.json", "process.json", "process.log", "run.lock", "spec.yaml",
+    ]  # fmt: skip
+    assert waiting(second) == [third.name]
+
+
+def test_a_supervisor_that_is_told_to_end_while_it_waits_leaves_the_queue(line, until) -> None:
+    _, second, _ = line
+    os.kill(second.process_record().supervisor_pid, signal.SIGTERM)
+
+    until(lambda: second.life() == "ended")
+    assert second.exit_record().state == "stopped"
+
+
+def test_a_run_whose_waiting_file_is_taken_away_begins_beside_the_others(folder: RunFolder, line, until) -> None:
+    _, _, third = line
+    third.leave_queue()
+
+    until(lambda: "a begins" in told(folder))
+    assert told(folder) == [f"{folder.name} begins", "a begins"]
+
+
+def test_the_folder_of_a_waiting_run_may_be_deleted(folder: RunFolder, line, until, alive) -> None:
+    _, second, _ = line
+    supervisor = second.process_record().supervisor_pid
+    subprocess.run(["rm", "-rf", str(second.path)], check=True)
+
+    until(lambda: not alive(supervisor))
+    assert not second.path.exists()
+
+
+def test_when_it_began_is_when_its_turn_came(folder: RunFolder, line, until) -> None:
+    first, second, _ = line
+    joined = second.process_record().started
+    now = time.time()
+    end(first)
+    until(lambda: second.process_record().engine_pid)
+
+    assert joined < now <= second.process_record().started
+
+
+def test_a_new_life_that_does_not_queue_begins_at_once(folder: RunFolder, line, supervise, until) -> None:
+    _, second, _ = line
+    os.kill(second.process_record().supervisor_pid, signal.SIGKILL)
+    until(lambda: second.life() == "lost")
+
+    supervise(UNTIL_TOLD, run=second)
+
+    until(lambda: "b begins" in told(folder))
+    assert not second.queued.exists()
+
+
+def test_the_launcher_returns_while_the_run_waits(folder: RunFolder, run, supervise, until) -> None:
+    supervise(UNTIL_TOLD)
+    until(lambda: told(folder))
+    second = run("second")
+
+    supervisor = LAUNCHER().start(second, queue=True)
+
+    assert second.is_queued()
+    second.request("stop")
+    assert supervisor.wait() == 0
+
+
+def test_words_of_the_interpreter_do_not_keep_a_run_from_waiting(
+    folder: RunFolder, run, supervise, until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervise(UNTIL_TOLD)
+    until(lambda: told(folder))
+    monkeypatch.setenv("PYTHONWARNINGS", "nonsense")
+
+    second = run("second")
+    supervisor = LAUNCHER().start(second, queue=True)
+
+    assert second.is_queued()
+    second.request("stop")
+    supervisor.wait()
+
+
+def test_a_second_supervisor_is_told_that_the_run_waits(line, supervise) -> None:
+    _, second, _ = line
+    refused = supervise("pass", run=second)
+
+    assert refused.wait() == 2
+    assert "already waiting in the queue (process" in refused.stderr.read()
+
+
+def test_a_waiting_supervisor_costs_next_to_no_time(line, until) -> None:
+    _, second, _ = line
+    supervisor = second.process_record().supervisor_pid
+    before, began = computed(supervisor), time.monotonic()
+    until(lambda: time.monotonic() - began > 3)
+
+    assert computed(supervisor) - before < 0.15
