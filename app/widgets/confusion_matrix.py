@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -32,6 +32,8 @@ class ConfusionMatrix(QWidget):
         self._labels: Sequence[str] = ()
         self._counts: Sequence[Sequence[int]] = ()
         self._as_shares = False
+        self._label_width: tuple[int, int] | None = None
+        """The text size at which it was measured, and the width."""
         self._chosen: tuple[int, int] | None = None
         self._hovered: tuple[int, int] | None = None
         self.setMouseTracking(True)
@@ -44,6 +46,7 @@ class ConfusionMatrix(QWidget):
     def show_counts(self, labels: Sequence[str], counts: Sequence[Sequence[int]]) -> None:
         """`counts[actual][predicted]`."""
         self._labels, self._counts = labels, counts
+        self._label_width = None
         self._chosen = self._hovered = None
         self._say()
         self.updateGeometry()
@@ -91,8 +94,12 @@ class ConfusionMatrix(QWidget):
         return theme.font(12 if len(self._labels) <= 20 else 11)
 
     def _widest(self) -> int:
-        metrics = QFontMetrics(self._label_font())
-        return min(LABEL, max((metrics.horizontalAdvance(label) for label in self._labels), default=0)) + 8
+        size = theme.text_size()
+        if self._label_width is None or self._label_width[0] != size:  # asked for every cell
+            metrics = QFontMetrics(self._label_font())
+            widest = max((metrics.horizontalAdvance(label) for label in self._labels), default=0)
+            self._label_width = size, min(LABEL, widest) + 8
+        return self._label_width[1]
 
     def _left(self) -> int:
         return 20 + self._widest()
@@ -142,15 +149,27 @@ class ConfusionMatrix(QWidget):
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self._paint_axes(painter)
-            for row, counts in enumerate(self._counts):
+            rows, columns = self._in_view(event.rect())
+            for row in rows:
+                counts = self._counts[row]
                 total = max(1, sum(counts))
-                for column, count in enumerate(counts):
-                    self._paint_cell(painter, row, column, count, count / total)
+                for column in columns:
+                    self._paint_cell(painter, row, column, counts[column], counts[column] / total)
             for cell, token in ((self._hovered, "border_strong"), (self._chosen, "accent")):
                 if cell is not None:
                     painter.setPen(QPen(theme.color(token), 2))
                     painter.setBrush(Qt.BrushStyle.NoBrush)
                     painter.drawRoundedRect(self.box_of(*cell).adjusted(1, 1, -1, -1), 4, 4)
+
+    def _in_view(self, area: QRect) -> tuple[range, range]:
+        """The rows and columns whose cells lie in an area: 150 labels have 22,500 cells, of which few are in sight."""
+        side, last = self._side(), len(self._counts)
+        first_row, first_column = (area.top() - self._top()) // side, (area.left() - self._left()) // side
+        end_row, end_column = (area.bottom() - self._top()) // side + 1, (area.right() - self._left()) // side + 1
+        return tuple(
+            range(max(0, int(first)), min(last, int(end)))
+            for first, end in ((first_row, end_row), (first_column, end_column))
+        )  # type: ignore[return-value]
 
     def _paint_axes(self, painter: QPainter) -> None:
         left, top, side = self._left(), self._top(), self._side()

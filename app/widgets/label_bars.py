@@ -99,11 +99,11 @@ class _Canvas(QWidget):
         return QSize(160, ROW * len(self.bars))
 
     def _label_width(self) -> int:
-        """As wide as the widest label, at most half."""
+        """As wide as the widest label, at most two thirds: the number beside the bar says the same."""
         metrics = QFontMetrics(theme.font(13, QFont.Weight.DemiBold))
         widest = max((metrics.horizontalAdvance(bar.label) + _suffix_width(bar) for bar in self.bars), default=0)
         room = self.width() - GUTTER - VALUE - 2 * GAP
-        return min(widest + 2, max(60, round(room * 0.56)))
+        return min(widest + 2, max(60, round(room * 0.67)))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         label_width, gutter = self._label_width(), GUTTER if any(bar.mark in _ICONS for bar in self.bars) else 0
@@ -119,7 +119,7 @@ class _Canvas(QWidget):
         font = theme.font(13, QFont.Weight.DemiBold if bar.mark else QFont.Weight.Normal)
         suffix = _suffix_width(bar)
         metrics = QFontMetrics(font)
-        shown = metrics.elidedText(bar.label, Qt.TextElideMode.ElideRight, label_width - suffix)
+        shown = metrics.elidedText(bar.label, Qt.TextElideMode.ElideMiddle, label_width - suffix)
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.setFont(font)
         painter.setPen(theme.color("text"))

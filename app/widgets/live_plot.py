@@ -28,6 +28,8 @@ from app.widgets.redraw_turns import redraw_turns
 
 __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
+ALONE = 0.5
+"""What is shown at either side of a point that is the only one."""
 ABOVE_AXIS = 6
 """Pixels between the axis and the middle of a tick."""
 
@@ -255,6 +257,8 @@ class LivePlot(Card):
         if not filled:
             return False
         left, right = min(p.xs[0] for p in filled), max(p.xs[-1] for p in filled)
+        if left == right:  # one step stands in the middle
+            left, right = left - ALONE, right + ALONE
         bounds = [b for b in (p.bounds() for p in filled) if b]
         low, high = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if bounds else (0.0, 1.0)
         if self._logarithmic:
@@ -344,7 +348,8 @@ class LivePlot(Card):
         taken = self.corner.sizeHint().width()
         if self.corner.indexOf(self._legend) >= 0:
             taken -= self._legend.sizeHint().width()
-        room = self._widget.width() - self.heading.sizeHint().width() - taken
+        margins = self.contentsMargins() + self.layout().contentsMargins()  # type: ignore[union-attr]
+        room = self.width() - margins.left() - margins.right() - self.heading.sizeHint().width() - taken
         below = not self.heading.isHidden() and self._legend.one_line() > room
         if below != (self.body.indexOf(self._legend) >= 0):
             (self.body if below else self.corner).insertWidget(0, self._legend)

@@ -1,5 +1,7 @@
 """The widgets that show one predicted row: marks stand where they belong, whatever the script."""
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication
@@ -141,6 +143,25 @@ def test_forty_labels_find_room(qtbot, styled):
     matrix.resize(matrix.minimumSizeHint())
     assert matrix.box_of(39, 39).right() <= matrix.width()
     matrix.grab()
+
+
+class Counted(list[str]):
+    """Labels that know how often somebody went through all of them."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_painting_a_hundred_labels_measures_them_once(qtbot, styled):
+    labels = Counted(f"a rather long label {n}" for n in range(100))
+    matrix = shown(qtbot, ConfusionMatrix())
+    matrix.show_counts(labels, [[1] * 100 for _ in range(100)])
+    matrix.resize(matrix.minimumSizeHint())
+    matrix.grab()
+    assert labels.walks < 10  # once for every cell froze the window for minutes
 
 
 def test_a_typed_text_grows_to_a_limit(qtbot, styled):
