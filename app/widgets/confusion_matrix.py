@@ -17,6 +17,8 @@ WRITTEN = 30
 LABEL = 130
 """The widest that a label is drawn."""
 GAP = 2
+PALEST, DEEPEST_LIGHT, DEEPEST_DARK = 0.14, 0.64, 0.48
+"""How much of its colour a cell has."""
 HEAD = -1
 """The place of a row's label before its cells, and of a column's above them."""
 
@@ -155,7 +157,7 @@ class ConfusionMatrix(QWidget):
                 total = max(1, sum(counts))
                 for column in columns:
                     self._paint_cell(painter, row, column, counts[column], counts[column] / total)
-            for cell, token in ((self._hovered, "border_strong"), (self._chosen, "accent")):
+            for cell, token in ((self._hovered, "border_strong"), (self._chosen, "focus")):
                 if cell is not None:
                     painter.setPen(QPen(theme.color(token), 2))
                     painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -215,7 +217,7 @@ class ConfusionMatrix(QWidget):
         painter.setBrush(theme.color("card_alternate"))
         painter.drawRoundedRect(box, 4, 4)
         if count:
-            painter.setBrush(_tint("success" if row == column else "danger", share))
+            painter.setBrush(tint("success" if row == column else "danger", share))
             painter.drawRoundedRect(box, 4, 4)
         if count and box.width() >= WRITTEN - GAP:
             painter.setFont(theme.font(12 if box.width() > 40 else 10, QFont.Weight.DemiBold))
@@ -287,9 +289,10 @@ class ConfusionMatrix(QWidget):
         return tr("{rows}: {pair} ({count:.1%} of this actual label)", rows=rows, pair=pair, count=count / total)
 
 
-def _tint(token: str, share: float) -> QColor:
+def tint(token: str, share: float) -> QColor:
+    """The ground of a cell, never so deep that its number cannot be read."""
     color = theme.color(token)
-    color.setAlphaF(0.14 + 0.5 * share)
+    color.setAlphaF(PALEST + ((DEEPEST_DARK if theme.is_dark() else DEEPEST_LIGHT) - PALEST) * share)
     return color
 
 

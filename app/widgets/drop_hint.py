@@ -92,7 +92,7 @@ class DropZone(QWidget):
         """The dashed frame; with the focus in the accent's colour."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            token = "accent" if self.hasFocus() else "border_strong"
+            token = "focus" if self.hasFocus() else "border_strong"
             painter.setPen(QPen(theme.color(token), 1.5, Qt.PenStyle.DashLine))
             painter.setBrush(theme.color("card_alternate"))
             painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), RADIUS, RADIUS)

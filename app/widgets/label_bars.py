@@ -119,7 +119,7 @@ class _Canvas(QWidget):
         font = theme.font(13, QFont.Weight.DemiBold if bar.mark else QFont.Weight.Normal)
         suffix = _suffix_width(bar)
         metrics = QFontMetrics(font)
-        shown = metrics.elidedText(bar.label, Qt.TextElideMode.ElideMiddle, label_width - suffix)
+        shown = metrics.elidedText(bar.label, Qt.TextElideMode.ElideRight, label_width - suffix)
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.setFont(font)
         painter.setPen(theme.color("text"))

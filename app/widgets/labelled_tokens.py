@@ -161,7 +161,7 @@ class LabelledTokens(QWidget):
         ground = GROUNDS.get(token.kind)
         outline = QPen(Qt.PenStyle.NoPen) if ground else QPen(theme.color("border"), 1, _LINES.get(token.kind, _SOLID))
         if index in (self._hovered, self._chosen):
-            outline = QPen(theme.color("accent"), 1.6)
+            outline = QPen(theme.color("focus"), 1.6)
         painter.setPen(outline)
         painter.setBrush(theme.color(ground) if ground else Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)

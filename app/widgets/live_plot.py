@@ -263,7 +263,9 @@ class LivePlot(Card):
         low, high = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if bounds else (0.0, 1.0)
         if self._logarithmic:
             low, high = self._log_bounds(high)
-        span = QRectF(left, low, max(right - left, 1e-12), max(high - low, abs(high) * 1e-3, 1e-12))
+        if low == high:  # so does one height
+            low, high = low - max(abs(low) * 1e-3, 1e-12), high + max(abs(high) * 1e-3, 1e-12)
+        span = QRectF(left, low, max(right - left, 1e-12), max(high - low, 1e-12))
         if self._fits(span):
             return False
         room_x, room_y = span.width() * HEADROOM, span.height() * 0.06

@@ -60,7 +60,7 @@ class RowDelegate(QStyledItemDelegate):
             laid_out, indent = self._laid_out(text or "", right - left)
             painter.drawStaticText(QPointF(left + indent, top), laid_out)
         if state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(theme.color("accent"))
+            painter.setPen(theme.color("focus"))
             painter.drawRect(box.adjusted(0, 0, -1, -1))
 
     def _laid_out(self, text: str, width: int) -> tuple[QStaticText, float]:
