@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, QProcess, Qt
@@ -32,9 +33,11 @@ from app.core import preferences
 from app.main_window import PANELS, MainWindow
 from app.services import context as services
 from app.services.backend_client import BackendClient
+from tests.app.reading_order import wrong_turns
+from tests.example_runs import write_run
 
 HERE = Path(__file__).parent
-RUN = "sentiment-finished"
+RUN, PREDICTED = "sentiment-finished", "predicted"
 NOT_CONTROLS = (QSplitter, QLabel, QScrollBar)
 PAGES = [name for _, _, name in PANELS]
 SILENT = {QAccessible.Role.NoRole}
@@ -60,6 +63,7 @@ def small_helper(parent) -> QProcess:
 def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     home = tmp_path_factory.mktemp("every-page")
     shutil.copytree(HERE.parent / "data" / "recorded", home / "runs")
+    write_run(home / "runs", "text_classification", name=PREDICTED)
     theme.apply(qapp, "light")
     chosen = preferences.load(home / "preferences.json")
     chosen.set("runs_folder", str(home / "runs"))
@@ -166,20 +170,74 @@ def test_tab_reaches_every_control_and_is_caught_by_none(window: MainWindow, nam
     for side, panel in sides(window, name):
         wanted = {one for one in controls(panel) if not _in_group_of_a_checked_one(one)}
         window.sidebar.buttons()[0].setFocus()
-        reached, before = list[QWidget](), None
-        for _ in range(MOST_TABS):
-            QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
-            now = QApplication.focusWidget()
-            if now is before:
-                trapped.append(f"{side}: {said(now)}" if now else side)
-                break
-            if now in reached:
-                break
-            if now is not None:
-                reached.append(now)
-            before = now
+        reached, trap = walked(window)
+        trapped += [f"{side}: {said(trap)}"] if trap else []
         missed += [f"{side}: {said(one)}" for one in wanted - set(reached)]
     assert (sorted(missed), trapped) == ([], [])
+
+
+def walked(window: QWidget) -> tuple[list[QWidget], QWidget | None]:
+    """What Tab comes to, once around, and what it cannot leave."""
+    reached, before = list[QWidget](), None
+    for _ in range(MOST_TABS):
+        QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
+        now = QApplication.focusWidget()
+        if now is None or now is before:
+            return reached, now
+        if now in reached:
+            break
+        reached.append(now)
+        before = now
+    return reached, None
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tab_follows_the_reading_order(window: MainWindow, name: str):
+    turns = []
+    for side, panel in sides(window, name):
+        window.sidebar.buttons()[0].setFocus()
+        stops = [one for one in walked(window)[0] if panel.isAncestorOf(one)]
+        turns += [f"{side}: {said(before)} -> {said(after)}" for before, after in wrong_turns(stops)]
+    assert not turns, "\n".join(turns)
+
+
+def dialogs(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
+    """Each in view, one after the other."""
+    page: Any = window.show_page("new_run")
+    page.fill_demo()
+    until(lambda: page.findings.plan is not None)
+    for name, show, found in (
+        ("models", page.models.open, lambda: page.models.chooser),
+        ("report", page.cards.data.report.click, lambda: page.report),
+        ("unusable", page.desk.show_unusable, lambda: page.desk.unusable),
+        ("row", lambda: page.desk.show_row(3), lambda: page.desk.row),
+        ("presets", page.presets.look, lambda: page.presets.dialog),
+        ("preset saving", page.presets.ask_save, lambda: page.presets.saving),
+    ):
+        show()
+        dialog = found()
+        yield name, dialog
+        dialog.close()
+    predictions: Any = window.show_page("predictions")
+    predictions.show_side(0)
+    predictions.show_run(str(window.context.library.root / PREDICTED))  # type: ignore[union-attr]
+    until(lambda: predictions.table.shown_count() > 0)
+    dialog = predictions.ask_export()
+    yield "export", dialog
+    dialog.close()
+
+
+def test_tab_follows_the_reading_order_in_dialogs(window: MainWindow):
+    turns = list[str]()
+    for name, dialog in dialogs(window):
+        dialog.activateWindow()
+        assert QTest.qWaitForWindowActive(dialog)
+        stops = [one for one in walked(dialog)[0] if dialog.isAncestorOf(one)]
+        first = stops.index(min(stops, key=lambda one: one.mapTo(dialog, one.rect().topLeft()).y())) if stops else 0
+        stops = stops[first:] + stops[:first]  # a dialog begins where it is wanted
+        turns += [] if stops else [f"{name}: Tab comes to nothing"]
+        turns += [f"{name}: {said(before)} -> {said(after)}" for before, after in wrong_turns(stops)]
+    assert not turns, "\n".join(turns)
 
 
 def _in_group_of_a_checked_one(control: QWidget) -> bool:
