@@ -1,8 +1,8 @@
 """Owns the drop-down that lets a page scroll under the mouse."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QStylePainter, QWidget
+from PySide6.QtGui import QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QWidget
 
 
 class QuietComboBox(QComboBox):
@@ -25,9 +25,9 @@ class QuietComboBox(QComboBox):
             super().paintEvent(event)
             return
         option.currentText = shown
-        with QStylePainter(self) as painter:
-            painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
-            painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        with QPainter(self) as painter:
+            self.style().drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option, painter, self)
+            self.style().drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option, painter, self)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Only where a person meant it."""

@@ -78,7 +78,7 @@ def _chain(stops: Sequence[QWidget]) -> list[QWidget]:
     """The same in the order in which Tab would come to them now, from the first one on."""
     wanted, found = {*stops}, [stops[0]]
     link = stops[0].nextInFocusChain()
-    while link is not stops[0]:
+    while link is not None and link is not stops[0]:
         if link in wanted:
             found.append(link)
         link = link.nextInFocusChain()

@@ -231,7 +231,7 @@ def test_tab_follows_the_reading_order_in_dialogs(window: MainWindow):
     turns = list[str]()
     for name, dialog in dialogs(window):
         dialog.activateWindow()
-        assert QTest.qWaitForWindowActive(dialog)
+        until(lambda dialog=dialog: QApplication.activeWindow() is dialog)
         stops = [one for one in walked(dialog)[0] if dialog.isAncestorOf(one)]
         first = stops.index(min(stops, key=lambda one: one.mapTo(dialog, one.rect().topLeft()).y())) if stops else 0
         stops = stops[first:] + stops[:first]  # a dialog begins where it is wanted
