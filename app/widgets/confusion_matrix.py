@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.language import grouped, tr, trn
+from app.widgets.spoken_role import Role
 
 LARGEST, SMALLEST = 96, 16
 ROOMY = 480
@@ -25,6 +26,8 @@ HEAD = -1
 
 class ConfusionMatrix(QWidget):
     """A cell is tinted by its share of its row: right ones green, wrong ones red."""
+
+    spoken_role = Role.Chart
 
     pair_chosen = Signal(str, str)
     """Actual and predicted label; one is empty where only the other is chosen, both when the choice is taken back."""

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app import theme
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
+from app.widgets.spoken_role import Role
 
 RADIUS, MARGIN = 10, 6
 
@@ -59,6 +60,8 @@ class DropHint(QWidget):
 
 class DropZone(QWidget):
     """A dashed place with a sentence; a click, Return or Space asks for a file."""
+
+    spoken_role = Role.Button
 
     asked = Signal()
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 from app import theme
 from app.core.language import tr
 from app.widgets.icon_label import IconButton
+from app.widgets.spoken_role import Role
 
 ROW, BAR = 30, 6
 GUTTER, GAP, VALUE = 22, 10, 58
@@ -77,6 +78,7 @@ class LabelBars(QWidget):
 
 
 class _Canvas(QWidget):
+    spoken_role = Role.Chart
     hovered = Signal(int)
 
     def __init__(self, name: str) -> None:

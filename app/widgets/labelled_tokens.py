@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.language import tr
+from app.widgets.spoken_role import Role
 
 BOX, GAP, PAD, MARGIN = 22, 3, 5, 2
 LABEL, CAPTION, BETWEEN = 14, 15, 5
@@ -48,6 +49,8 @@ class LabelledToken:
 
 class LabelledTokens(QWidget):
     """Tokens with hover, choice by click or arrows, and copying."""
+
+    spoken_role = Role.List
 
     token_hovered = Signal(int)
     """Index, or −1 where nothing is hovered or chosen."""

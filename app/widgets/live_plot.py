@@ -25,6 +25,7 @@ from app.widgets.plot_scale import Kind, PlotAxis
 from app.widgets.plot_series import PlotSeries, SeriesStyle
 from app.widgets.plot_view import PlotView
 from app.widgets.redraw_turns import redraw_turns
+from app.widgets.spoken_role import Role
 
 __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
@@ -32,6 +33,10 @@ ALONE = 0.5
 """What is shown at either side of a point that is the only one."""
 ABOVE_AXIS = 6
 """Pixels between the axis and the middle of a tick."""
+
+
+class _Canvas(pg.PlotWidget):
+    spoken_role = Role.Chart
 
 
 class LivePlot(Card):
@@ -61,7 +66,7 @@ class LivePlot(Card):
             self.corner.addWidget(widget)
         self._view = PlotView()
         self._axes = {side: PlotAxis(side) for side in ("bottom", "left")}
-        self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=self._axes)
+        self._widget = _Canvas(viewBox=self._view, background=theme.hex_color("card"), axisItems=self._axes)
         self._plot: pg.PlotItem = self._widget.getPlotItem()  # type: ignore[assignment]
         # The axis' own grid costs half of every paint; a few lines of our own cost nothing.
         self._grid = pg.PlotCurveItem(connect="pairs")
@@ -343,7 +348,8 @@ class LivePlot(Card):
         if words != self._legend.text():
             self._legend.setText(words)
             self._place_legend()
-        self.setAccessibleDescription(", ".join(self._spoken(s) for s in self.series.values() if len(s)))
+        for spoken in (self, self._widget):
+            spoken.setAccessibleDescription(", ".join(self._spoken(s) for s in self.series.values() if len(s)))
 
     def _place_legend(self) -> None:
         """Beside the heading if all of it fits there, else below; without a heading there is room for two lines."""

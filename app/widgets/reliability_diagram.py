@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.language import tr, trn
+from app.widgets.spoken_role import Role
 from app.widgets.square_frame import SquareFrame
 from backend.contract.predictions import ReliabilityBin
 
@@ -19,6 +20,8 @@ TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 class ReliabilityDiagram(QWidget):
     """A bar for each bin, its accuracy against the diagonal; above it how many rows it has. A click chooses a bin."""
+
+    spoken_role = Role.Chart
 
     bin_chosen = Signal(float, float)
     """Bounds of the confidence; both 0 when the choice is taken back."""

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.language import tr
+from app.widgets.spoken_role import Role
 from app.widgets.square_frame import SquareFrame, ticks_between
 from backend.contract.predictions import NumberPoint
 
@@ -18,6 +19,8 @@ NEAR = 10
 
 class ScatterPlot(QWidget):
     """A click on a dot chooses its row."""
+
+    spoken_role = Role.Chart
 
     row_chosen = Signal(int)
 

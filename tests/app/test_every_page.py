@@ -16,6 +16,7 @@ from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractItemView,
     QAbstractSlider,
     QAbstractSpinBox,
     QApplication,
@@ -25,6 +26,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QScrollBar,
     QSplitter,
+    QTextEdit,
     QWidget,
 )
 
@@ -33,6 +35,7 @@ from app.core import preferences
 from app.main_window import PANELS, MainWindow
 from app.services import context as services
 from app.services.backend_client import BackendClient
+from app.widgets.spoken_role import speak_roles
 from tests.app.reading_order import wrong_turns
 from tests.example_runs import write_run
 
@@ -41,6 +44,9 @@ RUN, PREDICTED = "sentiment-finished", "predicted"
 NOT_CONTROLS = (QSplitter, QLabel, QScrollBar)
 PAGES = [name for _, _, name in PANELS]
 SILENT = {QAccessible.Role.NoRole}
+UNNAMED = {QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Pane, QAccessible.Role.Window}
+TOLD_BY_QT = (QLineEdit, QComboBox, QLabel, QAbstractButton, QTextEdit, QAbstractItemView)
+"""Kinds whose role is right although they paint a part of themselves."""
 MOST_TABS = 400
 
 
@@ -65,6 +71,7 @@ def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iter
     shutil.copytree(HERE.parent / "data" / "recorded", home / "runs")
     write_run(home / "runs", "text_classification", name=PREDICTED)
     theme.apply(qapp, "light")
+    speak_roles()
     chosen = preferences.load(home / "preferences.json")
     chosen.set("runs_folder", str(home / "runs"))
     chosen.set("tour_seen", True)
@@ -162,6 +169,21 @@ def test_every_control_has_a_name_and_a_role(window: MainWindow, name: str):
             if not spoken.text(QAccessible.Text.Name).strip() or spoken.role() in SILENT:
                 silent.append(f"{side}: {said(control)}")
     assert sorted(set(silent)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_paints_itself_is_told_as_what_it_is(window: MainWindow, name: str):
+    silent, told = [], 0
+    for side, panel in sides(window, name):
+        for one in panel.findChildren(QWidget):
+            is_ours = type(one).__module__.startswith("app.") and "paintEvent" in vars(type(one))
+            if is_ours and one.isVisibleTo(panel) and not isinstance(one, TOLD_BY_QT):
+                spoken = QAccessible.queryAccessibleInterface(one)
+                told += 1
+                if spoken.role() in UNNAMED or not spoken.text(QAccessible.Text.Name).strip():
+                    silent.append(f"{side}: {said(one)} {spoken.role()}")
+    assert sorted(set(silent)) == []
+    assert told or name not in ("run", "tokenizer")
 
 
 @pytest.mark.parametrize("name", PAGES)
