@@ -353,6 +353,7 @@ class LivePlot(Card):
 
     def _place_legend(self) -> None:
         """Beside the heading if all of it fits there, else below; without a heading there is room for two lines."""
+        self.corner.invalidate()  # else it tells the width of the words before
         taken = self.corner.sizeHint().width()
         if self.corner.indexOf(self._legend) >= 0:
             taken -= self._legend.sizeHint().width()

@@ -44,6 +44,10 @@ FIRST_DESCENDING = (tr("Best"), tr("Steps"), tr("Duration"), tr("Started"))
 """Columns of which the largest value is looked for."""
 
 
+INSET = 13
+"""Where the words of a cell begin, and those of its heading."""
+
+
 class _StatePill(QStyledItemDelegate):
     """Paints the state as a pill."""
 
@@ -64,7 +68,7 @@ class _StatePill(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font)
         width = painter.fontMetrics().horizontalAdvance(text) + 20
-        area = QRect(option.rect.left() + 8, option.rect.center().y() - 10, width, 22)
+        area = QRect(option.rect.left() + INSET, option.rect.center().y() - 10, width, 22)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color(ground))
         painter.drawRoundedRect(area, 11, 11)
