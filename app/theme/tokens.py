@@ -23,7 +23,7 @@ LIGHT: dict[str, str] = {
     "accent_soft": "#e7e6fb",
     "on_accent": "#ffffff",
     "focus": "#4f46e5",
-    "focus_on_accent": "#e7e6fb",
+    "focus_on_accent": "#0d0a24",
     "selection": "#e0e0fb",
     "hover": "#f0f1f6",
     "hover_sidebar": "#e5e7ee",

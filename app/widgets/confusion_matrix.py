@@ -178,16 +178,19 @@ class ConfusionMatrix(QWidget):
 
     def _paint_axes(self, painter: QPainter) -> None:
         left, top, side = self._left(), self._top(), self._side()
+        middle = Qt.AlignmentFlag.AlignVCenter  # the ring of the focus goes along the edges
         painter.setFont(theme.font(11))
         painter.setPen(theme.color("faint"))
         painter.drawText(
-            QRectF(left, 0, max(80.0, side * len(self._labels)), 18), Qt.AlignmentFlag.AlignLeft, tr("Predicted")
+            QRectF(left, 2, max(80.0, side * len(self._labels)), 18),
+            middle | Qt.AlignmentFlag.AlignLeft,
+            tr("Predicted"),
         )
         painter.save()
         painter.translate(0, top + side * len(self._labels))
         painter.rotate(-90)
         painter.drawText(
-            QRectF(0, 0, max(60.0, side * len(self._labels)), 16), Qt.AlignmentFlag.AlignRight, tr("Actual")
+            QRectF(0, 2, max(60.0, side * len(self._labels)), 16), middle | Qt.AlignmentFlag.AlignRight, tr("Actual")
         )
         painter.restore()
         font = self._label_font()
