@@ -42,7 +42,7 @@ class RowDelegate(QStyledItemDelegate):
         text = index.data(Qt.ItemDataRole.DisplayRole)
         own = index.data(Qt.ItemDataRole.ForegroundRole)
         if text or own:
-            font = option.font  # type: ignore[attr-defined]
+            font = QFont(option.font)  # type: ignore[attr-defined]  # a copy: the option is gone after this paint
             if font != self._font:
                 self._font, self._metrics = font, QFontMetrics(font)
                 self._texts.clear()

@@ -37,10 +37,9 @@ from app.services import context as services
 from app.services.backend_client import BackendClient
 from app.widgets.spoken_role import speak_roles
 from tests.app.reading_order import wrong_turns
-from tests.example_runs import write_run
 
 HERE = Path(__file__).parent
-RUN, PREDICTED = "sentiment-finished", "predicted"
+RUN = "sentiment-finished"
 NOT_CONTROLS = (QSplitter, QLabel, QScrollBar)
 PAGES = [name for _, _, name in PANELS]
 SILENT = {QAccessible.Role.NoRole}
@@ -69,7 +68,6 @@ def small_helper(parent) -> QProcess:
 def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     home = tmp_path_factory.mktemp("every-page")
     shutil.copytree(HERE.parent / "data" / "recorded", home / "runs")
-    write_run(home / "runs", "text_classification", name=PREDICTED)
     theme.apply(qapp, "light")
     speak_roles()
     chosen = preferences.load(home / "preferences.json")
@@ -240,13 +238,6 @@ def dialogs(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
         dialog = found()
         yield name, dialog
         dialog.close()
-    predictions: Any = window.show_page("predictions")
-    predictions.show_side(0)
-    predictions.show_run(str(window.context.library.root / PREDICTED))  # type: ignore[union-attr]
-    until(lambda: predictions.table.shown_count() > 0)
-    dialog = predictions.ask_export()
-    yield "export", dialog
-    dialog.close()
 
 
 def test_tab_follows_the_reading_order_in_dialogs(window: MainWindow):

@@ -51,7 +51,6 @@ class TryForm(Card):
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setWidget(self._typed())
-        self._area.verticalScrollBar().rangeChanged.connect(self._on_range)
         self.add(self._area, 1)
         self.mistake = label("", "mistake", wrap=True)
         self.mistake.hide()
@@ -77,12 +76,6 @@ class TryForm(Card):
         column.addWidget(self.writing)
         column.addStretch(1)
         return holder
-
-    def _on_range(self, low: int, high: int) -> None:
-        """A bar stands off what it scrolls; without one, the fields end where the others do."""
-        column = self._area.widget().layout()
-        assert column is not None
-        column.setContentsMargins(0, 0, 4 if high > low else 0, 0)
 
     def _second_row(self) -> QWidget:
         self.also = IconButton(tr("Also ask another model"), "plus", "quiet")

@@ -116,9 +116,6 @@ class OptionsCard(Card):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(holder)
-        area.verticalScrollBar().rangeChanged.connect(
-            lambda low, high: column.setContentsMargins(0, 0, 6 if high > low else 0, 0)
-        )
         self.add(area, 1)
         self.add(self.use_button)
         self.stored_button.hide()
