@@ -19,6 +19,7 @@ from app import theme
 from app.core import language
 from app.core import preferences as preferences_file
 from app.widgets import system_language
+from app.widgets.spoken_role import speak_roles
 from backend.contract.processes import OPEN_AGAIN
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Burnish")
     application.setDesktopFileName("burnish")
+    speak_roles()
     _translate_dialogs(application)
     theme.apply(application, preferences.theme, preferences.text_size)
     window = MainWindow(preferences)

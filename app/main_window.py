@@ -20,6 +20,7 @@ from app.widgets.closing import may_close, may_restart
 from app.widgets.commands import Commands
 from app.widgets.desktop_messages import DesktopMessages
 from app.widgets.focus_ring import FocusRing
+from app.widgets.reading_order import ReadInOrder
 from app.widgets.remembered import layout_file
 from app.widgets.sidebar import Sidebar
 from app.widgets.toast import ToastOverlay
@@ -106,7 +107,7 @@ class MainWindow(QMainWindow):
         self._restore_geometry()
 
     def _place(self) -> None:
-        whole = QWidget()
+        whole = ReadInOrder()
         row = QHBoxLayout(whole)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)

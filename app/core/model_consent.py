@@ -19,10 +19,15 @@ CODE = tr("This model runs Python code of its own. Read that code before you agr
 TRUST, CONVERT = tr("I have read it, run its code"), tr("Convert once")
 
 
+def own_code(model: ModelDescription) -> str:
+    """What is asked of a model with code of its own, and which files hold it."""
+    return CODE + (tr(" Files: {files}.", files=", ".join(model.code_files)) if model.code_files else "")
+
+
 def question(model: ModelDescription) -> tuple[str, str]:
     """`convert` or `trust` with the sentence; both empty where nothing is asked."""
     if model.problem:
         return "", ""
     if model.needs_conversion:
         return "convert", OLD_WEIGHTS.get(model.weights_format, OLD_WEIGHTS["bin"])
-    return ("trust", CODE) if model.needs_remote_code and not model.code_agreed else ("", "")
+    return ("trust", own_code(model)) if model.needs_remote_code and not model.code_agreed else ("", "")

@@ -1,17 +1,21 @@
-"""Owns messages of a freedesktop desktop that has no tray, GNOME's for example, through its own `notify-send`."""
+"""Owns messages of a freedesktop desktop that has no tray, GNOME's for example: by its `notify-send`, else by its portal."""
 
 import html
 import os
+import sys
 from pathlib import Path
 
 from PySide6.QtCore import QProcess, QStandardPaths
 
 PROGRAM = "notify-send"
+PORTAL = "org.freedesktop.portal.Desktop"
+"""The bus name of the desktop's portal. `org.freedesktop.Notifications` itself is out of reach: it wants an unsigned
+number, and PySide6 sends every number as a signed one."""
 
 
 def is_possible() -> bool:
-    """Whether the program is there, and a session that it could tell."""
-    return bool(QStandardPaths.findExecutable(PROGRAM)) and _has_session()
+    """Whether there is a session, and in it somebody who passes messages on."""
+    return _has_session() and (bool(QStandardPaths.findExecutable(PROGRAM)) or _has_portal())
 
 
 def _has_session() -> bool:
@@ -19,12 +23,41 @@ def _has_session() -> bool:
     return bool(os.environ.get("DBUS_SESSION_BUS_ADDRESS")) or bool(runtime and (Path(runtime) / "bus").exists())
 
 
+def _has_portal() -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    from PySide6.QtDBus import QDBusConnection  # Windows has none
+
+    bus = QDBusConnection.sessionBus()
+    if not bus.isConnected():
+        return False
+    kinds = ("ListNames", "ListActivatableNames")
+    return any(PORTAL in names for kind in kinds for names in bus.interface().call(kind).arguments())
+
+
 def notify(title: str, text: str, is_error: bool) -> bool:
     """Say it; whether somebody could be told."""
-    if not is_possible():
+    if not _has_session():
         return False
+    if QStandardPaths.findExecutable(PROGRAM):
+        return _by_program(title, text, is_error)
+    return _has_portal() and _by_portal(title, text, is_error)
+
+
+def _by_program(title: str, text: str, is_error: bool) -> bool:
     urgency = "critical" if is_error else "normal"
     # The text is markup to the desktop, and a run's name may hold anything.
     arguments = ["--app-name=Burnish", f"--urgency={urgency}", "--", title, html.escape(text, quote=False)]
     started, _ = QProcess.startDetached(QStandardPaths.findExecutable(PROGRAM), arguments)
     return started
+
+
+def _by_portal(title: str, text: str, is_error: bool) -> bool:
+    from PySide6.QtDBus import QDBusConnection, QDBusMessage  # Windows has none
+
+    said = QDBusMessage.createMethodCall(
+        PORTAL, "/org/freedesktop/portal/desktop", "org.freedesktop.portal.Notification", "AddNotification"
+    )
+    priority = "high" if is_error else "normal"
+    said.setArguments([text, {"title": title, "body": text, "priority": priority}])  # said twice, it is shown once
+    return QDBusConnection.sessionBus().send(said)

@@ -73,7 +73,7 @@ def parts(modules: Sequence[str]) -> Iterator[str]:
     for binding in BINDINGS:
         module = importlib.import_module(f"PySide6.{binding}")
         for name in dir(module):
-            getattr(module, name)
+            getattr(module, name, None)  # PySide at times lists a class within a class and then has none
             yield name
     for name in modules:
         importlib.import_module(name)

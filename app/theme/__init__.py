@@ -4,7 +4,7 @@ A widget takes its colours from here and offers `apply_theme()` if it holds any 
 Style sheet roles, set with `theme.role(widget, name)`:
 labels   title, subtitle, heading, section, value, muted, faint, mono, success, warning, danger
 frames   card, panel, sidebar, banner-info, banner-warning, banner-error, banner-success, chip
-buttons  primary, danger, quiet, icon, nav, chip
+buttons  primary, danger, quiet, icon, nav, chip, chip-narrow
 """
 
 from typing import Literal

@@ -12,6 +12,7 @@ from app import theme
 from app.core.language import figure, tr
 from app.widgets.plot_scale import PlotAxis
 from app.widgets.plot_view import PlotView
+from app.widgets.spoken_role import Role
 
 GROUP = 0.8
 """Width of a group; the rest parts it from the next."""
@@ -31,6 +32,8 @@ class Bars:
 
 class BarPlot(QWidget):
     """Hovering a bar tells its value; there is nothing to zoom."""
+
+    spoken_role = Role.Chart
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

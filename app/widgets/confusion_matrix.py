@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.language import figure, grouped, tr, trn
 from app.widgets.hover_plot import HoverPlot
+from app.widgets.spoken_role import Role
 
 LARGEST, SMALLEST = 96, 16
 ROOMY = 480
@@ -18,12 +19,16 @@ WRITTEN = 30
 LABEL = 130
 """The widest that a label is drawn."""
 GAP = 2
+PALEST, DEEPEST_LIGHT, DEEPEST_DARK = 0.14, 0.64, 0.48
+"""How much of its colour a cell has."""
 HEAD = -1
 """The place of a row's label before its cells, and of a column's above them."""
 
 
 class ConfusionMatrix(HoverPlot):
     """A cell is tinted by its share of its row: right ones green, wrong ones red."""
+
+    spoken_role = Role.Chart
 
     pair_chosen = Signal(str, str)
     """Actual and predicted label; one is empty where only the other is chosen, both when the choice is taken back."""
@@ -33,16 +38,19 @@ class ConfusionMatrix(HoverPlot):
         self._labels: Sequence[str] = ()
         self._counts: Sequence[Sequence[int]] = ()
         self._as_shares = False
+        self._label_width: tuple[int, int] | None = None
+        """The text size at which it was measured, and the width."""
         self._chosen: tuple[int, int] | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Confusion matrix, rows are actual, columns predicted"))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(_as_high_as_wide())
 
     # What is shown
 
     def show_counts(self, labels: Sequence[str], counts: Sequence[Sequence[int]]) -> None:
         """`counts[actual][predicted]`."""
         self._labels, self._counts = labels, counts
+        self._label_width = None
         self._chosen = self._hovered = None
         self._say()
         self.updateGeometry()
@@ -80,40 +88,49 @@ class ConfusionMatrix(HoverPlot):
 
     # Geometry
 
-    def _side(self) -> float:
-        """The width and height of a cell at the present width."""
-        room = self.width() - self._left() - 4
-        largest = LARGEST * 1.5 if self.width() >= ROOMY else LARGEST
+    def _side(self, width: int | None = None) -> float:
+        """The width and height of a cell at the present width, or at another."""
+        across = self.width() if width is None else width
+        room = across - self._left() - 4
+        largest = LARGEST * 1.5 if across >= ROOMY else LARGEST
         return max(SMALLEST, min(largest, room / max(1, len(self._labels))))
 
     def _label_font(self) -> QFont:
         return theme.font(12 if len(self._labels) <= 20 else 11)
 
     def _widest(self) -> int:
-        metrics = QFontMetrics(self._label_font())
-        return min(LABEL, max((metrics.horizontalAdvance(label) for label in self._labels), default=0)) + 8
+        size = theme.text_size()
+        if self._label_width is None or self._label_width[0] != size:  # asked for every cell
+            metrics = QFontMetrics(self._label_font())
+            widest = max((metrics.horizontalAdvance(label) for label in self._labels), default=0)
+            self._label_width = size, min(LABEL, widest) + 8
+        return self._label_width[1]
 
     def _left(self) -> int:
         return 20 + self._widest()
 
-    def _top(self) -> int:
+    def _top(self, width: int | None = None) -> int:
         """Room for the predicted labels, which are turned where they are wider than a cell."""
-        return 22 + (self._widest() if self._turned() else 20)
+        return 22 + (self._widest() if self._turned(width) else 20)
 
-    def _turned(self) -> bool:
-        return self._widest() > self._side()
+    def _turned(self, width: int | None = None) -> bool:
+        return self._widest() > self._side(width)
+
+    def hasHeightForWidth(self) -> bool:
+        """Layouts ask for the height at a width: a height told after each resizing would go round in circles with a scroll bar."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """As high as its cells at that width."""
+        return round(self._top(width) + self._side(width) * len(self._labels)) + 4
 
     def sizeHint(self) -> QSize:
-        """As high as its cells at the present width."""
-        return QSize(280, round(self._top() + self._side() * len(self._labels)) + 4)
+        return QSize(280, self.heightForWidth(280))
 
     def minimumSizeHint(self) -> QSize:
-        """Wide enough for the smallest cells."""
-        return QSize(self._left() + SMALLEST * len(self._labels) + 4, self.sizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width is another height."""
-        self.updateGeometry()
+        """Wide enough for the smallest cells, and as high as they are."""
+        width = self._left() + SMALLEST * len(self._labels) + 4
+        return QSize(width, self.heightForWidth(width))
 
     def part_at(self, place: QPointF) -> tuple[int, int] | None:
         """Actual and predicted place of the cell under a point; HEAD instead of one of them on a label."""
@@ -141,28 +158,43 @@ class ConfusionMatrix(HoverPlot):
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self._paint_axes(painter)
-            for row, counts in enumerate(self._counts):
+            rows, columns = self._in_view(event.rect())
+            for row in rows:
+                counts = self._counts[row]
                 total = max(1, sum(counts))
-                for column, count in enumerate(counts):
-                    self._paint_cell(painter, row, column, count, count / total)
-            for cell, token in ((self._hovered, "border_strong"), (self._chosen, "accent")):
+                for column in columns:
+                    self._paint_cell(painter, row, column, counts[column], counts[column] / total)
+            for cell, token in ((self._hovered, "border_strong"), (self._chosen, "focus")):
                 if cell is not None:
                     painter.setPen(QPen(theme.color(token), 2))
                     painter.setBrush(Qt.BrushStyle.NoBrush)
                     painter.drawRoundedRect(self.box_of(*cell).adjusted(1, 1, -1, -1), 4, 4)
 
+    def _in_view(self, area: QRect) -> tuple[range, range]:
+        """The rows and columns whose cells lie in an area: 150 labels have 22,500 cells, of which few are in sight."""
+        side, last = self._side(), len(self._counts)
+        first_row, first_column = (area.top() - self._top()) // side, (area.left() - self._left()) // side
+        end_row, end_column = (area.bottom() - self._top()) // side + 1, (area.right() - self._left()) // side + 1
+        return tuple(
+            range(max(0, int(first)), min(last, int(end)))
+            for first, end in ((first_row, end_row), (first_column, end_column))
+        )  # type: ignore[return-value]
+
     def _paint_axes(self, painter: QPainter) -> None:
         left, top, side = self._left(), self._top(), self._side()
+        middle = Qt.AlignmentFlag.AlignVCenter  # the ring of the focus goes along the edges
         painter.setFont(theme.font(11))
         painter.setPen(theme.color("faint"))
         painter.drawText(
-            QRectF(left, 0, max(80.0, side * len(self._labels)), 18), Qt.AlignmentFlag.AlignLeft, tr("Predicted")
+            QRectF(left, 2, max(80.0, side * len(self._labels)), 18),
+            middle | Qt.AlignmentFlag.AlignLeft,
+            tr("Predicted"),
         )
         painter.save()
         painter.translate(0, top + side * len(self._labels))
         painter.rotate(-90)
         painter.drawText(
-            QRectF(0, 0, max(60.0, side * len(self._labels)), 16), Qt.AlignmentFlag.AlignRight, tr("Actual")
+            QRectF(0, 2, max(60.0, side * len(self._labels)), 16), middle | Qt.AlignmentFlag.AlignRight, tr("Actual")
         )
         painter.restore()
         font = self._label_font()
@@ -195,7 +227,7 @@ class ConfusionMatrix(HoverPlot):
         painter.setBrush(theme.color("card_alternate"))
         painter.drawRoundedRect(box, 4, 4)
         if count:
-            painter.setBrush(_tint("success" if row == column else "danger", share))
+            painter.setBrush(tint("success" if row == column else "danger", share))
             painter.drawRoundedRect(box, 4, 4)
         if count and box.width() >= WRITTEN - GAP:
             painter.setFont(theme.font(12 if box.width() > 40 else 10, QFont.Weight.DemiBold))
@@ -254,9 +286,16 @@ class ConfusionMatrix(HoverPlot):
         return tr("{rows}: {pair} ({count:.1%} of this actual label)", rows=rows, pair=pair, count=count / total)
 
 
-def _tint(token: str, share: float) -> QColor:
+def _as_high_as_wide() -> QSizePolicy:
+    policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+    policy.setHeightForWidth(True)
+    return policy
+
+
+def tint(token: str, share: float) -> QColor:
+    """The ground of a cell, never so deep that its number cannot be read."""
     color = theme.color(token)
-    color.setAlphaF(0.14 + 0.5 * share)
+    color.setAlphaF(PALEST + ((DEEPEST_DARK if theme.is_dark() else DEEPEST_LIGHT) - PALEST) * share)
     return color
 
 

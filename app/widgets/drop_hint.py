@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app import theme
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
+from app.widgets.spoken_role import Role
 
 RADIUS, MARGIN = 10, 6
 
@@ -60,6 +61,8 @@ class DropHint(QWidget):
 class DropZone(QWidget):
     """A dashed place with a sentence; a click, Return or Space asks for a file."""
 
+    spoken_role = Role.Button
+
     asked = Signal()
 
     def __init__(self, title: str, sentence: str, parent: QWidget | None = None) -> None:
@@ -92,7 +95,7 @@ class DropZone(QWidget):
         """The dashed frame; with the focus in the accent's colour."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            token = "accent" if self.hasFocus() else "border_strong"
+            token = "focus" if self.hasFocus() else "border_strong"
             painter.setPen(QPen(theme.color(token), 1.5, Qt.PenStyle.DashLine))
             painter.setBrush(theme.color("card_alternate"))
             painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), RADIUS, RADIUS)

@@ -134,7 +134,7 @@ class ListEditor(Editor):
     """A list of words or numbers in one line, separated by commas."""
 
     def __init__(self, field: FieldSchema) -> None:
-        self._line = QLineEdit(placeholderText=tr("not set") if field.nullable else tr("none; several with commas"))
+        self._line = QLineEdit(placeholderText=tr("not set") if field.nullable else tr("none, or a, b, c"))
         super().__init__(field, self._line)
         self._line.textEdited.connect(self.changed)
 

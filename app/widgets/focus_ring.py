@@ -74,7 +74,7 @@ class FocusRing(QWidget):
         """A thin line in the accent colour, just inside."""
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(theme.color("accent"), 2))
+            painter.setPen(QPen(theme.color("focus"), 2))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)
 
 

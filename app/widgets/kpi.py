@@ -5,10 +5,13 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QVBoxLayout, QWidget
 from app import theme
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
+from app.widgets.spoken_role import Role
 
 
 class KpiTile(QFrame):
     """A caption, a value, and a smaller line below (left out while empty)."""
+
+    spoken_role = Role.Indicator
 
     def __init__(self, caption: str, value: str = "–", sub: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,6 +45,7 @@ class KpiTile(QFrame):
             self._tell()
         if sub is not None and sub != self._sub.text():
             self._sub.setText(sub)
+            self.setAccessibleDescription(sub.strip())
             self._sub.setVisible(bool(sub))
 
     def _tell(self) -> None:

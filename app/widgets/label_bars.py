@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 from app import theme
 from app.core.language import figure, tr
 from app.widgets.icon_label import IconButton
+from app.widgets.spoken_role import Role
 
 ROW, BAR = 30, 6
 GUTTER, GAP, VALUE = 22, 10, 58
@@ -77,6 +78,7 @@ class LabelBars(QWidget):
 
 
 class _Canvas(QWidget):
+    spoken_role = Role.Chart
     hovered = Signal(int)
 
     def __init__(self, name: str) -> None:
@@ -99,11 +101,11 @@ class _Canvas(QWidget):
         return QSize(160, ROW * len(self.bars))
 
     def _label_width(self) -> int:
-        """As wide as the widest label, at most half."""
+        """As wide as the widest label, at most two thirds: the number beside the bar says the same."""
         metrics = QFontMetrics(theme.font(13, QFont.Weight.DemiBold))
         widest = max((metrics.horizontalAdvance(bar.label) + _suffix_width(bar) for bar in self.bars), default=0)
         room = self.width() - GUTTER - VALUE - 2 * GAP
-        return min(widest + 2, max(60, round(room * 0.56)))
+        return min(widest + 2, max(60, round(room * 0.67)))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         label_width, gutter = self._label_width(), GUTTER if any(bar.mark in _ICONS for bar in self.bars) else 0

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.language import tr
+from app.widgets.spoken_role import Role
 
 BOX, GAP, PAD, MARGIN = 22, 3, 5, 2
 LABEL, CAPTION, BETWEEN = 14, 15, 5
@@ -48,6 +49,8 @@ class LabelledToken:
 
 class LabelledTokens(QWidget):
     """Tokens with hover, choice by click or arrows, and copying."""
+
+    spoken_role = Role.List
 
     token_hovered = Signal(int)
     """Index, or −1 where nothing is hovered or chosen."""
@@ -161,7 +164,7 @@ class LabelledTokens(QWidget):
         ground = GROUNDS.get(token.kind)
         outline = QPen(Qt.PenStyle.NoPen) if ground else QPen(theme.color("border"), 1, _LINES.get(token.kind, _SOLID))
         if index in (self._hovered, self._chosen):
-            outline = QPen(theme.color("accent"), 1.6)
+            outline = QPen(theme.color("focus"), 1.6)
         painter.setPen(outline)
         painter.setBrush(theme.color(ground) if ground else Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.core.language import grouped, tr
 from app.core.length_bins import LengthBins
+from app.widgets.spoken_role import Role
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 24
 MOST_TICKS = 8
@@ -16,6 +17,8 @@ MOST_TICKS = 8
 
 class LengthHistogram(QWidget):
     """`say` gives the words for a bar that the mouse, or an arrow key, is on."""
+
+    spoken_role = Role.Chart
 
     bar_hovered = Signal(int)
     """Place of a bar, or −1."""
@@ -36,6 +39,8 @@ class LengthHistogram(QWidget):
         """Draw these bars, a line at `limit`, and a thin one at a better limit."""
         self._bins, self._limit, self._better, self._say = bins, limit, better or 0, say
         self._hovered = -1
+        said = (say(place) for place, count in enumerate(bins.counts) if count)
+        self.setAccessibleDescription("; ".join([tr("limit {limit:,}", limit=limit), *said]))
         self.update()
 
     def hovered_words(self) -> str:

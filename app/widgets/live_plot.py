@@ -25,11 +25,18 @@ from app.widgets.plot_scale import Kind, PlotAxis
 from app.widgets.plot_series import PlotSeries, SeriesStyle
 from app.widgets.plot_view import PlotView
 from app.widgets.redraw_turns import redraw_turns
+from app.widgets.spoken_role import Role
 
 __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
+ALONE = 0.5
+"""What is shown at either side of a point that is the only one."""
 ABOVE_AXIS = 6
 """Pixels between the axis and the middle of a tick."""
+
+
+class _Canvas(pg.PlotWidget):
+    spoken_role = Role.Chart
 
 
 class LivePlot(Card):
@@ -59,7 +66,7 @@ class LivePlot(Card):
             self.corner.addWidget(widget)
         self._view = PlotView()
         self._axes = {side: PlotAxis(side) for side in ("bottom", "left")}
-        self._widget = pg.PlotWidget(viewBox=self._view, background=theme.hex_color("card"), axisItems=self._axes)
+        self._widget = _Canvas(viewBox=self._view, background=theme.hex_color("card"), axisItems=self._axes)
         self._plot: pg.PlotItem = self._widget.getPlotItem()  # type: ignore[assignment]
         # The axis' own grid costs half of every paint; a few lines of our own cost nothing.
         self._grid = pg.PlotCurveItem(connect="pairs")
@@ -255,11 +262,15 @@ class LivePlot(Card):
         if not filled:
             return False
         left, right = min(p.xs[0] for p in filled), max(p.xs[-1] for p in filled)
+        if left == right:  # one step stands in the middle
+            left, right = left - ALONE, right + ALONE
         bounds = [b for b in (p.bounds() for p in filled) if b]
         low, high = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if bounds else (0.0, 1.0)
         if self._logarithmic:
             low, high = self._log_bounds(high)
-        span = QRectF(left, low, max(right - left, 1e-12), max(high - low, abs(high) * 1e-3, 1e-12))
+        if low == high:  # so does one height
+            low, high = low - max(abs(low) * 1e-3, 1e-12), high + max(abs(high) * 1e-3, 1e-12)
+        span = QRectF(left, low, max(right - left, 1e-12), max(high - low, 1e-12))
         if self._fits(span):
             return False
         room_x, room_y = span.width() * HEADROOM, span.height() * 0.06
@@ -330,14 +341,17 @@ class LivePlot(Card):
         if words != self._legend.text():
             self._legend.setText(words)
             self._place_legend()
-        self.setAccessibleDescription(curve_words.spoken(self.series))
+        for spoken in (self, self._widget):
+            spoken.setAccessibleDescription(curve_words.spoken(self.series))
 
     def _place_legend(self) -> None:
         """Beside the heading if all of it fits there, else below; without a heading there is room for two lines."""
+        self.corner.invalidate()  # else it tells the width of the words before
         taken = self.corner.sizeHint().width()
         if self.corner.indexOf(self._legend) >= 0:
             taken -= self._legend.sizeHint().width()
-        room = self._widget.width() - self.heading.sizeHint().width() - taken
+        margins = self.contentsMargins() + self.layout().contentsMargins()  # type: ignore[union-attr]
+        room = self.width() - margins.left() - margins.right() - self.heading.sizeHint().width() - taken
         below = not self.heading.isHidden() and self._legend.one_line() > room
         if below != (self.body.indexOf(self._legend) >= 0):
             (self.body if below else self.corner).insertWidget(0, self._legend)

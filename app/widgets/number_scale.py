@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.language import figure, tr
+from app.widgets.spoken_role import Role
 
 HEIGHT, LINE, DOT = 112, 56, 7
 MARGIN = 14
@@ -13,6 +14,8 @@ MARGIN = 14
 
 class NumberScale(QWidget):
     """The range is that of all rows, widened where a number lies outside."""
+
+    spoken_role = Role.Chart
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

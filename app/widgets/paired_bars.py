@@ -8,6 +8,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.widgets.spoken_role import Role
 
 TITLE, ROW, BAR, GAP = 22, 20, 8, 12
 NAME, VALUE = 96, 60
@@ -27,6 +28,8 @@ class Group:
 
 class PairedBars(QWidget):
     """Each group has a scale of its own, from zero to its `most`."""
+
+    spoken_role = Role.Chart
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

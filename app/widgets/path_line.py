@@ -11,6 +11,8 @@ MARGIN = 4
 class PathLine(QLineEdit):
     """The name at the end tells paths apart; their beginnings are alike."""
 
+    left_out = Qt.TextElideMode.ElideLeft
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """The shortened text unless it fits or is being written."""
         option = QStyleOptionFrame()
@@ -20,7 +22,7 @@ class PathLine(QLineEdit):
         if self.hasFocus() or self.fontMetrics().horizontalAdvance(self.text()) <= room:
             super().paintEvent(event)
             return
-        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideLeft, room)
+        shown = self.fontMetrics().elidedText(self.text(), self.left_out, room)
         with QPainter(self) as painter:
             self.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelLineEdit, option, painter, self)
             painter.setPen(self.palette().color(QPalette.ColorRole.Text))

@@ -5,6 +5,7 @@ from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.widgets.spoken_role import Role
 
 KINDS = {
     "accent": ("accent_text", "accent_soft"),
@@ -21,6 +22,8 @@ GAP = 5
 
 class Pill(QWidget):
     """A word on a soft background; `kind` is a key of KINDS. Painted, so that it may change often."""
+
+    spoken_role = Role.Indicator
 
     def __init__(self, text: str = "", kind: str = "neutral", parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -43,6 +43,7 @@ class PlotMarks:
         pen = pg.mkPen(theme.color(token), width=1, style=Qt.PenStyle.DashLine)
         # One below the other: marks may be close together.
         options = {"position": 0.96 - 0.12 * (place % LINES), "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
+        options["fill"] = theme.color("card")  # words across a curve cannot be read
         line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=text or None, labelOpts=options)
         self._plot.addItem(line, ignoreBounds=True)
         return line

@@ -13,6 +13,8 @@ Kind = Literal["number", "whole", "count", "duration"]
 SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800)
 """Distances between ticks of time."""
 WEEK = 604_800
+WHOLE = ("whole", "count")
+"""Kinds between whose numbers there is nothing."""
 TICKS = 5
 MILLION = 1_000_000
 MOST_DECADES = 6
@@ -35,9 +37,12 @@ class PlotAxis(pg.AxisItem):
         self.update()
 
     def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:  # noqa: N803
-        """Time in whole minutes, hours and days; everything else as pyqtgraph has it."""
+        """Time in whole minutes, hours and days, steps whole; everything else as pyqtgraph has it."""
         if self.kind != "duration" or maxVal - minVal < TICKS:
-            return super().tickSpacing(minVal, maxVal, size)  # type: ignore[return-value]
+            spacings: list[tuple[float, float]] = super().tickSpacing(minVal, maxVal, size)  # type: ignore[assignment]
+            if self.kind in WHOLE and spacings[0][0] < 1:
+                return [(1, 0)]
+            return spacings
         wanted = (maxVal - minVal) / max(2.5, TICKS * (size / 450) ** 0.5)
         return [(next((one for one in SECONDS if one >= wanted), WEEK * ceil(wanted / WEEK)), 0)]
 

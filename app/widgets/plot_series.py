@@ -175,6 +175,8 @@ class PlotSeries:
     def draw(self, first: float, last: float, logarithmic: bool) -> None:
         """Hand the scene what is visible between two x."""
         self.changed = False
+        if self.style.kind != "markers":
+            self._draw_alone(logarithmic)
         if self._is_smooth:
             if not self._has_mean_alone:
                 self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
@@ -188,6 +190,14 @@ class PlotSeries:
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
             self._set(self._line, *self.points.reduced(first, last, min(MOST_RAW, 2 * self.style.detail)), logarithmic)
+
+    def _draw_alone(self, logarithmic: bool) -> None:
+        """A line needs two points; one that is the only one is a dot."""
+        xs, ys = self.points.xs, self.points.ys
+        is_alone = len(xs) == 1 and bool(np.isfinite(ys[0])) and (ys[0] > 0 or not logarithmic)
+        self._dots.setVisible(is_alone and not self.is_hidden)
+        if is_alone:
+            self._dots.setData(xs.copy(), np.log10(ys) if logarithmic else ys.copy())
 
     def _smoothed(self, first: float, last: float) -> tuple[Floats, Floats]:
         xs = self.points.xs

@@ -6,10 +6,13 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.language import tr
+from app.widgets.spoken_role import Role
 
 
 class ThinProgressBar(QWidget):
     """Shows a fraction from 0 to 1; None means that the amount of work is unknown and a piece wanders."""
+
+    spoken_role = Role.ProgressBar
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

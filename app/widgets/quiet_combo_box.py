@@ -1,8 +1,8 @@
 """Owns the drop-down that lets a page scroll under the mouse."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtGui import QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QWidget
 
 
 class QuietComboBox(QComboBox):
@@ -13,6 +13,21 @@ class QuietComboBox(QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Of what is too long the middle is left out: names are told apart by their ends as well."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        parts = QStyle.SubControl
+        field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, parts.SC_ComboBoxEditField, self)
+        shown = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideMiddle, field.width())
+        if self.isEditable() or shown == option.currentText:
+            super().paintEvent(event)
+            return
+        option.currentText = shown
+        with QPainter(self) as painter:
+            self.style().drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option, painter, self)
+            self.style().drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option, painter, self)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Only where a person meant it."""

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.core.language import tr, trn
 from app.widgets.hover_plot import HoverPlot
+from app.widgets.spoken_role import Role
 from app.widgets.square_frame import SquareFrame
 from backend.contract.predictions import ReliabilityBin
 
@@ -20,6 +21,8 @@ TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 class ReliabilityDiagram(HoverPlot):
     """A bar for each bin, its accuracy against the diagonal; above it how many rows it has. A click chooses a bin."""
+
+    spoken_role = Role.Chart
 
     bin_chosen = Signal(float, float)
     """Bounds of the confidence; both 0 when the choice is taken back."""

@@ -42,7 +42,7 @@ class RowDelegate(QStyledItemDelegate):
         text = index.data(Qt.ItemDataRole.DisplayRole)
         own = index.data(Qt.ItemDataRole.ForegroundRole)
         if text or own:
-            font = option.font  # type: ignore[attr-defined]
+            font = QFont(option.font)  # type: ignore[attr-defined]  # a copy: the option is gone after this paint
             if font != self._font:
                 self._font, self._metrics = font, QFontMetrics(font)
                 self._texts.clear()
@@ -60,7 +60,7 @@ class RowDelegate(QStyledItemDelegate):
             laid_out, indent = self._laid_out(text or "", right - left)
             painter.drawStaticText(QPointF(left + indent, top), laid_out)
         if state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(theme.color("accent"))
+            painter.setPen(theme.color("focus"))
             painter.drawRect(box.adjusted(0, 0, -1, -1))
 
     def _laid_out(self, text: str, width: int) -> tuple[QStaticText, float]:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.core.language import tr
 from app.widgets.hover_plot import HoverPlot
+from app.widgets.spoken_role import Role
 from app.widgets.square_frame import SquareFrame, ticks_between
 from backend.contract.predictions import NumberPoint
 
@@ -19,6 +20,8 @@ NEAR = 10
 
 class ScatterPlot(HoverPlot):
     """A click on a dot chooses its row."""
+
+    spoken_role = Role.Chart
 
     row_chosen = Signal(int)
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.language import figure, tr
+from app.widgets.spoken_role import Role
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 MOST_SHARES = 40
@@ -16,6 +17,8 @@ GAP = 2.0
 
 class ShareBar(QWidget):
     """Labels with their counts as parts of one bar; the mouse is told which is which."""
+
+    spoken_role = Role.Chart
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,6 +69,8 @@ class ShareBar(QWidget):
 
 class CountStrip(QWidget):
     """A low histogram; what lies beyond the limit has another colour."""
+
+    spoken_role = Role.Chart
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -7,7 +7,8 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.language import figure, tr
+from app.widgets.spoken_role import Role
 from app.widgets.square_frame import SquareFrame
 
 HEIGHT = 190
@@ -22,6 +23,8 @@ STYLES = {
 
 class ThresholdPlot(QWidget):
     """A press or a drag moves the threshold."""
+
+    spoken_role = Role.Chart
 
     moved = Signal(float)
     """The threshold under the mouse, from 0 to 1."""
@@ -38,12 +41,23 @@ class ThresholdPlot(QWidget):
     def show_curves(self, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
         """`Precision`, `Recall` and `F1` as (threshold, score)."""
         self._curves = curves
+        self._tell()
         self.update()
 
     def show_threshold(self, threshold: float) -> None:
         """Move the line."""
         self._threshold = threshold
+        self._tell()
         self.update()
+
+    def _tell(self) -> None:
+        """The scores at the line."""
+        at = [
+            f"{name} {figure(min(points, key=lambda one: abs(one[0] - self._threshold))[1], '.3f')}"
+            for name, points in self._curves.items()
+            if points
+        ]
+        self.setAccessibleDescription(", ".join([f"{tr('Threshold')} {figure(self._threshold, '.3f')}", *at]))
 
     def sizeHint(self) -> QSize:
         """Low: the numbers stand below."""

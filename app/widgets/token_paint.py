@@ -157,7 +157,7 @@ class _Colors:
         self.grounds = [theme.color(f"token_{number}") for number in range(COLORS)]
         self.feet = [_towards(ground, self.ink) for ground in self.grounds]
         self.special_foot = _towards(self.special, self.quiet)
-        self.outline, self.focus = QPen(theme.color("accent"), 1.5), QPen(theme.color("accent"), 2.4)
+        self.outline, self.focus = QPen(theme.color("focus"), 1.5), QPen(theme.color("focus"), 2.4)
 
 
 def _towards(ground: QColor, ink: QColor, part: float = 0.42) -> QColor:

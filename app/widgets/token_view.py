@@ -22,6 +22,7 @@ from app import theme
 from app.core.invisible import visible
 from app.core.language import tr
 from app.core.token_boxes import TokenBoxes, of_texts, shortened
+from app.widgets.spoken_role import Role
 from app.widgets.token_layout import MARGIN, TokenLayout
 from app.widgets.token_paint import BOX, LINE, TokenPaint
 
@@ -31,6 +32,8 @@ SPOKEN = 2000
 
 class TokenView(QAbstractScrollArea):
     """Tokens with hover, click, arrows, selection by dragging or Shift, and copying."""
+
+    spoken_role = Role.List
 
     token_hovered = Signal(int)
     """Index, or −1."""

@@ -3,14 +3,20 @@
 from itertools import combinations
 
 import pytest
+from PySide6.QtGui import QColor
 
+from app import theme
 from app.theme.tokens import DARK, LIGHT
+from app.widgets.confusion_matrix import tint
+from app.widgets.pill import KINDS
 
 TEXT, CONTROL = 4.5, 3.0
 """Contrast that WCAG 2.2 asks of text (1.4.3) and of what a control is known by (1.4.11)."""
 SURFACES = ("window", "sidebar", "card", "card_alternate", "field", "hover", "selection")
 INKS = ("text", "muted", "faint", "accent_text", "success", "warning", "danger")
 SIGNALS = ("success", "warning", "danger")
+DISABLED = 2.0
+"""What cannot be used has no measure in WCAG; it must not vanish all the same."""
 CURVES = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 GROUNDS = tuple(f"token_{number}" for number in range(6))
 PAIRS = (
@@ -98,7 +104,45 @@ def test_text_is_read_on_its_own_ground(tokens: dict[str, str], pair: tuple[str,
 
 
 @themes
-@pytest.mark.parametrize("name", ["accent", "control", "scrollbar", *SIGNALS, *CURVES])
+def test_the_focus_is_seen_on_every_surface(tokens: dict[str, str]):
+    grounds = (*SURFACES, *GROUNDS, "hover_sidebar", "accent_soft", "warning_soft", "token_special")
+    found = {ground: contrast(tokens["focus"], tokens[ground]) for ground in grounds}
+    assert min(found.values()) >= CONTROL, found
+    assert contrast(tokens["focus_on_accent"], tokens["accent"]) >= CONTROL
+
+
+@themes
+@pytest.mark.parametrize("name", ["accent", *SIGNALS])
+def test_a_bar_stands_out_of_its_track(tokens: dict[str, str], name: str):
+    assert contrast(tokens[name], tokens["track"]) >= CONTROL
+
+
+@themes
+@pytest.mark.parametrize("ground", ["window", "card", "field", "field_disabled"])
+def test_what_is_disabled_can_still_be_seen(tokens: dict[str, str], ground: str):
+    assert contrast(tokens["disabled"], tokens[ground]) >= DISABLED
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+@pytest.mark.parametrize("name", ["success", "danger"])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_numbers_of_the_confusion_matrix_are_read(qapp, look: str, name: str, share: float):
+    theme.apply(qapp, look)
+    cell = tint(name, share)
+    parts = zip(cell.getRgb()[:3], theme.color("card_alternate").getRgb()[:3], strict=True)
+    mixed = [round(cell.alphaF() * over + (1 - cell.alphaF()) * under) for over, under in parts]
+    ground = QColor(*mixed).name()
+    found = contrast(theme.hex_color("text"), ground)
+    theme.apply(qapp, "light")
+    assert found >= TEXT, ground
+
+
+def test_every_pill_can_be_read():
+    assert set(KINDS.values()) <= {*PAIRS}
+
+
+@themes
+@pytest.mark.parametrize("name", ["accent", "info", "control", "scrollbar", *SIGNALS, *CURVES])
 def test_controls_and_curves_stand_out(tokens: dict[str, str], name: str):
     found = {surface: contrast(tokens[name], tokens[surface]) for surface in ("window", "card", "field")}
     assert min(found.values()) >= CONTROL, found

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QProcess, Qt
@@ -15,6 +16,7 @@ from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractItemView,
     QAbstractSlider,
     QAbstractSpinBox,
     QApplication,
@@ -24,6 +26,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QScrollBar,
     QSplitter,
+    QTextEdit,
     QWidget,
 )
 
@@ -32,13 +35,18 @@ from app.core import preferences
 from app.main_window import PANELS, MainWindow
 from app.services import context as services
 from app.services.backend_client import BackendClient
+from app.widgets.spoken_role import speak_roles
 from tests.app.gone import gone
+from tests.app.reading_order import wrong_turns
 
 HERE = Path(__file__).parent
 RUN = "sentiment-finished"
 NOT_CONTROLS = (QSplitter, QLabel, QScrollBar)
 PAGES = [name for _, _, name in PANELS]
 SILENT = {QAccessible.Role.NoRole}
+UNNAMED = {QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Pane, QAccessible.Role.Window}
+TOLD_BY_QT = (QLineEdit, QComboBox, QLabel, QAbstractButton, QTextEdit, QAbstractItemView)
+"""Kinds whose role is right although they paint a part of themselves."""
 MOST_TABS = 400
 
 
@@ -62,6 +70,7 @@ def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iter
     home = tmp_path_factory.mktemp("every-page")
     shutil.copytree(HERE.parent / "data" / "recorded", home / "runs")
     theme.apply(qapp, "light")
+    speak_roles()
     chosen = preferences.load(home / "preferences.json")
     chosen.set("runs_folder", str(home / "runs"))
     chosen.set("tour_seen", True)
@@ -159,25 +168,87 @@ def test_every_control_has_a_name_and_a_role(window: MainWindow, name: str):
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_what_paints_itself_is_told_as_what_it_is(window: MainWindow, name: str):
+    silent, told = [], 0
+    for side, panel in sides(window, name):
+        for one in panel.findChildren(QWidget):
+            is_ours = type(one).__module__.startswith("app.") and "paintEvent" in vars(type(one))
+            if is_ours and one.isVisibleTo(panel) and not isinstance(one, TOLD_BY_QT):
+                spoken = QAccessible.queryAccessibleInterface(one)
+                told += 1
+                if spoken.role() in UNNAMED or not spoken.text(QAccessible.Text.Name).strip():
+                    silent.append(f"{side}: {said(one)} {spoken.role()}")
+    assert sorted(set(silent)) == []
+    assert told or name not in ("run", "tokenizer")
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_tab_reaches_every_control_and_is_caught_by_none(window: MainWindow, name: str):
     missed, trapped = [], []
     for side, panel in sides(window, name):
         wanted = {one for one in controls(panel) if not _in_group_of_a_checked_one(one)}
         window.sidebar.buttons()[0].setFocus()
-        reached, before = list[QWidget](), None
-        for _ in range(MOST_TABS):
-            QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
-            now = QApplication.focusWidget()
-            if now is before:
-                trapped.append(f"{side}: {said(now)}" if now else side)
-                break
-            if now in reached:
-                break
-            if now is not None:
-                reached.append(now)
-            before = now
+        reached, trap = walked(window)
+        trapped += [f"{side}: {said(trap)}"] if trap else []
         missed += [f"{side}: {said(one)}" for one in wanted - set(reached)]
     assert (sorted(missed), trapped) == ([], [])
+
+
+def walked(window: QWidget) -> tuple[list[QWidget], QWidget | None]:
+    """What Tab comes to, once around, and what it cannot leave."""
+    reached, before = list[QWidget](), None
+    for _ in range(MOST_TABS):
+        QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
+        now = QApplication.focusWidget()
+        if now is None or now is before:
+            return reached, now
+        if now in reached:
+            break
+        reached.append(now)
+        before = now
+    return reached, None
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tab_follows_the_reading_order(window: MainWindow, name: str):
+    turns = []
+    for side, panel in sides(window, name):
+        window.sidebar.buttons()[0].setFocus()
+        stops = [one for one in walked(window)[0] if panel.isAncestorOf(one)]
+        turns += [f"{side}: {said(before)} -> {said(after)}" for before, after in wrong_turns(stops)]
+    assert not turns, "\n".join(turns)
+
+
+def dialogs(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
+    """Each in view, one after the other."""
+    page: Any = window.show_page("new_run")
+    page.fill_demo()
+    until(lambda: page.findings.plan is not None)
+    for name, show, found in (
+        ("models", page.models.open, lambda: page.models.chooser),
+        ("report", page.cards.data.report.click, lambda: page.report),
+        ("unusable", page.desk.show_unusable, lambda: page.desk.unusable),
+        ("row", lambda: page.desk.show_row(3), lambda: page.desk.row),
+        ("presets", page.presets.look, lambda: page.presets.dialog),
+        ("preset saving", page.presets.ask_save, lambda: page.presets.saving),
+    ):
+        show()
+        dialog = found()
+        yield name, dialog
+        dialog.close()
+
+
+def test_tab_follows_the_reading_order_in_dialogs(window: MainWindow):
+    turns = list[str]()
+    for name, dialog in dialogs(window):
+        dialog.activateWindow()
+        until(lambda dialog=dialog: QApplication.activeWindow() is dialog)
+        stops = [one for one in walked(dialog)[0] if dialog.isAncestorOf(one)]
+        first = stops.index(min(stops, key=lambda one: one.mapTo(dialog, one.rect().topLeft()).y())) if stops else 0
+        stops = stops[first:] + stops[:first]  # a dialog begins where it is wanted
+        turns += [] if stops else [f"{name}: Tab comes to nothing"]
+        turns += [f"{name}: {said(before)} -> {said(after)}" for before, after in wrong_turns(stops)]
+    assert not turns, "\n".join(turns)
 
 
 def _in_group_of_a_checked_one(control: QWidget) -> bool:

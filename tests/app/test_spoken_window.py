@@ -61,5 +61,6 @@ def test_every_text_of_the_window_is_looked_up(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_no_words_are_cut_off_in_german(tmp_path: Path):
-    assert walked("cut", tmp_path) == {}
+@pytest.mark.parametrize("mode", ["cut", "cut-en"], ids=["German", "English"])
+def test_no_words_are_cut_off(tmp_path: Path, mode: str):
+    assert walked(mode, tmp_path) == {}

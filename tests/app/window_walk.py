@@ -1,6 +1,6 @@
-"""Walks through the whole window in one language and prints what was found, as JSON: `-m tests.app.window_walk marked|cut HOME`.
+"""Walks through the whole window in one language and prints what was found, as JSON: `-m tests.app.window_walk marked|cut|cut-en HOME`.
 
-`marked` lists every text that was not looked up in a catalogue, `cut` those that do not fit in German at two sizes. A process of its
+`marked` lists every text that was not looked up in a catalogue, `cut` those that do not fit in German at two sizes, `cut-en` in English. A process of its
 own, since the pages' constants are looked up when they are imported; the helper is the real one. With a folder behind
 HOME, pictures of every view are kept there; a theme and a text size may follow.
 """
@@ -65,7 +65,7 @@ def main(mode: str, home: Path, pictures: Path | None = None, look: str = "light
     if mode == "marked":
         language._present = Marked()  # before any page is imported
     else:
-        language.choose("de")
+        language.choose("de" if mode == "cut" else "en")
     found: dict[str, str] = {}
 
     def look_at(view: str) -> None:

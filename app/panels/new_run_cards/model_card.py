@@ -122,7 +122,9 @@ class ModelCard(Card):
         row = QHBoxLayout(self._ways)  # below the sentence: beside it, little room would be left for either
         row.setContentsMargins(0, 0, 0, 0)
         row.addStretch(1)
-        for button in self._ways_out.values():
+        self.read = IconButton(tr("Open folder"), "folder", "quiet")
+        self.read.clicked.connect(self._on_open)
+        for button in (self.read, *self._ways_out.values()):
             row.addWidget(button)
 
     def _build_looks(self) -> QWidget:
@@ -245,6 +247,9 @@ class ModelCard(Card):
         for way_out, button in self._ways_out.items():
             button.setVisible(found is not None and found.way_out == way_out)
         self._ways.setVisible(found is not None and bool(found.way_out))
+        asks_to_read = found is not None and found.way_out == "trust"
+        self.read.setVisible(asks_to_read)
+        self.open.setVisible(not asks_to_read)
         if found is None or not found.sentence:
             self.banner.clear()
             return

@@ -15,7 +15,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 MOST_LABELS = 500
 SHORT = 16
 """Letters of a file's name on the button."""
-NOT_SAID = tr("Right answer?")
+NOT_SAID = tr("Right one?")
 
 
 class CollectBar(QWidget):

@@ -21,7 +21,7 @@ from app.widgets.paired_bars import Group, PairedBars
 
 MOST_LABELS = 12
 """Labels whose bars are shown; the others are almost nothing at both models."""
-GROUNDS, OUTLINES = ("accent_soft", "warning_soft"), ("accent", "warning")
+GROUNDS, OUTLINES = ("accent_soft", "warning_soft"), ("focus", "warning")
 """How what only the first, and only the second model says is marked."""
 
 

@@ -71,7 +71,7 @@ class TryForm(Card):
         holder = QWidget()
         holder.setObjectName("scrolled")
         column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 4, 0)
+        column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.parts)
         column.addWidget(self.writing)
         column.addStretch(1)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QUrl, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -15,6 +15,7 @@ from app.core.run_library import RunSummary
 from app.core.wording import megabytes, sentence, short_count
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconToolButton
+from app.widgets.path_line import PathLine
 from app.widgets.quiet_combo_box import QuietComboBox
 from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.queries import CachedModel, ModelDescription
@@ -48,8 +49,9 @@ class TargetChoice(QWidget):
         self.target.setAccessibleName(name)
         self.target.setToolTip(HINT)
         self.target.activated.connect(lambda _: self._on_chosen())
-        line = self.target.lineEdit()
-        assert line is not None
+        line = PathLine()
+        line.left_out = Qt.TextElideMode.ElideMiddle  # of `title · folder` both ends tell runs apart
+        self.target.setLineEdit(line)
         line.editingFinished.connect(self._on_chosen)
         line.setPlaceholderText(tr("Run, folder or hub id"))
         self.checkpoint = QuietComboBox()
@@ -84,7 +86,7 @@ class TargetChoice(QWidget):
         self._folder = ""
         row = QHBoxLayout()
         row.setSpacing(6)
-        for button in (self.trust, self.convert, self.read):
+        for button in (self.read, self.trust, self.convert):
             button.hide()
             row.addWidget(button)
         row.addStretch(1)
@@ -224,8 +226,7 @@ class TargetChoice(QWidget):
             return
         way, asked = question(one)
         if way:
-            files = tr(" Files: {files}.", files=", ".join(one.code_files)) if way == "trust" else ""
-            self.ask_consent(way, f"{asked}{files}", one.folder)
+            self.ask_consent(way, asked, one.folder)
             return
         words = [
             one.architecture or one.model_type,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
 
 from app import theme
@@ -40,6 +40,8 @@ OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
 }
 """Page beside the metrics → its plot's title and curves."""
 PAGES = (tr("Metrics"), *OTHERS)
+NARROW = 860
+"""Pixels of both plots together below which chips are narrow."""
 TURN_MS = 150
 """Between two plots that are made while nobody asks for them."""
 
@@ -106,6 +108,12 @@ class Plots(RememberedSplitter):
         self._chips.button(0).setChecked(True)
         self._chips.idClicked.connect(self._on_page_chosen)
         return side
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little room, the chips leave more of it to the loss."""
+        super().resizeEvent(event)
+        for chip in self._chips.buttons():
+            theme.role(chip, "chip-narrow" if event.size().width() < NARROW else "chip")
 
     def show_page(self, name: str) -> None:
         """Show one of PAGES beside the loss."""

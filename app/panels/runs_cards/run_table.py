@@ -44,6 +44,10 @@ FIRST_DESCENDING = ("best", "steps", "duration", "started")
 """Columns of which the largest value is looked for."""
 
 
+INSET = 13
+"""Where the words of a cell begin, and those of its heading."""
+
+
 class _StatePill(QStyledItemDelegate):
     """Paints the state as a pill."""
 
@@ -63,7 +67,7 @@ class _StatePill(QStyledItemDelegate):
         painter.setFont(font)
         sign = SIGN + GAP if run.doubt else 0
         width = painter.fontMetrics().horizontalAdvance(text) + sign + 20
-        area = QRect(option.rect.left() + 8, option.rect.center().y() - 10, width, 22)
+        area = QRect(option.rect.left() + INSET, option.rect.center().y() - 10, width, 22)
         paint_pill(painter, area, text, kind_of(run.state, run.doubt), with_sign=bool(run.doubt))
         painter.restore()
 

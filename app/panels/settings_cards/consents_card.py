@@ -1,6 +1,6 @@
 """Owns the consents to run code that came with a model: to look through, and to withdraw."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core.language import tr
@@ -45,7 +45,7 @@ class ConsentsCard(Card):
         row = QHBoxLayout(line)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        row.addWidget(ElidedLabel(repository, "strong"), 1)
+        row.addWidget(ElidedLabel(repository, "strong", Qt.TextElideMode.ElideMiddle), 1)
         version = label(commit[:SHOWN], "mono")
         version.setToolTip(tr("Version {commit}", commit=commit))
         row.addWidget(version)

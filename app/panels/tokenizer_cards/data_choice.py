@@ -39,7 +39,8 @@ class DataChoice(QWidget):
         self._ticket: Ticket | None = None
         self._read: str | dict[str, Any] = ""
         self._written = ""
-        self.line = PathLine(placeholderText=tr("A data file: CSV, JSON lines, Parquet, text …"))
+        self.line = PathLine(placeholderText=tr("A data file"))
+        self.line.setToolTip(tr("CSV, JSON lines, Parquet, text …"))
         self.line.setAccessibleName(tr("Data file"))
         self.line.editingFinished.connect(self._on_written)
         self.browse = IconToolButton("folder", tr("Choose a data file"))

@@ -87,7 +87,7 @@ class OptionsCard(Card):
         holder.setObjectName("scrolled")
         area.setWidget(holder)
         column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 6, 0)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         column.addWidget(self.facts)
         column.addWidget(self.special)

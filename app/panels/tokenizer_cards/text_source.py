@@ -33,7 +33,7 @@ CAPTION_WIDTH = 132
 _NOT_OF_TEXTS = ("validation", "test", "columns")
 COMMON = {"train", "training", "data", "text", "texts"}
 NO_FILE = tr("Choose the texts: a file, a folder or another source.")
-_HINTS = {"files": tr("A file or folder; or drop it here"), "names": tr("Name of the split, for example train")}
+_HINTS = {"files": tr("A file or folder"), "names": tr("Name of the split, for example train")}
 
 
 class TextSource(Card):

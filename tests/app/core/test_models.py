@@ -5,6 +5,7 @@ import pytest
 from app.core import model_rows
 from app.core.download_pace import DownloadPace
 from app.core.draft import Draft
+from app.core.model_consent import question
 from app.core.model_rows import Heading, Sought
 from app.core.outcome import Outcome
 from app.core.run_state import RunState
@@ -89,6 +90,14 @@ def test_the_worst_obstacle_is_said_first_with_the_way_out():
     assert met(max_length=128, found="hub") == "shorten"
     assert met(max_length=512, found="hub") == "download"
     assert met(max_length=512, found="folder") == "none"
+
+
+def test_everybody_who_asks_for_consent_names_the_files_with_the_code():
+    model = ModelDescription(name="x", needs_remote_code=True, code_files=["modeling_x.py", "configuration_x.py"])
+    met = obstacle(model, False, None)
+    assert met is not None
+    assert question(model) == ("trust", met.sentence)
+    assert met.sentence.endswith("Files: modeling_x.py, configuration_x.py.")
 
 
 def test_a_run_that_downloads_its_model_says_how_many_bytes():

@@ -6,7 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
 
+from app import theme
 from app.panels.predictions import Panel
 from app.services.prediction_rows import write_indices
 from backend.contract.queries import Exported
@@ -155,3 +157,11 @@ def test_the_keyboard_walks_through_the_rows(qtbot, panel: Panel):
     panel.table.setFocus()
     qtbot.keyClick(panel.table, Qt.Key.Key_Down)
     assert panel.browser.details._values["text"] == "bad film"
+
+
+def test_another_text_size_is_taken_by_the_rows_that_are_shown(qtbot, styled, panel: Panel):
+    qtbot.waitUntil(lambda: panel.table.shown_count() == 3)
+    for size in (16, 13):
+        theme.apply(styled, "light", size)
+        assert not panel.grab().isNull()
+        assert panel.table.fontMetrics().height() == QFontMetrics(theme.font()).height()

@@ -1,12 +1,21 @@
 """Messages of a desktop without a tray."""
 
+import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from app.services import desktop_notification
+from backend.contract.processes import child_environment
 
+ROOT = Path(__file__).parents[3]
+BUS = """<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen>
+<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>"""
+"""A session's bus on which nothing is started."""
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="freedesktop's program")
 
 
@@ -38,3 +47,23 @@ def test_without_a_session_nobody_is_told(sent: Path, monkeypatch):
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     assert not desktop_notification.notify("Burnish", "reviews has finished.", False)
     assert not sent.exists()
+
+
+@pytest.mark.skipif(shutil.which("dbus-run-session") is None, reason="no D-Bus here")
+def test_without_the_program_the_message_arrives_at_the_desktops_portal(tmp_path: Path):
+    configuration = tmp_path / "bus.conf"
+    configuration.write_text(BUS)
+    bus = [str(shutil.which("dbus-run-session")), f"--dbus-daemon={shutil.which('dbus-daemon')}"]
+    command = [*bus, f"--config-file={configuration}", "--", sys.executable, "-m", "tests.app.services.portal_desktop"]
+    environment = {**child_environment(), "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, "<b>reviews</b> & more has failed.", "error"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "id": "<b>reviews</b> & more has failed.",
+        "title": "Burnish",
+        "body": "<b>reviews</b> & more has failed.",
+        "priority": "high",
+    }

@@ -425,6 +425,27 @@ def test_a_legend_without_room_beside_the_heading_stands_whole_below_it(qtbot, p
     qtbot.waitUntil(lambda: plot.corner.indexOf(plot._legend) >= 0)
 
 
+def test_words_that_come_to_a_narrow_plot_stand_below_the_heading_at_once(qtbot, plot: LivePlot):
+    plot.resize(260, 400)
+    plot.append("loss", [0, 1], [2.0, 1.0])
+    plot.append("eval", [0, 1], [2.0, 1.5])
+    plot.redraw()
+    assert plot.body.indexOf(plot._legend) >= 0
+
+
+def test_a_run_of_one_step_is_a_dot_in_the_middle_of_a_whole_axis(plot: LivePlot):
+    plot.set_x("step", "whole")
+    plot.append("loss", [1], [0.5])
+    plot.redraw()
+    (left, right), (low, high) = plot._view.viewRange()
+    assert plot.series["loss"]._dots.isVisible()
+    assert ((left + right) / 2, (low + high) / 2) == pytest.approx((1, 0.5))
+    assert plot._axes["bottom"].tickSpacing(left, right, 600) == [(1, 0)]
+    plot.append("loss", [2], [0.4])
+    plot.redraw()
+    assert not plot.series["loss"]._dots.isVisible()
+
+
 def test_a_mark_beyond_the_view_does_not_reach_into_it(plot: LivePlot):
     plot.append("loss", np.arange(150, 400), np.ones(250))
     plot.set_marks([(108, "resumed", "muted"), (300, "best", "success")])

@@ -1,15 +1,18 @@
 """The widgets that show one predicted row: marks stand where they belong, whatever the script."""
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QToolTip
+from PySide6.QtWidgets import QApplication, QToolTip, QVBoxLayout, QWidget
 
 from app.widgets.confusion_matrix import HEAD, ConfusionMatrix
 from app.widgets.fill_list import FillList
 from app.widgets.label_bars import SHOWN, LabelBars, bars_of
 from app.widgets.marked_text import MarkedText, Piece
 from app.widgets.number_scale import NumberScale
+from app.widgets.page_area import PageArea
 from app.widgets.reliability_diagram import ReliabilityDiagram
 from app.widgets.scatter_plot import ScatterPlot
 from app.widgets.typed_text import MOST_LINES, TypedText
@@ -186,8 +189,44 @@ def test_forty_labels_find_room(qtbot, styled):
     matrix.grab()
 
 
+class Counted(list[str]):
+    """Labels that know how often somebody went through all of them."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_painting_a_hundred_labels_measures_them_once(qtbot, styled):
+    labels = Counted(f"a rather long label {n}" for n in range(100))
+    matrix = shown(qtbot, ConfusionMatrix())
+    matrix.show_counts(labels, [[1] * 100 for _ in range(100)])
+    matrix.resize(matrix.minimumSizeHint())
+    matrix.grab()
+    assert labels.walks < 10  # once for every cell froze the window for minutes
+
+
 def test_a_typed_text_grows_to_a_limit(qtbot, styled):
     field = shown(qtbot, TypedText("Text"))
     small = field.height()
     field.setPlainText("\n".join("line" for _ in range(50)))
     assert small < field.height() < (MOST_LINES + 3) * field.fontMetrics().lineSpacing()
+
+
+def test_a_matrix_and_a_scroll_bar_come_to_rest_at_every_height(qtbot, styled):
+    """One that told another height after each resizing went round in circles with the bar until the stack was full."""
+    matrix, holder = ConfusionMatrix(), QWidget()
+    matrix.show_counts(["cat", "dog", "cow"], [[5, 1, 0], [2, 7, 1], [0, 0, 4]])
+    column = QVBoxLayout(holder)
+    column.addWidget(matrix)
+    column.addStretch(1)
+    area = shown(qtbot, PageArea(holder), width=330)
+    heights = []
+    for height in range(200, 400, 3):
+        area.resize(330, height)
+        QApplication.processEvents()
+        heights.append(matrix.height())
+        assert area.verticalScrollBar().isVisible() is (holder.height() > area.viewport().height())
+    assert set(heights) == {matrix.heightForWidth(matrix.width())}

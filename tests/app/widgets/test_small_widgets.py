@@ -17,6 +17,7 @@ from app.widgets.page_area import PageArea
 from app.widgets.path_line import PathLine
 from app.widgets.pill import KINDS, Pill
 from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.text_table import TextTable
 from app.widgets.toast import MOST, Toast, ToastAction, ToastOverlay
 from backend.contract.resources import resource
@@ -197,3 +198,16 @@ def test_a_long_path_shows_its_end(qtbot, styled):
         line.resize(220, 32)
         pictures.append(line.grab().toImage())
     assert pictures[0] == pictures[1]
+
+
+def test_a_name_too_long_for_its_box_keeps_both_ends(qtbot, styled):
+    long = "text_classification · a-folder-whose-name-tells-every-setting-lr-3e-5-seed-42"
+    pictures = []
+    for text in (long, f"{long[:-1]}7", long.replace("every", "some")):
+        box = QuietComboBox()
+        qtbot.addWidget(box)
+        box.addItem(text)
+        box.setFixedWidth(260)
+        pictures.append(box.grab().toImage())
+    assert pictures[0] != pictures[1]
+    assert pictures[0] == pictures[2]

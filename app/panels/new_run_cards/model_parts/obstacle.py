@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.core import wording
 from app.core.draft import Draft
 from app.core.language import tr
-from app.core.model_consent import CODE, OLD_WEIGHTS
+from app.core.model_consent import OLD_WEIGHTS, own_code
 from backend.contract.queries import ModelDescription
 
 ANOTHER_TOKENIZER = tr("choose another one under Settings (Tokenizer), or another model.")
@@ -42,7 +42,7 @@ def _old_weights(model: ModelDescription, trusted: bool, draft: Draft | None) ->
 
 
 def _own_code(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
-    return Obstacle("warning", CODE, "trust") if model.needs_remote_code and not trusted else None
+    return Obstacle("warning", own_code(model), "trust") if model.needs_remote_code and not trusted else None
 
 
 def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
