@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QStackedW
 
 from app import theme
 from app.core.actions import Action
+from app.core.backend_sentences import told
 from app.core.language import inside, tr, trn
 from app.core.run_library import RunSummary
 from app.core.run_order import GROUPS, Arrangement, arranged, matching
@@ -292,7 +293,7 @@ class Panel(QWidget):
         try:
             self._context.library.annotate(path, notes)
         except InputError as error:
-            self.message.emit("error", str(error))
+            self.message.emit("error", told(str(error)))
         self._show_runs()
 
     # The demo
