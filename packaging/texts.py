@@ -1,6 +1,7 @@
 """Owns the catalogues of the window's texts: `make texts` gathers them, brings every language up to date and compiles it.
 
 Texts are the arguments of `tr`, `trn` and `said_in` in `app`, and the titles and descriptions of the backend's catalog.
+The backend's sentences have a catalogue of their own, as templates (see `sentences.py`).
 """
 
 import ast
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import sentences
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from app.core.language import QUESTIONS, SHOWN
+from app.core.language import DOMAIN, QUESTIONS, SENTENCES, SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "resources" / "languages"
@@ -25,18 +27,20 @@ KEYWORDS = {"tr": (0,), "trn": (0, 1), "said_in": (1,)}
 
 def main() -> int:
     """Update and compile every language; returns how many texts wait for a translation, at most 1."""
-    template = gathered()
+    templates = {DOMAIN: gathered(), SENTENCES: gathered_sentences()}
     waiting = 0
     for folder in sorted(LANGUAGES.glob("*/LC_MESSAGES")):
-        catalogue = updated(folder, template)
-        missing = [message for message in catalogue if message.id and (not _is_whole(message) or message.fuzzy)]
-        sys.stdout.write(f"{folder.parent.name}: {len(catalogue)} texts, {len(missing)} wait for a translation\n")
-        waiting += len(missing)
+        for domain, template in templates.items():
+            catalogue = updated(folder / f"{domain}.po", template)
+            missing = [message for message in catalogue if message.id and (not _is_whole(message) or message.fuzzy)]
+            said = f"{folder.parent.name}, {domain}: {len(catalogue)} texts, {len(missing)} wait for a translation\n"
+            sys.stdout.write(said)
+            waiting += len(missing)
     return min(waiting, 1)
 
 
 def gathered() -> Catalog:
-    """All texts there are, each with the files that say it."""
+    """All texts of the window, each with the files that say it."""
     template = Catalog(project="Burnish", charset="utf-8")
     for path in sorted((ROOT / "app").rglob("*.py")):
         for message in of_a_module(path):
@@ -45,6 +49,14 @@ def gathered() -> Catalog:
         template.add(text, context=context, locations=[("app/core/language.py", None)])  # type: ignore[list-item]
     for text in sorted(set(_of_the_backend())):
         template.add(text, locations=[("catalog", None)])  # type: ignore[list-item]
+    return template
+
+
+def gathered_sentences() -> Catalog:
+    """All sentences of the backend that the window may show."""
+    template = Catalog(project="Burnish", charset="utf-8")
+    for text, files in sentences.of_the_backend().items():
+        template.add(text, locations=[(file, None) for file in files])  # type: ignore[list-item]
     return template
 
 
@@ -59,12 +71,14 @@ def of_a_module(path: Path) -> Iterator[str | tuple[str, ...]]:
                 yield values if len(values) > 1 else values[0]
 
 
-def updated(folder: Path, template: Catalog) -> Catalog:
-    """The language in that folder with the texts of the template, written and compiled."""
-    source = folder / "burnish.po"
-    language = folder.parent.name
-    with source.open("rb") as file:
-        catalogue = read_po(file, locale=language)
+def updated(source: Path, template: Catalog) -> Catalog:
+    """The catalogue in that file with the texts of the template, written and compiled; a new one where there is none."""
+    language = source.parents[1].name
+    if source.exists():
+        with source.open("rb") as file:
+            catalogue = read_po(file, locale=language)
+    else:
+        catalogue = Catalog(locale=language, header_comment="", charset="utf-8", fuzzy=False)
     begun = catalogue.creation_date
     catalogue.update(template, no_fuzzy_matching=True)
     catalogue.creation_date = begun  # else whoever gathers texts would conflict with everyone else who did

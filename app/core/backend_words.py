@@ -1,11 +1,14 @@
 """Owns the words of the backend, and of its files, that the window says in its own language."""
 
+from app.core.backend_sentences import told
 from app.core.language import thin, tr
 
 
 def said(word: str) -> str:
-    """A word of the backend in the present language; one that is not listed below as it is, but for its thin groups."""
-    return thin(tr(word)) if word else ""
+    """A word of the backend in the present language; what is neither listed below nor one of its sentences as it is, but for
+    thin groups."""
+    found = tr(word) if word else ""
+    return thin(told(word)) if found == word else found
 
 
 def begun(text: str) -> str:

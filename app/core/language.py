@@ -13,6 +13,8 @@ from typing import Any
 from backend.contract.resources import resource
 
 DOMAIN = "burnish"
+SENTENCES = "backend"
+"""The catalogue of what the backend says (`app/core/backend_sentences.py`)."""
 ENGLISH = "en"
 SYSTEM = "system"
 """In place of a code: that of the desktop."""
@@ -141,6 +143,19 @@ def translated(part: Any) -> Any:
             for key, value in part.items()
         }
     return [translated(value) for value in part] if isinstance(part, list) else part
+
+
+def sentences(code: str) -> dict[str, str]:
+    """The backend's sentences as templates, each with its translation."""
+    found = gettext.translation(SENTENCES, str(resource("languages")), [code], class_=_Listed, fallback=True)
+    return found.listed() if isinstance(found, _Listed) else {}
+
+
+class _Listed(gettext.GNUTranslations):
+    """A catalogue that can be read as a whole."""
+
+    def listed(self) -> dict[str, str]:
+        return {text: said for text, said in vars(self)["_catalog"].items() if text and said}
 
 
 def _catalogue(code: str) -> gettext.NullTranslations:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core import schema
+from app.core.backend_sentences import told_in
 from app.core.draft import Draft, Values, read_draft
 from app.core.language import tr
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, Refusal, refusal
@@ -39,7 +40,7 @@ def offer(catalog: Catalog, run: RunFolder) -> Offer | None:
     other = _other(catalog, draft) if draft is not None else None
     if draft is None or other is None:
         return None
-    found = refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw")))
+    found = told_in(refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw"))))
     reason = _said(found) if found else ""
     own = draft.get("hardware.engine", "torch")
     return Offer(other.name, other.title, reason, continues=not reason and own in other.continues)

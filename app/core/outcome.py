@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 
 from app.core import wording
+from app.core.backend_sentences import told
 from app.core.backend_words import begun
 from app.core.language import tr
 from app.core.run_state import RunState
@@ -150,7 +151,7 @@ def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
 
 def _exit_words(record: ExitRecord) -> str:
     if record.message:
-        return f"{wording.sentence(record.message.rstrip('.'))}."
+        return f"{wording.sentence(told(record.message).rstrip('.'))}."
     if record.returncode >= 0:
         return tr(
             "The training process ended with exit code {returncode} before the run was over.",

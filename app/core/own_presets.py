@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from app.core.backend_sentences import told
 from app.core.draft import Draft
 from app.core.language import tr
 from app.core.setting_index import NO_SETTINGS, Setting, same
@@ -42,7 +43,7 @@ def listed(within: Path | None = None) -> tuple[list[Preset], list[str]]:
             if not isinstance(values.get("spec"), dict):
                 raise InputError(tr("{path}: a preset has a title, a description and a spec", path=path))
         except InputError as error:
-            problems.append(tr("A preset of yours cannot be read. {error}.", error=error))
+            problems.append(tr("A preset of yours cannot be read. {error}.", error=told(str(error))))
         else:
             title, words = str(values.get("title") or path.stem), str(values.get("description") or "")
             found.append(Preset(path.stem, title, words, values["spec"]))

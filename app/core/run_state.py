@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import wording
+from app.core.backend_sentences import told_in
 from app.core.backend_words import SPLITS, begun, said
 from app.core.language import thin, tr, trn
 from app.core.pace import Pace
@@ -240,7 +241,7 @@ class RunState:
         self._note(event, f"{SPLITS.get(event.split, event.split)}: {trn('{count} row', '{count} rows', event.rows)}")
 
     def _rows_skipped(self, event: events.RowsSkipped) -> None:
-        self.skipped.append(event)
+        self.skipped.append(event := told_in(event))
         text = tr(
             "{split}: {count} skipped, {reason}",
             split=event.split,
@@ -314,7 +315,7 @@ class RunState:
         self._note(event, wording.evaluation_line(event))
 
     def _rows_sampled(self, event: events.RowsSampled) -> None:
-        self.samples[event.step] = event
+        self.samples[event.step] = told_in(event)
         if len(self.samples) > KEPT_SAMPLES:
             del self.samples[sorted(self.samples)[1]]
 
@@ -333,7 +334,7 @@ class RunState:
         self._note(event, tr("Request to {request} seen at step {step}", request=event.request, step=event.step))
 
     def _warned(self, event: events.Warned) -> None:
-        self.warnings.append(event)
+        self.warnings.append(event := told_in(event))
         self._note(event, thin(event.message), "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
@@ -344,7 +345,7 @@ class RunState:
         self._note(event, f"{event.csv}: {trn('{count} prediction', '{count} predictions', event.rows)}")
 
     def _run_finished(self, event: events.RunFinished) -> None:
-        self.finished = event
+        self.finished = event = told_in(event)
         kind = "error" if event.state == "failed" else "info"
         self._note(event, event.message or tr("Run {state}", state=said(event.state)), kind)
 

@@ -11,7 +11,12 @@ _titles: dict[str, str] = {}
 _KEY = re.compile(
     r"(?<![\w./=-])(?:task|model|data|training|evaluation|adapter|hardware)(?:\.[a-z]\w*)+(?![\w/=-]|\.\w)"
 )
-_COUNT = re.compile(r"(?<![\w.,/-])\d{4,}(?= (?:tokens|positions|rows|steps|characters|or (?:less|more))\b)")
+_COUNTED = "|".join(
+    map(re.escape, (tr("tokens"), tr("rows"), tr("steps"), tr("characters"), tr("or less"), tr("or more")))
+)
+_COUNT = re.compile(
+    rf"(?<![\w.,/-])\d{{4,}}(?= (?:tokens|positions|rows|steps|characters|or (?:less|more)|{_COUNTED})\b)"
+)
 
 
 def learn(settings: Iterable[Setting]) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.core import wording
 from app.core.actions import Action
+from app.core.backend_sentences import told
 from app.core.draft import Draft
 from app.core.draft_file import is_spec
 from app.core.language import tr
@@ -235,7 +236,7 @@ class Panel(QWidget):
             copied = copy_of(Path(path), self._context.library.runs)
             self.load_spec(copied, tr("Copy of {path}", path=wording.name_of_path(path)))
         except InputError as error:
-            self.message.emit("error", tr("{error}. Choose another run.", error=error))
+            self.message.emit("error", tr("{error}. Choose another run.", error=told(str(error))))
 
     def fill_demo(self) -> None:
         """Fill the page with the embedded demo."""

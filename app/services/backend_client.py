@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
+from app.core.backend_sentences import told_in
 from app.core.language import tr, translated
 from app.services.backend_process import backend_process, last_line
 from backend.contract import (
@@ -350,7 +351,7 @@ def _line(request: queries.Request) -> bytes:
 
 def _deliver(question: _Question, reply: queries.Reply) -> None:
     if reply.error is not None:
-        question.on_error(reply.error)
+        question.on_error(told_in(reply.error))
         return
     try:
         answer = _shaped(question.request.query, reply.answer)
@@ -378,4 +379,4 @@ def _shaped(query: str, answer: Any) -> Any:
     if query == "catalog":
         answer = translated(answer)
     kind = ANSWERS.get(query)
-    return answer if kind is None else msgspec.convert(answer, kind)
+    return answer if kind is None else told_in(msgspec.convert(answer, kind))

@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.core.backend_sentences import told
 from app.core.row_filter import RowFilter
 from app.services.backend_client import ArrowAnswer, BackendClient, Ticket
 from app.services.latest_question import LatestQuestion
@@ -99,7 +100,7 @@ class ChosenRows(QObject):
         try:
             self._rows.pages.map(pages.arrow)
         except (OSError, ValueError) as error:
-            self.refused.emit(str(error))
+            self.refused.emit(told(str(error)))
         self.opened.emit()
         self.want(*self._wanted)
 

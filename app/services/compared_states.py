@@ -6,6 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.core.backend_sentences import told
 from app.core.run_state import RunState
 from app.services.run_watcher import RunWatcher
 from backend.contract.errors import InputError
@@ -104,4 +105,4 @@ class ComparedStates(QObject):
             self.specs[path] = spec_file.read(RunFolder(path).spec)
         except InputError as error:
             self.specs[path] = {}
-            self.problems.append(str(error))
+            self.problems.append(told(str(error)))

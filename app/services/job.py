@@ -9,6 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, Signal
 
+from app.core.backend_sentences import told
 from app.core.language import tr
 from app.services.backend_process import backend_process, last_line
 from backend.contract.mending import Mend
@@ -148,4 +149,6 @@ def _result(process: QProcess) -> tuple[str, str]:
     try:
         return str(json.loads(last_line(printed))["run"]), ""
     except (ValueError, KeyError, TypeError):
-        return "", last_line(said) or tr("The run could not be started and nobody said why; `burnish doctor` may know.")
+        return "", told(last_line(said)) or tr(
+            "The run could not be started and nobody said why; `burnish doctor` may know."
+        )

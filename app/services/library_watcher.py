@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.core.backend_sentences import told
 from app.core.run_library import RunLibrary
 from backend.contract.errors import InputError
 from backend.contract.run_notes import RunNotes
@@ -38,7 +39,7 @@ class LibraryWatcher(QObject):
         try:
             self.library.annotate(path, notes)
         except InputError as error:
-            return str(error)
+            return told(str(error))
         self.changed.emit()
         return ""
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from app import theme
+from app.core.backend_sentences import told
 from app.core.language import THIN, plain, tr
 from app.widgets.field_editor import Editor
 from app.widgets.field_values import (
@@ -241,7 +242,7 @@ class YamlEditor(Editor):
         try:
             found = parse(text, self.field.title)
         except InputError as error:
-            raise NotUsableError(f"{error}.") from None
+            raise NotUsableError(f"{told(str(error))}.") from None
         return with_texts(found) if self.field.holds_texts else found
 
     def set_value(self, value: Any) -> None:

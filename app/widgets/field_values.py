@@ -4,6 +4,7 @@ import csv
 import json
 from typing import Any
 
+from app.core.backend_sentences import told
 from app.core.language import figure, plain
 from app.widgets.schema_field import FieldSchema
 from backend.contract.errors import InputError
@@ -43,7 +44,7 @@ def mixed_value(text: str, field: FieldSchema) -> Any:
         try:
             return parse(text, field.title)
         except InputError as error:
-            raise NotUsableError(f"{error}.") from None
+            raise NotUsableError(f"{told(str(error))}.") from None
     if {"integer", "number"} & set(field.kinds):
         try:
             number = float(plain(text))

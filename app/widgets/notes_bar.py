@@ -5,6 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
+from app.core.backend_sentences import told
 from app.core.language import tr
 from app.widgets.card import label
 from backend.contract.errors import InputError
@@ -54,7 +55,7 @@ class NotesBar(QWidget):
         try:
             notes = RunNotes(self.note.text().strip(), tags_of([self.tags.text()]))
         except InputError as error:
-            self.message.emit("error", str(error))
+            self.message.emit("error", told(str(error)))
             return
         if notes != self._stored:
             self._stored = notes

@@ -1,7 +1,7 @@
 """Owns the shape of the catalog: what `burnish describe --json` prints and forms are made from."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -94,7 +94,7 @@ class EngineEntry(msgspec.Struct, frozen=True):
     """Whether one run may train on several devices at a time."""
 
 
-class Refusal(NamedTuple):
+class Refusal(msgspec.Struct, frozen=True):
     """Why an engine does not take a spec: the key to change, a sentence, and what helps beside another engine."""
 
     field: str

@@ -61,5 +61,5 @@ def grown(name: str, stored: np.ndarray, rows: int, config: Mapping[str, Any], s
     return values
 
 
-def _rows(count: int) -> str:
-    return f"{count} {'row' if count == 1 else 'rows'}"
+def _rows(number: int) -> str:
+    return f"{number} {'row' if number == 1 else 'rows'}"

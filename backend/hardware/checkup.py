@@ -148,7 +148,7 @@ def _runs() -> Finding:
 
 
 def _room() -> Iterator[Finding]:
-    for title, path in {"runs": runs_folder(), "the hub's models": hub_cache()[0]}.items():
+    for title, path in (("runs", runs_folder()), ("the hub's models", hub_cache()[0])):
         free = shutil.disk_usage(_existing(path)).free / GB
         state: State = "fine" if free >= FREE_DISK_GB else "note"
         yield Finding(state, f"{free:.1f} GB of disk are free for {title}", "" if state == "fine" else "make room")

@@ -28,10 +28,9 @@ def rate_note(spec: RunSpec) -> list[str]:
     rate, usual = spec.training.learning_rate, _usual(spec.training, adapted=spec.adapter is not None)
     if usual is None or usual.least <= rate <= usual.most:
         return []
-    far, end = (
-        ("above", "training is likely to diverge") if rate > usual.most else ("below", "the model will hardly learn")
-    )
-    return [f"The learning rate {rate:g} is far {far} the usual {usual.words}: {end}."]
+    if rate > usual.most:
+        return [f"The learning rate {rate:g} is far above the usual {usual.words}: training is likely to diverge."]
+    return [f"The learning rate {rate:g} is far below the usual {usual.words}: the model will hardly learn."]
 
 
 def _usual(training: TrainingSection, *, adapted: bool) -> Usual | None:

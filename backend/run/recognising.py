@@ -217,19 +217,25 @@ def _told(found: _Found) -> RecognisedData:
     return RecognisedData(
         data={"source": found.source, **found.data},
         source_title=kind.title,
-        words=f"This is {found.what}{_place_words(found.data)}{_packed_words(found.data)}.",
+        words=_words(found),
         task=found.task,
         left_out=found.left_out,
     )
 
 
-def _place_words(data: dict[str, Any]) -> str:
+def _words(found: _Found) -> str:
+    places, packer = _places(found.data), _packer(found.data)
+    packed = f", unpacked from {packer}" if packer else ""
+    return f"This is {found.what}: {places}{packed}." if places else f"This is {found.what}{packed}."
+
+
+def _places(data: dict[str, Any]) -> str:
     parts = [
         f"{_short(data[split])} for {words}"
         for split, words in _SPLITS.items()
         if isinstance(data.get(split), str | list)
     ]
-    return f": {', '.join(parts)}" if parts else ""
+    return ", ".join(parts)
 
 
 def _short(value: str | list[str]) -> str:
@@ -238,8 +244,7 @@ def _short(value: str | list[str]) -> str:
     return Path(value).name
 
 
-def _packed_words(data: dict[str, Any]) -> str:
+def _packer(data: dict[str, Any]) -> str:
     first = data.get("train")
     path = Path(first if isinstance(first, str) else first[0]) if first else None
-    packer = packer_of(path) if path is not None and path.is_file() else ""
-    return f", unpacked from {packer}" if packer else ""
+    return packer_of(path) if path is not None and path.is_file() else ""

@@ -17,20 +17,15 @@ ROOT = Path(__file__).parents[2]
 ALLOWED = (
     r"/\S+",
     r"[\w·:|, .\-/()%…→\u202f]*(csv|sentiment|reviews|bert-tiny|BertModel|gpt2|apache-2\.0|float(16|32)|cpu)[\w·:|, .\-/()%…→⏎\n\u202f]*",
-    r"[\w]+ · holds .*", r"[a-z]+: [\d\u202f]+( · [a-z]+: [\d\u202f]+)*", r"[A-Z][a-z]+ \([\d\u202f]+\)",
-    r"Ctrl\S+(, (Ctrl)?\S+)*", r"Probability \w+", r"[\d,]+ (rows|steps)( .*)?", r"\d+ × [\d,]+ rows", r"torch .*",
-    r"WordPiece.*", r"<span.*", r"Export\.\.\.", r".*:\s*(Ctrl\S+|Del)(, Ctrl\S+)*", r"English|Deutsch|Restart Burnish",
-    r"unset \w+", r"Burnish speaks English .*", r"imdb|Del|text_classification", r"(text|label|source)[ \d,.:%]*", r".* · 2026-\S+",
+    r"[a-z]+: [\d\u202f]+( · [a-z]+: [\d\u202f]+)*", r"[A-Z][a-z]+ \([\d\u202f]+\)", r"Ctrl\S+(, (Ctrl)?\S+)*", r"Probability \w+",
+    r"torch .*", r"WordPiece.*", r"<span.*", r"Export\.\.\.", r".*:\s*(Ctrl\S+|Del)(, Ctrl\S+)*", r"English|Deutsch|Restart Burnish",
+    r"unset \w+", r"burnish train .*", r"The device ran out of memory at step 313 .*", r"Burnish speaks English .*",
+    r"imdb|Del|text_classification", r"(text|label|source)[ \d,.:%]*", r".* · 2026-\S+",
 )  # fmt: skip
-"""What stands outside a catalogue by right: names, values, versions and keys; told by patterns of the whole text."""
+"""What stands outside a catalogue by right: names, values, versions, keys, and what no backend says any more; told by
+patterns of the whole text."""
 CHOICES = ("QuietComboBox.item", "RowTable.header", "TextTable.header", "QAction")
 """Where one word may be a value of a spec, or a column of data."""
-BACKEND = (
-    "the training data too", "fits the model", "new classification head", "weights are 16 bit", "ran out of memory",
-    "Start again with", "burnish train", "not trained for this task", "stored truncation", "loses text at",
-    "token is known", "to begin from", "micro_batch_size",
-)  # fmt: skip
-"""Parts of the backend's own sentences, which stay English."""
 
 
 def walked(mode: str, home: Path, *more: str) -> dict[str, str]:
@@ -45,9 +40,9 @@ def walked(mode: str, home: Path, *more: str) -> dict[str, str]:
 
 def is_allowed(text: str, where: str) -> bool:
     """Whether a text is not the window's own."""
-    if where.startswith("settings: QLabel") or any(part in text for part in BACKEND):
-        return True  # what the doctor says, and versions
     rest = unmarked(text).strip(" \n·;:,.")
+    if where.startswith("settings: QLabel") and re.fullmatch(r"[\w-]+|([\w-]+ )?\d\S*", rest):
+        return True  # packages and their versions
     if where.endswith(CHOICES) and re.fullmatch(r"[\w.+-]+", rest):
         return True
     return any(re.fullmatch(pattern, rest, re.DOTALL) for pattern in ALLOWED)

@@ -59,11 +59,20 @@ class Marked(gettext.NullTranslations):
         return self.gettext(msgid1 if n == 1 else msgid2)
 
 
+def marked_sentence(text: str) -> str:
+    """A sentence of the backend in brackets, behind the key of a field, which pages take away."""
+    key = re.match(r"[\w.{}-]+: ", text)
+    begin = key.end() if key else 0
+    return f"{text[:begin]}{OPEN}{text[begin:]}{CLOSE}"
+
+
 def main(mode: str, home: Path, pictures: Path | None = None, look: str = "light", size: str = "13") -> None:
     """Prints {text: where}."""
     os.environ.update({f"BURNISH_{name}": str(home / name.lower()) for name in ("RUNS", "CACHE", "CONFIG")})
     if mode == "marked":
-        language._present = Marked()  # before any page is imported
+        language._present, language._code = Marked(), "marked"  # before any page is imported
+        templates = language.sentences("de")
+        language.sentences = lambda code: {text: marked_sentence(text) for text in templates}
     else:
         language.choose("de" if mode == "cut" else "en")
     found: dict[str, str] = {}

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core import wording
+from app.core.backend_sentences import told
 from app.core.draft import Draft
 from app.core.draft_file import PATTERNS, open_draft, save_draft
 from app.core.language import tr
@@ -39,7 +40,10 @@ class Filing(QObject):
         except InputError as error:
             self.message.emit(
                 "error",
-                tr("{error}. Nothing was changed; mend the file or open another.", error=wording.sentence(str(error))),
+                tr(
+                    "{error}. Nothing was changed; mend the file or open another.",
+                    error=wording.sentence(told(str(error))),
+                ),
             )
             return
         self.opened.emit(found.draft)

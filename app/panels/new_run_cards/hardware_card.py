@@ -8,6 +8,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
 from app.core import schema, wording
+from app.core.backend_sentences import told_in
 from app.core.backend_words import said
 from app.core.device_choice import against_precision, chosen, meant
 from app.core.draft import Draft
@@ -161,7 +162,7 @@ class HardwareCard(Card):
     def _against(self, engine: EngineEntry) -> str:
         model_type = self._model.model_type if self._model is not None else ""
         bridged = engine.bridge is not None and bool(self._draft.get(engine.bridge.setting, False))
-        refused = refusal(engine, model_type, "", bridged=bridged)
+        refused = told_in(refusal(engine, model_type, "", bridged=bridged))
         if refused is None:
             return ""
         if engine.missing:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app import theme
 from app.core import wording
+from app.core.backend_words import said
 from app.core.draft import Draft
 from app.core.language import tr
 from app.core.model_consent import CONVERT, TRUST
@@ -284,4 +285,4 @@ def _reading_words(progress: Progress | None) -> str:
             done=wording.megabytes(progress.done / 1000000.0),
             total=wording.megabytes(progress.total / 1000000.0),
         )
-    return progress.text if progress is not None and progress.text else tr("Looking…")
+    return said(progress.text) if progress is not None and progress.text else tr("Looking…")

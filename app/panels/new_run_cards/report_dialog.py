@@ -8,6 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import report_text, wording
+from app.core.backend_words import said
 from app.core.language import tr
 from app.panels.new_run_cards.report_view import ReportView
 from app.services.backend_client import BackendClient, Ticket
@@ -104,7 +105,7 @@ class ReportDialog(QDialog):
     def _on_progress(self, progress: Progress) -> None:
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
         total = tr(" of {total}", total=wording.grouped(int(progress.total))) if progress.total else ""
-        unit = progress.text or progress.unit
+        unit = said(progress.text or progress.unit)
         self.words.setText(
             tr(
                 "Reading the data… {done}{total} {unit}",

@@ -6,6 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from app.core.backend_words import said
 from app.core.language import tr, trn
 from app.core.pace_of_rows import Pace
 from app.core.wording import name_of_path
@@ -61,7 +62,7 @@ class Exporting(QObject):
         )
 
     def _on_progress(self, progress: Progress) -> None:
-        words = self._pace.words(progress.done, progress.total, progress.unit, time.monotonic())
+        words = self._pace.words(progress.done, progress.total, said(progress.unit), time.monotonic())
         self._line.show_progress(words, progress.done / progress.total if progress.total else None)
 
     def _on_exported(self, answer: Exported) -> None:

@@ -4,6 +4,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMessageBox
 
 from app.core import other_engine, wording
+from app.core.backend_sentences import told
 from app.core.language import tr
 from app.core.other_engine import Offer
 from app.panels.run_cards.run_buttons import RunButtons
@@ -95,7 +96,7 @@ class EngineSwitch(QObject):
         try:
             made = other_engine.duplicate(self.catalog, run, offer.engine)
         except InputError as error:
-            self.message.emit("error", str(error))
+            self.message.emit("error", told(str(error)))
             return
         self._controls.show_starting(True)
         self._context.jobs.start(

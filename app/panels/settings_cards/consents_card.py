@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.core.backend_sentences import told
 from app.core.language import tr
 from app.widgets.card import Card, label
 from app.widgets.elided_label import ElidedLabel
@@ -60,7 +61,7 @@ class ConsentsCard(Card):
         try:
             consents.withdraw(repository, commit)
         except InputError as error:
-            self.message.emit("error", str(error))
+            self.message.emit("error", told(str(error)))
             return
         self.show_consents()
         self.message.emit(

@@ -8,6 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import wording
+from app.core.backend_sentences import told
 from app.core.backend_words import said
 from app.core.language import tr
 from app.services.backend_client import BackendClient
@@ -81,10 +82,11 @@ class FindingLine(QWidget):
         row.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
         if finding.get("mend"):
+            mend = told(finding["mend"])
             command = QHBoxLayout()
-            command.addWidget(ElidedLabel(finding["mend"], "mono"), 1)
-            button = IconToolButton("copy", tr("Copy what mends it: {finding}", finding=finding["mend"]), size=14)
-            button.clicked.connect(lambda: copy(finding["mend"]))
+            command.addWidget(ElidedLabel(mend, "mono"), 1)
+            button = IconToolButton("copy", tr("Copy what mends it: {finding}", finding=mend), size=14)
+            button.clicked.connect(lambda: copy(mend))
             command.addWidget(button)
             texts.addLayout(command)
 
@@ -93,4 +95,4 @@ def _sentence(text: str) -> str:
     """Begun with a capital, unless it begins with the name of a library or device."""
     words = text.split()
     is_named = "not installed" in text or len(words) < 4 or any(letter.isdigit() for letter in words[1])
-    return text if is_named else wording.sentence(text)
+    return told(text) if is_named else wording.sentence(told(text))

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.backend_sentences import told
 from app.core.language import tr
 from app.core.training_words import KINDS, feature_words, kinds_there, numbers_at
 from app.widgets.card import Card, label
@@ -53,7 +54,7 @@ class FeatureCard(Card):
         """Show this one."""
         self.feature = feature
         self.place.setText(feature_words(feature))
-        self.values.setText(" · ".join(f"{name}: {text}" for name, text in feature.values))
+        self.values.setText(" · ".join(f"{told(name)}: {told(text)}" for name, text in feature.values))
         inner = QWidget()
         inner.setObjectName("scrolled")
         column = QVBoxLayout(inner)

@@ -5,6 +5,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
+from app.core.backend_words import said
 from app.core.language import tr
 from app.core.wording import grouped
 from app.panels.tokenizer_cards.data_choice import DataChoice
@@ -87,8 +88,13 @@ class FrequencyBar(QWidget):
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
         total = tr(" of {total}", total=grouped(int(progress.total))) if progress.total else ""
         self.words.setText(
-            progress.text
-            or tr("Counting… {done}{total} {unit}", done=grouped(int(progress.done)), total=total, unit=progress.unit)
+            said(progress.text)
+            or tr(
+                "Counting… {done}{total} {unit}",
+                done=grouped(int(progress.done)),
+                total=total,
+                unit=said(progress.unit),
+            )
         )
 
     def _on_counts(self, counts: PieceCounts) -> None:

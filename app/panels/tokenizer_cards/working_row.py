@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.core.backend_words import said
 from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
@@ -48,7 +49,7 @@ class WorkingRow(QWidget):
                     "{done:.0%} of {total:,} {unit}",
                     done=progress.done / progress.total,
                     total=progress.total,
-                    unit=progress.unit,
+                    unit=said(progress.unit),
                 )
             )
             self._appear()
