@@ -30,7 +30,6 @@ from app.widgets.banner import Banner
 from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
 from app.widgets.file_manager import open_folder
-from app.widgets.notes_bar import NotesBar
 from app.widgets.page_area import PageArea
 from app.widgets.page_header import PageHeader, scrolling_layout
 from app.widgets.remembered import RememberedSplitter
@@ -97,7 +96,7 @@ class Panel(QWidget):
         self.pick = StepPick(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
-        self.notes = NotesBar()
+        self.notes = self.journal.notes
         self.notes.written.connect(self._on_notes_written)
         self.notes.message.connect(self.message)
         self._context.library_watcher.changed.connect(self._show_notes)
@@ -138,7 +137,6 @@ class Panel(QWidget):
         self.journal.setMinimumHeight(130)
         self.journal.page_shown.connect(self._on_page_shown)
         layout.addWidget(split, 1)
-        layout.addWidget(self.notes)
         return area
 
     def _on_page_shown(self, name: str) -> None:
@@ -287,7 +285,7 @@ class Panel(QWidget):
         """What the list of runs has read; a run of another folder is not in it."""
         run = self._context.library.find(self.path) if self.path else None
         self.notes.show_notes(run.path if run else None, run.notes if run else RunNotes())
-        self.notes.setVisible(run is not None)
+        self.journal.offer_notes(run is not None)
 
     def _on_notes_written(self, path: Path, notes: RunNotes) -> None:
         if problem := self._context.library_watcher.annotate(path, notes):

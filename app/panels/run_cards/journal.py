@@ -1,7 +1,7 @@
-"""Owns the words of the Run page: what happened, the raw log, what needs attention, and sample predictions."""
+"""Owns the words of the Run page: what happened, the raw log, what needs attention, sample predictions, a person's note."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import wording
@@ -10,12 +10,13 @@ from app.core.run_state import JournalLine, RunState
 from app.panels.run_cards.samples import Samples
 from app.widgets.card import Card
 from app.widgets.log_view import LogView
+from app.widgets.notes_bar import NotesBar
 
-PAGES = (tr("Journal"), tr("Process log"), tr("Attention"), tr("Samples"))
+PAGES = (tr("Journal"), tr("Process log"), tr("Attention"), tr("Samples"), tr("Note"))
 
 
 class Journal(Card):
-    """Three lists of lines, each of which takes only what is new, and the rows that evaluations show."""
+    """Three lists of lines, each of which takes only what is new, the rows that evaluations show, and note and tags."""
 
     page_shown = Signal(str)
 
@@ -24,13 +25,13 @@ class Journal(Card):
         self.journal = LogView(tr("Nothing has happened yet."))
         self.process = LogView(tr("The process has written nothing."))
         self.attention = LogView(tr("Nothing needs attention."))
-        self.samples = Samples()
+        self.samples, self.notes = Samples(), NotesBar()
         self._pages = QStackedWidget(self)
         self._chips = QButtonGroup(self, exclusive=True)
         chips = QHBoxLayout()
         chips.setSpacing(6)
         for number, (name, view) in enumerate(
-            zip(PAGES, (self.journal, self.process, self.attention, self.samples), strict=True)
+            zip(PAGES, (self.journal, self.process, self.attention, self.samples, _at_the_top(self.notes)), strict=True)
         ):
             view.setAccessibleName(name)
             self._pages.addWidget(view)
@@ -46,6 +47,13 @@ class Journal(Card):
         self._chips.idClicked.connect(lambda number: self.page_shown.emit(PAGES[number]))
         self._taken = 0
         self._attention_lines = 0
+
+    def offer_notes(self, offered: bool) -> None:
+        """Only a run of the library keeps a note."""
+        chip = self._chips.button(PAGES.index(tr("Note")))
+        chip.setVisible(offered)
+        if chip.isChecked() and not offered:
+            self.show_page(PAGES[0])
 
     def show_page(self, name: str) -> None:
         """Show one of PAGES."""
@@ -77,6 +85,15 @@ class Journal(Card):
     def add_process_lines(self, lines: list[str]) -> None:
         """Add lines of `process.log`."""
         self.process.append_lines(lines)
+
+
+def _at_the_top(widget: QWidget) -> QWidget:
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.addWidget(widget)
+    column.addStretch(1)
+    return page
 
 
 def _line(line: JournalLine) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QPushButton
 
 from app.core import setting_words
 from app.core.setting_index import Setting
@@ -405,6 +406,18 @@ def test_what_was_noted_elsewhere_is_shown_and_goes_with_its_run(shown, context,
     assert (panel.notes.note.text(), panel.notes.tags.text()) == ("from the list", "paper")
     shown("sentiment-lost")
     assert panel.notes.note.text() == ""
+
+
+def test_only_a_run_of_the_list_offers_a_note(shown, context):
+    context.library.refresh()
+    panel = shown("sentiment-finished")
+    chip = next(one for one in panel.journal.findChildren(QPushButton) if one.text() == "Note")
+    chip.click()
+    assert panel.notes.note.isVisible()
+    context.library.runs = []
+    context.library_watcher.changed.emit()
+    assert not chip.isVisible()
+    assert panel.journal.journal.isVisible()
 
 
 def test_the_folder_of_the_run_is_opened(shown, monkeypatch, runs: Path):
