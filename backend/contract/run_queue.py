@@ -20,7 +20,7 @@ class Queue:
 
     def ahead(self, folder: RunFolder) -> list[RunFolder]:
         """What `folder`, which waits, waits for."""
-        return [*self.running, *takewhile(lambda other: other.path != folder.path, self.waiting)]
+        return [*self.running, *takewhile(lambda other: not _is_same(other, folder), self.waiting)]
 
 
 def queue_of(runs: Path) -> Queue:
@@ -47,3 +47,11 @@ def take_turn(folder: RunFolder) -> RunFolder | None:
         if before is None:
             folder.leave_queue()
         return before
+
+
+def _is_same(one: RunFolder, other: RunFolder) -> bool:
+    """Also where one is named by a link, or in other letters on a disk that takes large and small ones for the same."""
+    try:
+        return one.path.samefile(other.path)
+    except OSError:  # deleted meanwhile
+        return one.path == other.path

@@ -125,6 +125,14 @@ def test_when_several_wait_for_the_same_end_only_one_begins(folder: RunFolder, r
     assert all(began.split()[0] == ended.split()[0] for began, ended in zip(said[::2], said[1::2], strict=True))
 
 
+@pytest.mark.parametrize("alias", ["0-latest", "zz-latest"])
+def test_a_run_with_a_second_name_in_its_folder_does_not_wait_for_itself(folder: RunFolder, alias: str) -> None:
+    folder.path.with_name(alias).symlink_to(folder.path)
+    folder.join_queue()
+    with locked(folder.lock):
+        assert run_queue.take_turn(folder) is None
+
+
 def test_while_one_decides_nobody_else_does(folder: RunFolder) -> None:
     folder.join_queue()
     with locked(folder.path.parent / run_queue.DECIDING), pytest.raises(RunLocked):
