@@ -139,8 +139,13 @@ class RunFolder:
         write_json(self.queued, {"joined": time.time()})
 
     def leave_queue(self) -> None:
-        """Wait no longer."""
-        self.queued.unlink(missing_ok=True)
+        """Wait no longer. Windows keeps a file as long as somebody reads it, as those do that wait behind this run."""
+        for _ in range(LOCK_TRIES):
+            try:
+                return self.queued.unlink(missing_ok=True)
+            except PermissionError:
+                time.sleep(0.01)
+        return self.queued.unlink(missing_ok=True)
 
     def queued_since(self) -> float | None:
         """When the run joined the queue in which it waits, or in which it waited when it was lost."""
