@@ -23,7 +23,11 @@ FIELDS = {
     "problem", "problems", "reason", "reasons", "sentence", "shortage", "skipped", "stored_truncation",
     "first_unusable", "title", "tokenizer", "unfit", "unusable_reasons", "use", "warnings", "way_out", "words",
 }  # fmt: skip
-"""Of the contract's answers and events: those that hold sentences. Values of people's data stand under other names."""
+"""Of the contract's answers and events: those that hold sentences. Values of people's data stand under other names, but for:"""
+NAMES = {
+    "Compression.tokenizer", "DataReport.tokenizer", "ModelChoice.title", "TextCounts.tokenizer", "TrainingLengths.tokenizer",
+}  # fmt: skip
+"""Those among them that hold what a person has named."""
 _NAMED = {"title", "task", "kind", "split", "unit", "what", "loses", "name", "names", "words"}
 """Places that words of the window's own catalogue may fill."""
 _FREE = {"name", "names", "words"}
@@ -39,13 +43,17 @@ _BEGINNING = re.compile(r"(.+?: |\S+:\d+ |[^;]+? (?=is ))(.+)", re.DOTALL)
 _KEY = re.compile(r"[a-z_]+(\.\w+)+: ")
 _SEPARATORS = {"\n": "\n", ". ": ". ", "; ": "; ", ", or ": tr(", or "), ", ": ", "}
 """What the backend joins sentences and lists with."""
+LONGEST = 1000
+"""Letters of the longest text that is looked up: what is longer is a listing or a library's, and takes minutes to try."""
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 _KEPT = 2000
 
 
 def told(text: str) -> str:
     """A sentence of the backend in the present language; as it is where no template knows it, and in English always."""
-    return text if not text or language.chosen() == ENGLISH else _book(language.chosen()).told(text)
+    if not text or len(text) > LONGEST or language.chosen() == ENGLISH:
+        return text
+    return _book(language.chosen()).told(text)
 
 
 def told_in(part: Part) -> Part:
@@ -57,7 +65,8 @@ def _told_in(part: Any) -> Any:
     if isinstance(part, msgspec.Struct):
         if not _may_hold(type(part)):
             return part
-        values = {name: getattr(part, name) for name in part.__struct_fields__}
+        kind = type(part).__name__
+        values = {name: getattr(part, name) for name in part.__struct_fields__ if f"{kind}.{name}" not in NAMES}
         said = {name: _sentences(value) if name in FIELDS else _told_in(value) for name, value in values.items()}
         changed = {name: value for name, value in said.items() if value is not values[name]}
         return msgspec.structs.replace(part, **changed) if changed else part
