@@ -41,6 +41,8 @@ FEW_LETTERS = 10
 _BEGINNING = re.compile(r"(.+?: |\S+:\d+ |[^;]+? (?=is ))(.+)", re.DOTALL)
 """A setting, a file or a place in it before what is said of it."""
 _KEY = re.compile(r"[a-z_]+(\.\w+)+: ")
+_KEPT_PLACE = re.compile(r"(?:\w\.|\bsplit )\{(\w+)\}")
+"""Part of a setting's key (`data.{split}`), or the name by which data knows a split."""
 _SEPARATORS = {"\n": "\n", ". ": ". ", "; ": "; ", ", or ": tr(", or "), ", ": ", "}
 """What the backend joins sentences and lists with."""
 LONGEST = 1000
@@ -145,7 +147,9 @@ class _Book:
             for between in ("; ", ", or "):
                 if any(between in value for value in values.values()) and (several := self._joined(text, between)):
                     yield several
-            said = {name: self._value(name, value) for name, value in values.items()}
+            said = {
+                name: value if name in template.kept else self._value(name, value) for name, value in values.items()
+            }
             if template.letters >= FEW_LETTERS or all(
                 _is_word(values[name]) or said[name] != values[name] for name in values
             ):
@@ -190,6 +194,11 @@ class _Template:
     def letters(self) -> int:
         """How much of a sentence is the template's own."""
         return sum(sign.isalpha() for piece in self._pieces for sign in piece)
+
+    @cached_property
+    def kept(self) -> set[str]:
+        """Places whose values stay as they are."""
+        return set(_KEPT_PLACE.findall(self.text))
 
     def values(self, text: str) -> dict[str, str] | None:
         """What stands in the places of a sentence; None of another one."""

@@ -107,6 +107,15 @@ def test_a_setting_or_a_place_before_a_sentence_stays(german: None):
     )
 
 
+def test_a_split_in_a_key_and_the_name_of_one_are_not_translated(german: None):
+    assert told("data.validation: b.csv has no column x (Text), which the training data has; there are a and b") == (
+        "data.validation: b.csv hat keine Spalte x (Text), die in den Trainingsdaten steht; es gibt a and b"
+    )
+    assert told("the split validation has no rows; choose another one") == (
+        "der Teil validation hat keine Zeilen; wählen Sie einen anderen"
+    )
+
+
 def test_sentences_that_were_joined_are_told_each(german: None):
     assert told("there is no tpu here; there is cpu; a TPU is trained on with hardware.engine: jax") == (
         "es gibt hier kein tpu; es gibt cpu; auf einer TPU wird mit hardware.engine: jax trainiert"
