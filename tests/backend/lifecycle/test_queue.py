@@ -194,6 +194,15 @@ def test_a_supervisor_that_is_told_to_end_while_it_waits_leaves_the_queue(line, 
     assert second.exit_record().state == "stopped"
 
 
+def test_a_supervisor_that_is_told_to_end_leaves_the_queue_though_no_request_can_be_written(line, until) -> None:
+    _, second, _ = line
+    (second.path / "stop").symlink_to("/nowhere/stop")  # as on a full disk
+    os.kill(second.process_record().supervisor_pid, signal.SIGTERM)
+
+    until(lambda: second.life() == "ended")
+    assert second.exit_record().state == "stopped"
+
+
 def test_a_run_whose_waiting_file_is_taken_away_begins_beside_the_others(folder: RunFolder, line, until) -> None:
     _, _, third = line
     third.leave_queue()
