@@ -78,7 +78,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queu
     folder.clear_requests()
     stopping = _Stopping(folder, patience)
     if queue:
-        folder.join_queue()
+        run_queue.join(folder)
     else:
         folder.leave_queue()
     # The attempt is on record before the engine lives, so the engine can read its number.

@@ -30,6 +30,12 @@ def queue_of(runs: Path) -> Queue:
     return Queue([run for run, since in alive if since is None], [run for *_, run in waiting])
 
 
+def join(folder: RunFolder) -> None:
+    """Let a run wait behind those that are there already, even if the clock was put back meanwhile."""
+    joined = (run.queued_since() or 0.0 for run in queue_of(folder.path.parent).waiting)
+    folder.join_queue(after=max(joined, default=0.0))
+
+
 def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
     """Whether `folder` waits for `other`: it is going on, or waits and joined the queue before."""
     own = folder.queued_since()

@@ -133,6 +133,14 @@ def test_a_run_with_a_second_name_in_its_folder_does_not_wait_for_itself(folder:
         assert run_queue.take_turn(folder) is None
 
 
+def test_whoever_joins_after_the_clock_was_put_back_waits_behind_the_others(folder: RunFolder, run) -> None:
+    later = run("before-it-by-name")
+    folder.join_queue(after=time.time() + 3600)
+    with locked(folder.lock), locked(later.lock):
+        run_queue.join(later)
+        assert waiting(folder) == [folder.name, later.name]
+
+
 def test_while_one_decides_nobody_else_does(folder: RunFolder) -> None:
     folder.join_queue()
     with locked(folder.path.parent / run_queue.DECIDING), pytest.raises(RunLocked):
