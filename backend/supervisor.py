@@ -88,7 +88,12 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queu
     if request or not folder.exists():
         return _leave_queue(folder, record, request)
     began = time.time()
-    engine = _start(folder, command)
+    try:
+        engine = _start(folder, command)
+    except OSError as error:  # Python itself may be gone by now, where a program was updated while the run waited
+        _say(str(error))
+        why = f"the run could not be started: {error}"
+        return _record_exit(folder, ExitRecord(record.attempt, 1, time.time(), why))
     stopping.engine = engine
     folder.write_process_record(replace(record, engine_pid=engine.pid, started=began))
     _speak_to_log(folder)

@@ -211,6 +211,16 @@ def test_a_supervisor_that_is_told_to_end_leaves_the_queue_though_no_request_can
     assert second.exit_record().state == "stopped"
 
 
+def test_a_run_whose_engine_cannot_be_started_when_its_turn_comes_says_why(line, until) -> None:
+    first, second, _ = line
+    second.log.unlink()
+    second.log.mkdir()
+    end(first)
+
+    until(lambda: second.life() == "ended")
+    assert second.exit_record().message.startswith("the run could not be started: [Errno 21] Is a directory")
+
+
 def test_a_run_whose_waiting_file_is_taken_away_begins_beside_the_others(folder: RunFolder, line, until) -> None:
     _, _, third = line
     third.leave_queue()
