@@ -78,17 +78,22 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queu
     folder.clear_requests()
     stopping = _Stopping(folder, patience)
     if queue:
-        folder.join_queue()
+        run_queue.join(folder)
     else:
         folder.leave_queue()
     # The attempt is on record before the engine lives, so the engine can read its number.
     record = ProcessRecord(folder.next_attempt(), host_id(), boot_id(), os.getpid(), 0, time.time())
     folder.write_process_record(record)
-    request = _wait_its_turn(folder)
+    request = _wait_its_turn(folder, stopping)
     if request or not folder.exists():
         return _leave_queue(folder, record, request)
     began = time.time()
-    engine = _start(folder, command)
+    try:
+        engine = _start(folder, command)
+    except OSError as error:  # Python itself may be gone by now, where a program was updated while the run waited
+        _say(str(error))
+        why = f"the run could not be started: {error}"
+        return _record_exit(folder, ExitRecord(record.attempt, 1, time.time(), why))
     stopping.engine = engine
     folder.write_process_record(replace(record, engine_pid=engine.pid, started=began))
     _speak_to_log(folder)
@@ -100,11 +105,11 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queu
     return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), stopping.message(returncode)))
 
 
-def _wait_its_turn(folder: RunFolder) -> str:
+def _wait_its_turn(folder: RunFolder, stopping: "_Stopping") -> str:
     """Until the run may begin, or until it is asked to stop or pause: what it was asked."""
     before: RunFolder | None = None
     while folder.queued.exists():
-        request = folder.requested() or ""
+        request = "stop" if stopping.is_told else folder.requested() or ""
         if request in LEFT_AS:
             return request
         if before is None or not run_queue.is_ahead(before, folder):
@@ -147,6 +152,11 @@ class _Stopping:
             signal.signal(number, self._go_further)
         if hasattr(signal, "SIGALRM"):
             signal.signal(signal.SIGALRM, self._go_further)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the supervisor was told to end, even if no request could be written."""
+        return self._step > 0
 
     def disarm(self) -> None:
         """The engine has ended; nothing is to be escalated any more."""

@@ -23,7 +23,11 @@ FIELDS = {
     "problem", "problems", "reason", "reasons", "sentence", "shortage", "skipped", "stored_truncation",
     "first_unusable", "title", "tokenizer", "unfit", "unusable_reasons", "use", "warnings", "way_out", "words",
 }  # fmt: skip
-"""Of the contract's answers and events: those that hold sentences. Values of people's data stand under other names."""
+"""Of the contract's answers and events: those that hold sentences. Values of people's data stand under other names, but for:"""
+NAMES = {
+    "Compression.tokenizer", "DataReport.tokenizer", "ModelChoice.title", "TextCounts.tokenizer", "TrainingLengths.tokenizer",
+}  # fmt: skip
+"""Those among them that hold what a person has named."""
 _NAMED = {"title", "task", "kind", "split", "unit", "what", "loses", "name", "names", "words"}
 """Places that words of the window's own catalogue may fill."""
 _FREE = {"name", "names", "words"}
@@ -37,15 +41,21 @@ FEW_LETTERS = 10
 _BEGINNING = re.compile(r"(.+?: |\S+:\d+ |[^;]+? (?=is ))(.+)", re.DOTALL)
 """A setting, a file or a place in it before what is said of it."""
 _KEY = re.compile(r"[a-z_]+(\.\w+)+: ")
+_KEPT_PLACE = re.compile(r"(?:\w\.|\bsplit )\{(\w+)\}")
+"""Part of a setting's key (`data.{split}`), or the name by which data knows a split."""
 _SEPARATORS = {"\n": "\n", ". ": ". ", "; ": "; ", ", or ": tr(", or "), ", ": ", "}
 """What the backend joins sentences and lists with."""
+LONGEST = 1000
+"""Letters of the longest text that is looked up: what is longer is a listing or a library's, and takes minutes to try."""
 _GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 _KEPT = 2000
 
 
 def told(text: str) -> str:
     """A sentence of the backend in the present language; as it is where no template knows it, and in English always."""
-    return text if not text or language.chosen() == ENGLISH else _book(language.chosen()).told(text)
+    if not text or len(text) > LONGEST or language.chosen() == ENGLISH:
+        return text
+    return _book(language.chosen()).told(text)
 
 
 def told_in(part: Part) -> Part:
@@ -57,7 +67,8 @@ def _told_in(part: Any) -> Any:
     if isinstance(part, msgspec.Struct):
         if not _may_hold(type(part)):
             return part
-        values = {name: getattr(part, name) for name in part.__struct_fields__}
+        kind = type(part).__name__
+        values = {name: getattr(part, name) for name in part.__struct_fields__ if f"{kind}.{name}" not in NAMES}
         said = {name: _sentences(value) if name in FIELDS else _told_in(value) for name, value in values.items()}
         changed = {name: value for name, value in said.items() if value is not values[name]}
         return msgspec.structs.replace(part, **changed) if changed else part
@@ -136,7 +147,9 @@ class _Book:
             for between in ("; ", ", or "):
                 if any(between in value for value in values.values()) and (several := self._joined(text, between)):
                     yield several
-            said = {name: self._value(name, value) for name, value in values.items()}
+            said = {
+                name: value if name in template.kept else self._value(name, value) for name, value in values.items()
+            }
             if template.letters >= FEW_LETTERS or all(
                 _is_word(values[name]) or said[name] != values[name] for name in values
             ):
@@ -181,6 +194,11 @@ class _Template:
     def letters(self) -> int:
         """How much of a sentence is the template's own."""
         return sum(sign.isalpha() for piece in self._pieces for sign in piece)
+
+    @cached_property
+    def kept(self) -> set[str]:
+        """Places whose values stay as they are."""
+        return set(_KEPT_PLACE.findall(self.text))
 
     def values(self, text: str) -> dict[str, str] | None:
         """What stands in the places of a sentence; None of another one."""

@@ -31,8 +31,8 @@ QUESTIONS = {NOUNS: SMALL, DECIMALS: POINT}
 """Context → what is looked up in it. They are no texts: each catalogue answers how its language writes."""
 _COMMAS = re.compile(r"""(?<![\w.,/\\'"“‘`=-])[1-9]\d{0,2}(?:,\d{3})+(?!\w|[,/\\'"”’`-]\S|\.\w*[^\W\d])""")
 _PLAIN = re.compile(r"[-+]?\d*\.\d+(?:e[-+]?\d+)?", re.IGNORECASE)
-_WRITTEN = re.compile(r"[-−+]?\d*(?:\u202f\d{3})*[.,]?\d+(?:e[-+]?\d+)?( ?%)?", re.IGNORECASE)
-"""A number as a window with decimal commas writes it, and as people type it there."""
+_WRITTEN = re.compile(r"[-−+]?(?:\d+(?:\u202f\d{3})*(?:[.,]\d+)?|[.,]\d+)(?:e[-+]?\d+)?( ?%)?", re.IGNORECASE)
+"""A number as the window writes it, and as people type it there."""
 
 
 class _Filling(string.Formatter):
@@ -120,9 +120,10 @@ def localised(cell: str) -> str:
 
 def plain(text: str) -> str:
     """A number that `figure` has written, or a person typed, as programs read it: `0.5`; other texts as they are."""
-    if not _writes_commas or not _WRITTEN.fullmatch(text):
+    if not _WRITTEN.fullmatch(text):
         return text
-    return text.replace(THIN, "").replace(",", ".")
+    number = text.replace(THIN, "").replace("−", "-")
+    return number.replace(",", ".") if _writes_commas else number
 
 
 def thin(sentence: str) -> str:

@@ -67,13 +67,9 @@ def taken_over(settings: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> str:
-    words = (
-        (tr("on") if value else tr("off"))
-        if isinstance(value, bool)
-        else figure(value)
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return tr("on") if value else tr("off")
+    words = figure(value) if isinstance(value, float) else str(value)
     return words if len(words) <= _LONG and "\n" not in words else tr("as written")
 
 

@@ -19,6 +19,8 @@ _VISIBLE = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 _WRITTEN = ("text",)
 """Columns with what stands in a text, whose spaces are made visible."""
 _NUMBERS = ("rank",)
+_FIGURES = (FREQUENCY, "score", *_NUMBERS)
+"""Columns of numbers; a piece may look like one, and stays what it is."""
 
 
 class VocabularyFolder:
@@ -74,9 +76,9 @@ class VocabularyRows:
         return value or None
 
     def copied(self, row: int, column: int) -> str | None:
-        """The same as programs read it."""
+        """The same, its numbers as programs read them."""
         shown = self.cell(row, column)
-        return shown and plain(shown)
+        return plain(shown) if shown and self.columns[column] in _FIGURES else shown
 
     def row_of_id(self, number: int) -> int:
         """The row of an id, or −1; rows are in the order of their ids."""

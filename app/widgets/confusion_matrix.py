@@ -300,10 +300,6 @@ def tint(token: str, share: float) -> QColor:
 
 
 def _short(count: int) -> str:
-    return (
-        grouped(count)
-        if count < 10_000
-        else f"{count / 1000:.0f}k"
-        if count < 1_000_000
-        else f"{figure(count / 1e6, '.1f')}M"
-    )
+    if count < 10_000:
+        return grouped(count)
+    return f"{count / 1000:.0f}k" if count < 1_000_000 else f"{figure(count / 1e6, '.1f')}M"

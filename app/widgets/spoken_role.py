@@ -1,11 +1,12 @@
 """Owns as what a screen reader announces widgets that paint themselves: a chart, a progress bar, an indicator."""
 
+from functools import cache
+
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 Role = QAccessible.Role
-_installed: list[bool] = []
 
 
 class _Spoken(QAccessibleWidget):
@@ -18,11 +19,10 @@ class _Spoken(QAccessibleWidget):
         return super().text(t)
 
 
+@cache
 def speak_roles() -> None:
     """From now on widgets with a `spoken_role` are announced as that, not as an unnamed area."""
-    if not _installed:
-        QAccessible.installFactory(_made)
-        _installed.append(True)
+    QAccessible.installFactory(_made)
 
 
 def _made(kind: str, thing: QObject) -> QAccessibleInterface | None:

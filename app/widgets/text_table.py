@@ -111,7 +111,7 @@ class TextTable(QTableView):
         self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter chooses a row; copying takes the marked cells, with tabs between them."""
+        """Enter chooses a row; copying takes the marked cells, with tabs between them, numbers as programs read them."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._texts.hint and self.currentIndex().isValid():
             self._choose(self.currentIndex().row())
             return
@@ -120,5 +120,6 @@ class TextTable(QTableView):
             return
         rows: dict[int, list[str]] = {}
         for index in sorted(self.selectedIndexes(), key=lambda one: (one.row(), one.column())):
-            rows.setdefault(index.row(), []).append(plain(str(index.data())))
+            shown = str(index.data())
+            rows.setdefault(index.row(), []).append(plain(shown) if index.column() else shown)
         QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))

@@ -134,13 +134,18 @@ class RunFolder:
 
     # The queue: while `queued` is there, the run's supervisor waits for its turn. Whoever takes it away lets it begin.
 
-    def join_queue(self) -> None:
-        """By the supervisor, which holds the lock: from now on the run waits behind those that are there already."""
-        write_json(self.queued, {"joined": time.time()})
+    def join_queue(self, after: float = 0.0) -> None:
+        """By the supervisor, which holds the lock: from now on the run waits, behind whoever joined until `after`."""
+        write_json(self.queued, {"joined": max(time.time(), after + 0.001)})
 
     def leave_queue(self) -> None:
-        """Wait no longer."""
-        self.queued.unlink(missing_ok=True)
+        """Wait no longer. Windows keeps a file as long as somebody reads it, as those do that wait behind this run."""
+        for _ in range(LOCK_TRIES):
+            try:
+                return self.queued.unlink(missing_ok=True)
+            except PermissionError:
+                time.sleep(0.01)
+        return self.queued.unlink(missing_ok=True)
 
     def queued_since(self) -> float | None:
         """When the run joined the queue in which it waits, or in which it waited when it was lost."""

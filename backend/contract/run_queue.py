@@ -20,7 +20,7 @@ class Queue:
 
     def ahead(self, folder: RunFolder) -> list[RunFolder]:
         """What `folder`, which waits, waits for."""
-        return [*self.running, *takewhile(lambda other: other.path != folder.path, self.waiting)]
+        return [*self.running, *takewhile(lambda other: not _is_same(other, folder), self.waiting)]
 
 
 def queue_of(runs: Path) -> Queue:
@@ -28,6 +28,12 @@ def queue_of(runs: Path) -> Queue:
     alive = [(run, run.queued_since()) for run in run_folders(runs) if is_locked(run.lock)]
     waiting = sorted((since, run.name, run) for run, since in alive if since is not None)
     return Queue([run for run, since in alive if since is None], [run for *_, run in waiting])
+
+
+def join(folder: RunFolder) -> None:
+    """Let a run wait behind those that are there already, even if the clock was put back meanwhile."""
+    joined = (run.queued_since() or 0.0 for run in queue_of(folder.path.parent).waiting)
+    folder.join_queue(after=max(joined, default=0.0))
 
 
 def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
@@ -47,3 +53,11 @@ def take_turn(folder: RunFolder) -> RunFolder | None:
         if before is None:
             folder.leave_queue()
         return before
+
+
+def _is_same(one: RunFolder, other: RunFolder) -> bool:
+    """Also where one is named by a link, or in other letters on a disk that takes large and small ones for the same."""
+    try:
+        return one.path.samefile(other.path)
+    except OSError:  # deleted meanwhile
+        return one.path == other.path

@@ -254,3 +254,20 @@ def test_only_a_run_that_a_process_carries_is_queued(run: RunFolder) -> None:
     run.leave_queue()
     run.leave_queue()
     assert run.queued_since() is None
+
+
+def test_a_waiting_file_that_somebody_reads_on_windows_is_taken_away_a_moment_later(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.join_queue()
+    readers, unlink = [1, 2, 3], Path.unlink
+
+    def held(path: Path, missing_ok: bool = False) -> None:
+        if readers:
+            readers.pop()
+            raise PermissionError(13, "in use")
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", held)
+    run.leave_queue()
+    assert not run.queued.exists()

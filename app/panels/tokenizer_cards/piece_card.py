@@ -16,6 +16,7 @@ from app.widgets.plain_signs import show_plain_signs
 from backend.contract.vocabulary import PieceOrigin
 
 FACTS = ("id", "piece", "text", "bytes", "code points", "type", "script", "rank", "score", "frequency")
+NUMBERS = ("id", "rank", "score", "frequency")
 TITLES = {
     "id": tr("Id"), "piece": tr("Piece"), "text": tr("Text"), "bytes": tr("Bytes"), "type": tr("Type"),
     "script": tr("Script"), "frequency": tr("Frequency"), "code points": tr("Code points"), "rank": tr("Merge rank"), "score": tr("Log-probability"),
@@ -87,5 +88,6 @@ class PieceCard(Card):
 
     def copy(self) -> None:
         """Put what is shown on the clipboard, one `name: value` a line, and the tree."""
-        lines = [f"{name}: {plain(self._values[name])}" for name in FACTS if self._values.get(name)]
+        shown = {name: self._values[name] for name in FACTS if self._values.get(name)}
+        lines = [f"{name}: {plain(value) if name in NUMBERS else value}" for name, value in shown.items()]
         QGuiApplication.clipboard().setText("\n".join(filter(None, [*lines, self.tree.toPlainText()])))

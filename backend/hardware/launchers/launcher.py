@@ -15,7 +15,7 @@ class Launcher(Protocol):
     def start(self, folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":
         """Start the run's next attempt, with the spec's `hardware.environment`; its supervisor.
 
-        With `queue` it waits its turn. Returns once `process.json` names the engine, or the run waits. Raises InputError where the run is already running, RunFailed
-        where it cannot be started; both in one sentence.
+        With `queue` it waits its turn. Returns once `process.json` names the engine, or the run waits. Raises InputError
+        where the run is already running, RunFailed where it cannot be started; both in one sentence.
         """
         ...

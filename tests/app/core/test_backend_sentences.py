@@ -10,10 +10,11 @@ from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
 
 from app.core import language
-from app.core.backend_sentences import FEW_LETTERS, FIELDS, told, told_in
+from app.core.backend_sentences import FEW_LETTERS, FIELDS, LONGEST, NAMES, told, told_in
 from app.services import backend_client
 from backend.contract.catalog import EngineEntry, refusal
 from backend.contract.events import RunFinished
+from backend.contract.model_choices import ModelChoice
 from backend.contract.queries import Answer, DataPreview, Mistake
 from backend.contract.resources import resource
 
@@ -106,6 +107,15 @@ def test_a_setting_or_a_place_before_a_sentence_stays(german: None):
     )
 
 
+def test_a_split_in_a_key_and_the_name_of_one_are_not_translated(german: None):
+    assert told("data.validation: b.csv has no column x (Text), which the training data has; there are a and b") == (
+        "data.validation: b.csv hat keine Spalte x (Text), die in den Trainingsdaten steht; es gibt a and b"
+    )
+    assert told("the split validation has no rows; choose another one") == (
+        "der Teil validation hat keine Zeilen; wählen Sie einen anderen"
+    )
+
+
 def test_sentences_that_were_joined_are_told_each(german: None):
     assert told("there is no tpu here; there is cpu; a TPU is trained on with hardware.engine: jax") == (
         "es gibt hier kein tpu; es gibt cpu; auf einer TPU wird mit hardware.engine: jax trainiert"
@@ -149,12 +159,26 @@ def test_every_field_for_sentences_is_one_of_the_contract():
             yield from kinds(one)
 
     known = {
-        name
+        (kind.__name__, name)
         for kind in kinds(msgspec.Struct)
         if kind.__module__.startswith("backend.")
         for name in kind.__struct_fields__
     }
-    assert sorted(FIELDS - known) == []
+    assert sorted(FIELDS - {name for _, name in known}) == []
+    assert sorted(NAMES - {".".join(each) for each in known}) == []
+
+
+def test_what_a_person_has_named_like_a_sentence_keeps_its_name(german: None):
+    run = ModelChoice(name="/runs/3 rows/model", group="run", title="3 rows", notes=["no text"])
+    said = told_in(run)
+    assert (told("3 rows"), said.title, said.notes) == ("3 Zeilen", "3 rows", ["kein Text"])
+
+
+def test_a_listing_is_not_tried_with_every_template(german: None):
+    """Which takes minutes: every value of a template is looked up again."""
+    listing = "no text: " + "there is no data of it; " * 100
+    assert len(listing) > LONGEST
+    assert told(listing) is listing
 
 
 def test_english_does_nothing():

@@ -185,8 +185,8 @@ def test_a_german_window_writes_a_decimal_comma(qtbot, german, shown: Callable[[
 
 
 def test_what_was_shown_is_a_number_again_for_programs_and_a_name_stays(german):
-    assert [language.plain(text) for text in ("0,5", "0.5", "-1\u202f234,6", "2,5e-5", "12,5%")] == [
-        "0.5", "0.5", "-1234.6", "2.5e-5", "12.5%",
+    assert [language.plain(text) for text in ("0,5", "0.5", "−1\u202f234,6", "12\u202f345", "2,5e-5", "12,5%")] == [
+        "0.5", "0.5", "-1234.6", "12345", "2.5e-5", "12.5%",
     ]  # fmt: skip
     assert [language.plain(text) for text in ("a,b", "v1.5", "1, 2", "–", "")] == ["a,b", "v1.5", "1, 2", "–", ""]
     assert [language.localised(text) for text in ("0.5", "1.2.3", "file.csv")] == ["0,5", "1.2.3", "file.csv"]
@@ -194,6 +194,7 @@ def test_what_was_shown_is_a_number_again_for_programs_and_a_name_stays(german):
 
 def test_numbers_are_written_with_a_point_where_the_language_does():
     assert (wording.number(0.82345), language.plain("0,5"), language.localised("0.5")) == ("0.8235", "0,5", "0.5")
+    assert language.plain(language.grouped(1234.5, 1)) == "1234.5"
 
 
 def test_no_decimals_are_written_past_the_language():

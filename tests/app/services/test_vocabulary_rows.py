@@ -33,6 +33,11 @@ def test_cells_are_those_that_were_written(rows: VocabularyRows):
     assert [[rows.raw(row, name) for row in range(3)] for name in COLUMNS] == list(COLUMNS.values())
 
 
+def test_a_german_window_copies_numbers_with_a_point_and_pieces_as_they_are(german, rows: VocabularyRows, monkeypatch):
+    monkeypatch.setattr(rows, "raw", lambda row, column: "12345" if column == "rank" else "3,5")
+    assert [rows.copied(0, column) for column in range(4)] == ["3,5", "3,5", "3,5", "12345"]
+
+
 def test_spaces_are_visible_and_large_numbers_grouped(rows: VocabularyRows):
     assert rows.cell(0, 2) == "·a"
     assert [rows.cell(row, 3) for row in range(3)] == ["12\u202f345", None, "1"]

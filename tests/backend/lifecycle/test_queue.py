@@ -125,6 +125,22 @@ def test_when_several_wait_for_the_same_end_only_one_begins(folder: RunFolder, r
     assert all(began.split()[0] == ended.split()[0] for began, ended in zip(said[::2], said[1::2], strict=True))
 
 
+@pytest.mark.parametrize("alias", ["0-latest", "zz-latest"])
+def test_a_run_with_a_second_name_in_its_folder_does_not_wait_for_itself(folder: RunFolder, alias: str) -> None:
+    folder.path.with_name(alias).symlink_to(folder.path)
+    folder.join_queue()
+    with locked(folder.lock):
+        assert run_queue.take_turn(folder) is None
+
+
+def test_whoever_joins_after_the_clock_was_put_back_waits_behind_the_others(folder: RunFolder, run) -> None:
+    later = run("before-it-by-name")
+    folder.join_queue(after=time.time() + 3600)
+    with locked(folder.lock), locked(later.lock):
+        run_queue.join(later)
+        assert waiting(folder) == [folder.name, later.name]
+
+
 def test_while_one_decides_nobody_else_does(folder: RunFolder) -> None:
     folder.join_queue()
     with locked(folder.path.parent / run_queue.DECIDING), pytest.raises(RunLocked):
@@ -184,6 +200,25 @@ def test_a_supervisor_that_is_told_to_end_while_it_waits_leaves_the_queue(line, 
 
     until(lambda: second.life() == "ended")
     assert second.exit_record().state == "stopped"
+
+
+def test_a_supervisor_that_is_told_to_end_leaves_the_queue_though_no_request_can_be_written(line, until) -> None:
+    _, second, _ = line
+    (second.path / "stop").symlink_to("/nowhere/stop")  # as on a full disk
+    os.kill(second.process_record().supervisor_pid, signal.SIGTERM)
+
+    until(lambda: second.life() == "ended")
+    assert second.exit_record().state == "stopped"
+
+
+def test_a_run_whose_engine_cannot_be_started_when_its_turn_comes_says_why(line, until) -> None:
+    first, second, _ = line
+    second.log.unlink()
+    second.log.mkdir()
+    end(first)
+
+    until(lambda: second.life() == "ended")
+    assert second.exit_record().message.startswith("the run could not be started: [Errno 21] Is a directory")
 
 
 def test_a_run_whose_waiting_file_is_taken_away_begins_beside_the_others(folder: RunFolder, line, until) -> None:
