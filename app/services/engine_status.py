@@ -34,11 +34,11 @@ class EngineStatus(QObject):
         self._tell()
 
     def text(self) -> str:
-        """For example `1 running · 2 queued · torch 2.13.0`."""
+        """For example `1 running · torch 2.13.0`, or `1 running · 2 queued`: there is no room for three."""
         words = counted(self._watcher.library.runs) or [tr("idle")]
         if self._client.state == "restarting":
             words.append(tr("helper restarting"))
-        return " · ".join([*words, *([self._version] if self._version else [])])
+        return " · ".join([*words, *([self._version] if self._version and len(words) == 1 else [])])
 
     def _tell(self, *_: object) -> None:
         self.changed.emit(self.text())

@@ -139,14 +139,19 @@ def _shown_on(screen: Screen) -> Any:
 
 def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
     """The library learns pieces for minutes and would hear of Ctrl-C only afterwards, so it works beside."""
+    # Meanwhile 2 is a pipe (`trainer_progress`), whose reader would not live to pass the last sentence on.
+    stderr = None if sys.stderr is None else os.dup(2)
     try:
         from backend.run.beside import beside  # within, as a Ctrl-C may come while it loads
 
         return beside(learn, lambda: None, "learning")
     except KeyboardInterrupt:
-        sys.stderr.write("\nstopped; nothing was written\n")
-        sys.stderr.flush()
+        if stderr is not None:
+            os.write(stderr, b"\nstopped; nothing was written\n")
         os._exit(INTERRUPTED)  # the interpreter would wait for what still learns
+    finally:
+        if stderr is not None:
+            os.close(stderr)
 
 
 def as_json(made: "MadeTokenizer") -> str:
