@@ -1,0 +1,123 @@
+"""Opens files that may come from strangers: regular files of bounded size, and in a run folder never through a link (stdlib only).
+
+A path that the user names may be a link, because the hub's cache consists of links. What it leads to must be a regular
+file: `/dev/zero`, a FIFO or a file of `/proc` would block or never end.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from backend.contract.errors import InputError
+
+MB = 1_000_000
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+_QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+"""Opening a FIFO without a writer must not wait, and opening a terminal must not make it ours."""
+_BINARY = getattr(os, "O_BINARY", 0)
+_ENDLESS = ("/proc", "/sys", "/dev")
+"""File systems whose regular files are made up by the kernel as they are read."""
+
+
+def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
+    """A regular file, opened for reading. Raises OSError, and InputError if it is anything else or has over `limit` bytes."""
+    descriptor = os.open(path, os.O_RDONLY | _QUIET | _BINARY)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_dev in _endless_devices():
+            raise InputError(f"{path} is not a regular file; give a file on a disk")
+        if limit is not None and status.st_size > limit:
+            raise InputError(f"{path} is too large ({status.st_size / MB:,.0f} MB; at most {limit / MB:,.0f} MB)")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The whole content of a regular file of at most `limit` bytes. Raises OSError and InputError."""
+    with open_regular(path, limit) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:  # it grew meanwhile
+        raise InputError(f"{path} is too large (more than {limit / MB:,.0f} MB)")
+    return content
+
+
+def _endless_devices() -> set[int]:
+    found = set()
+    for path in _ENDLESS:
+        try:
+            found.add(Path(path).stat().st_dev)
+        except OSError:
+            continue  # no such file system here
+    return found - {Path("/").stat().st_dev}
+
+
+def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
+    """A descriptor of the regular file `name` (may be `a/b`) below `folder`, in which no link is followed.
+
+    `folder` itself may be reached through links: the user named it. Raises OSError, and InputError where a part of
+    `name` is a link (on Windows a reparse point) or the file is not a regular one.
+    """
+    parts = Path(name).parts
+    assert parts, "a file has a name"
+    assert ".." not in parts, name
+    assert not Path(name).is_absolute(), name
+    if os.open not in os.supports_dir_fd:
+        _refuse_reparse_points(folder, parts)
+        return os.open(folder / name, flags | _BINARY, mode)
+    with _folder_inside(folder, parts[:-1]) as parent:
+        try:
+            descriptor = os.open(parts[-1], flags | _NO_FOLLOW | _QUIET, mode, dir_fd=parent)
+        except OSError:
+            _refuse_link(parts[-1], parent, folder / name)
+            raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{folder / name} is not a regular file; remove it, or use another run folder")
+    return descriptor
+
+
+@contextmanager
+def _folder_inside(folder: Path, parts: tuple[str, ...]) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | _DIRECTORY)
+    try:
+        for number, part in enumerate(parts):
+            try:
+                inner = os.open(part, os.O_RDONLY | _DIRECTORY | _NO_FOLLOW, dir_fd=descriptor)
+            except OSError:
+                _refuse_link(part, descriptor, folder.joinpath(*parts[: number + 1]))
+                raise
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_link(name: str, parent: int, path: Path) -> None:
+    try:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        return
+    if stat.S_ISLNK(status.st_mode):
+        raise InputError(_is_a_link(path)) from None
+
+
+def _refuse_reparse_points(folder: Path, parts: tuple[str, ...]) -> None:
+    for number in range(len(parts)):
+        path = folder.joinpath(*parts[: number + 1])
+        try:
+            status: Any = path.lstat()
+        except OSError:
+            return
+        if stat.S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & stat.FILE_ATTRIBUTE_REPARSE_POINT:
+            raise InputError(_is_a_link(path))
+
+
+def _is_a_link(path: Path) -> str:
+    return f"{path} is a link, and links in a run folder are not followed; replace it with the file itself"

@@ -1,0 +1,63 @@
+"""Files from strangers: regular ones of bounded size, and no links inside a run folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.contract.safe_files import open_inside, read_regular
+
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+
+def test_file_behind_a_link_that_the_user_names_is_read(tmp_path: Path):
+    (tmp_path / "file").write_bytes(b"words")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    assert read_regular(tmp_path / "link", 5) == b"words"
+
+
+def test_larger_file_is_refused(tmp_path: Path):
+    (tmp_path / "file").write_bytes(b"words!")
+    with pytest.raises(InputError, match="too large"):
+        read_regular(tmp_path / "file", 5)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/proc/self/environ", "/proc/kmsg"])
+def test_endless_file_is_refused(name: str):
+    with pytest.raises(InputError, match="not a regular file"):
+        read_regular(Path(name), 5)
+
+
+def test_pipe_without_a_writer_is_refused_at_once(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="not a regular file"):
+        read_regular(tmp_path / "pipe", 5)
+
+
+def test_link_inside_a_folder_is_not_followed(tmp_path: Path):
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"kept")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "events.jsonl").symlink_to(outside)
+    with pytest.raises(InputError, match="is a link"):
+        open_inside(run, "events.jsonl", WRITE)
+    assert outside.read_bytes() == b"kept"
+
+
+def test_linked_folder_inside_a_folder_is_not_followed(tmp_path: Path):
+    (tmp_path / "outside").mkdir()
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "checkpoints").symlink_to(tmp_path / "outside")
+    with pytest.raises(InputError, match="is a link"):
+        open_inside(run, "checkpoints/step", WRITE)
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_folder_reached_through_a_link_is_the_users_choice(tmp_path: Path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "named").symlink_to(tmp_path / "run")
+    os.close(open_inside(tmp_path / "named", "run.lock", WRITE))
+    assert (tmp_path / "run" / "run.lock").is_file()
