@@ -75,7 +75,10 @@ def supervise(
 def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queue: bool) -> int:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _sweep_leftovers(folder)
-    folder.clear_requests()
+    try:
+        folder.clear_requests()
+    except OSError as error:  # the attempt would obey at its first look what was asked of another one
+        return _refuse(f"{error.filename} cannot be deleted ({error.strerror}); delete it, then start the run again")
     stopping = _Stopping(folder, patience)
     if queue:
         run_queue.join(folder)
@@ -126,7 +129,8 @@ def _leave_queue(folder: RunFolder, record: ProcessRecord, request: str) -> int:
     """The attempt is over before it had an engine."""
     if not request:
         return 1  # its folder is gone
-    folder.clear_requests()
+    with suppress(OSError):  # the next attempt says what it cannot delete
+        folder.clear_requests()
     returncode = _record_exit(folder, ExitRecord(record.attempt, 0, time.time(), state=LEFT_AS[request]))
     folder.leave_queue()
     return returncode

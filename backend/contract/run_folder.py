@@ -121,10 +121,21 @@ class RunFolder:
 
     def requested(self) -> str | None:
         """The most urgent open request."""
-        return next((kind for kind in REQUESTS if (self.path / kind).exists()), None)
+        return next(iter(self.requests()), None)
+
+    def requests(self) -> list[str]:
+        """All open requests, the most urgent first."""
+        return [kind for kind in REQUESTS if (self.path / kind).exists()]
+
+    def request_time(self, kind: str) -> float:
+        """When the request was made last; 0 where there is none."""
+        try:
+            return (self.path / kind).stat().st_mtime
+        except OSError:
+            return 0.0
 
     def clear_request(self, kind: str) -> None:
-        """Take a request away after it was answered."""
+        """Delete a request after it was answered. Raises OSError where another user's file cannot be deleted."""
         (self.path / kind).unlink(missing_ok=True)
 
     def clear_requests(self) -> None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from backend.contract.errors import InputError
+from backend.data.removal import Kept, remove
 from backend.data.sources.source import Report
 
 Content = TypeVar("Content")
@@ -70,14 +71,13 @@ def _held(path: Path, report: Report) -> Iterator[None]:
 def _write(folder: Path, write: Callable[[Path], None]) -> None:
     # The lock makes the name safe; a killed writer's folder is taken away by the next one.
     beside = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(beside, ignore_errors=True)
+    _make_way(beside)
     beside.mkdir()
     try:
         write(beside)
         for path in beside.iterdir():
             _flush(path)
-        if folder.exists():
-            shutil.rmtree(folder)
+        _make_way(folder)  # it is damaged
         beside.replace(folder)
     except OSError as error:
         if error.errno not in _UNWRITABLE:
@@ -88,6 +88,16 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
         ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _make_way(path: Path) -> None:
+    """What another run left here is renamed and deleted as far as can be; the cache's `clear` tries the rest again."""
+    match remove(path):
+        case Kept(path=left, reason=reason) if left == path:
+            raise InputError(
+                f"the cache cannot be written: {path} is damaged and cannot be replaced ({reason}); delete it, or set "
+                "BURNISH_CACHE to another folder"
+            )
 
 
 def _flush(path: Path) -> None:

@@ -7,16 +7,34 @@ import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backend.contract.run_folder import RunFolder, write_json
+from backend.data.removal import ASIDE, Kept, delete, remove
 from backend.engines.engine import Finish
 from backend.models.sharing import share
 from backend.run.hosts import ALONE, Hosts
 
 MANIFEST = "checkpoint.json"
 """Last file of a checkpoint to be written: the step, the engine, and size and digest of every other file."""
+
+
+class Blocked(Exception):
+    """A damaged checkpoint cannot be moved out of the way of the one that was to replace it."""
+
+    def __init__(self, kept: Kept) -> None:
+        super().__init__(f"{kept.path}: {kept.reason}")
+        self.kept = kept
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Steps whose checkpoints are gone, and what of them could not be deleted."""
+
+    steps: list[int]
+    kept: list[Kept]
 
 
 class Checkpoints:
@@ -29,7 +47,7 @@ class Checkpoints:
     def save(self, step: int, write: Callable[[Path], Finish | None]) -> Path:
         """Let `write` fill a folder beside, then put it in place whole. An earlier checkpoint of this step is kept.
 
-        Raises OSError (disk full) after taking the half-written folder away; older checkpoints are untouched.
+        Raises OSError (disk full), or Blocked, after taking the half-written folder away; older checkpoints are untouched.
         """
         return self.begin(step, write).result()
 
@@ -47,7 +65,10 @@ class Checkpoints:
         put = self._put_in_place if self._hosts.is_first else _wait_for_own_part
         if finish is not None:
             return self._writer.submit(put, step, beside, final, finish)
-        begun.set_result(put(step, beside, final))
+        try:
+            begun.set_result(put(step, beside, final))
+        except Blocked as problem:
+            begun.set_exception(problem)
         return begun
 
     def steps(self) -> list[int]:
@@ -62,25 +83,30 @@ class Checkpoints:
         """The engine that saved the step; nothing of a checkpoint that does not say so, which only older ones are."""
         return str(_manifest(self._folder.checkpoint(step)).get("engine", ""))
 
-    def remove_older(self, step: int, keep: int, best_step: int | None) -> list[int]:
-        """Of the checkpoints up to `step` keep the newest `keep` and the best one; returns the steps that were removed.
+    def remove_older(self, step: int, keep: int, best_step: int | None) -> Removal:
+        """Of the checkpoints up to `step` keep the newest `keep` and the best one; what cannot be deleted fails nobody.
 
         A later one is damaged, else the run had gone on from it; it takes nobody's place.
         """
         if not self._hosts.is_first:
-            return []
+            return Removal([], [])
+        kept = delete(self._folder.checkpoints.glob(f".step-*{ASIDE}*"))  # tried in vain before
         steps = [each for each in self.steps() if each <= step]
-        removed = [each for each in steps[:-keep] if each != best_step]
-        for each in removed:
-            shutil.rmtree(self._folder.checkpoint(each))
-        return removed
+        removed = []
+        for each in steps[:-keep]:
+            if each == best_step:
+                continue
+            problem = remove(self._folder.checkpoint(each))
+            kept += [problem] if problem else []
+            if problem is None or problem.path != self._folder.checkpoint(each):
+                removed.append(each)
+        return Removal(removed, kept)
 
     def clear_leftovers(self) -> None:
         """Take away what a process that died while saving left beside."""
         if not self._hosts.is_first:
             return
-        for path in self._folder.checkpoints.glob(".step-*"):
-            shutil.rmtree(path, ignore_errors=True)
+        delete(self._folder.checkpoints.glob(".step-*"))
 
     def _put_in_place(self, step: int, beside: Path, final: Path, finish: Finish | None = None) -> Path:
         with _removed_if_it_fails(beside):
@@ -88,8 +114,9 @@ class Checkpoints:
                 finish()
             flush_to_disk(beside)
             write_json(beside / MANIFEST, {"step": step, "engine": self._engine, "files": _digests(beside)})
-            if final.exists():  # it did not verify: damaged, and now replaced
-                shutil.rmtree(final)
+            # What is there did not verify: it is damaged, and now replaced.
+            if (kept := remove(final)) is not None and kept.path == final:
+                raise Blocked(kept)
             beside.rename(final)
         _flush_folder(final.parent)
         return final

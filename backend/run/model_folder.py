@@ -7,32 +7,43 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from backend.contract.errors import RunFailed
 from backend.contract.run_folder import write_json
+from backend.data.removal import Kept, delete, set_aside
 from backend.run.checkpoints import flush_to_disk
 
 NOTE = "burnish.json"
 
 
-def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> None:
-    """Let `fill` write the model beside, add the note, and put it in place whole; an older one is replaced."""
+def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> list[Kept]:
+    """Let `fill` write the model beside, add the note, and put it in place whole; an older one is replaced.
+
+    Returns what could not be deleted of older ones. Raises OSError, and RunFailed where an older one cannot be moved.
+    """
     beside = folder.with_name(f".{folder.name}.{os.getpid()}")
-    for leftover in folder.parent.glob(f".{folder.name}.*"):  # of a process that was killed while it wrote
-        shutil.rmtree(leftover, ignore_errors=True)
+    kept = delete(folder.parent.glob(f".{folder.name}.*"))  # of a process that was killed while it wrote
     try:
         beside.mkdir()
         fill(beside)
         write_json(beside / NOTE, note)
         flush_to_disk(beside)
-        if folder.exists():
-            old = folder.with_name(f".{folder.name}.old.{os.getpid()}")
-            folder.rename(old)
-            beside.rename(folder)
-            shutil.rmtree(old)
-        else:
-            beside.rename(folder)
+        older = [_set_aside(folder)] if folder.exists() else []
+        beside.rename(folder)
+        return [*kept, *delete(older)]
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
+
+
+def _set_aside(folder: Path) -> Path:
+    try:
+        return set_aside(folder)
+    except OSError as error:
+        raise RunFailed(
+            f"{folder} could not be replaced ({error.strerror or error}), so the new model was not written",
+            code="model_in_use",
+            hint="Close what uses that folder, or move it away, then resume the run; its checkpoints are untouched.",
+        ) from error
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from backend.contract.events import ModelExported, PredictionsWritten
+from backend.contract.events import ModelExported, PredictionsWritten, Warned
 from backend.contract.run_folder import RunFolder
 from backend.models.base_weights import KEY, fact
 from backend.models.own_code import copy_code
@@ -26,7 +26,9 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
 
     note = {**note_of(opened), "step": step}
     if opened.hosts.is_first:
-        model_folder.write(folder.model, fill, note)
+        for kept in model_folder.write(folder.model, fill, note):
+            message = f"{kept.path} is an older model that could not be deleted ({kept.reason}); delete it by hand"
+            log.write(Warned(time=time.time(), code="not_deleted", message=message))
     else:
         session.engine.export(folder.model)  # takes part in bringing divided weights together, and writes nothing
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))

@@ -18,6 +18,8 @@ class Requests:
         self._folder, self._hosts = folder, hosts
         self._interval = interval
         self._looked = 0.0
+        self._kept: dict[str, float] = {}
+        """Answered requests whose files cannot be deleted, as another user's in a shared folder: kind → time of the file."""
 
     def pending(self) -> str | None:
         """The most urgent open request, or None. Raises RunFailed where the run folder was deleted."""
@@ -30,7 +32,10 @@ class Requests:
         self._looked = now
         if not self._folder.exists():
             raise self._gone()
-        return self._folder.requested()
+        return next((kind for kind in self._folder.requests() if self._is_open(kind)), None)
+
+    def _is_open(self, kind: str) -> bool:
+        return kind not in self._kept or self._folder.request_time(kind) != self._kept[kind]
 
     def cause(self, error: Exception) -> Exception:
         """What ended the run: whatever fails in a folder that is gone fails because it is gone."""
@@ -63,5 +68,9 @@ class Requests:
 
     def answered(self, request: str) -> None:
         """Take the request away; its event is written."""
-        if self._hosts.is_first:
+        if not self._hosts.is_first:
+            return
+        try:
             self._folder.clear_request(request)
+        except OSError:
+            self._kept[request] = self._folder.request_time(request)

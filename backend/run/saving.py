@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.contract.events import CheckpointRemoved, CheckpointSaved
+from backend.contract.events import CheckpointRemoved, CheckpointSaved, Warned
 from backend.contract.run_folder import RunFolder, write_json
+from backend.data.removal import Kept
 from backend.engines.engine import Engine, Finish
-from backend.run.checkpoints import Checkpoints
+from backend.run.checkpoints import Blocked, Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.model_folder import NOTE
 
@@ -40,6 +41,7 @@ class Saving:
         self._checkpoints = checkpoints
         self._begun: _Begun | None = None
         self._last: int | None = None
+        self._warned: set[Path] = set()
 
     def has(self, step: int) -> bool:
         """Whether this step was the last to be saved, or begun."""
@@ -72,7 +74,11 @@ class Saving:
         if self._begun is None:
             return
         started, begun, self._begun = time.perf_counter(), self._begun, None
-        path = begun.path.result()
+        try:
+            path = begun.path.result()
+        except Blocked as problem:
+            self._warn_of_blocked(begun.step, problem.kept)
+            return
         self._log.write(
             CheckpointSaved(
                 time=time.time(),
@@ -86,6 +92,27 @@ class Saving:
 
     def remove_older(self, step: int, best_step: int | None) -> None:
         """Take away what need not be kept beside the checkpoint of this step, which is whole."""
-        for old in self._checkpoints.remove_older(step, self._keep, best_step):
+        removal = self._checkpoints.remove_older(step, self._keep, best_step)
+        for old in removal.steps:
             removed = str(self._folder.checkpoint(old).relative_to(self._folder.path))
             self._log.write(CheckpointRemoved(time=time.time(), step=old, folder=removed))
+        for kept in removal.kept:
+            self._warn_of_kept(kept)
+
+    def _warn_of_kept(self, kept: Kept) -> None:
+        """Once for each folder: it is tried again at every later checkpoint."""
+        if kept.path in self._warned:
+            return
+        self._warned.add(kept.path)
+        message = (
+            f"{kept.path} is an old checkpoint that could not be deleted ({kept.reason}); the run continues and tries "
+            "again later"
+        )
+        self._log.write(Warned(time=time.time(), code="not_deleted", message=message))
+
+    def _warn_of_blocked(self, step: int, kept: Kept) -> None:
+        message = (
+            f"step {step} has no checkpoint, because the damaged one in its place could not be moved away "
+            f"({kept.reason}); the run continues"
+        )
+        self._log.write(Warned(time=time.time(), code="checkpoint_blocked", message=message))

@@ -57,7 +57,7 @@ def test_a_good_checkpoint_is_never_overwritten(checkpoints: Checkpoints):
 def test_the_best_is_kept_beside_the_newest(checkpoints: Checkpoints):
     for step in (1, 2, 3, 4):
         checkpoints.save(step, filled_with(str(step)))
-    assert checkpoints.remove_older(4, keep=2, best_step=1) == [2]
+    assert checkpoints.remove_older(4, keep=2, best_step=1).steps == [2]
     assert checkpoints.steps() == [1, 3, 4]
 
 
@@ -65,7 +65,7 @@ def test_a_damaged_later_checkpoint_drives_out_no_good_one(checkpoints: Checkpoi
     later = checkpoints.save(9, filled_with("nine"))
     (later / "model.safetensors").unlink()
     checkpoints.save(5, filled_with("five"))
-    assert checkpoints.remove_older(5, keep=1, best_step=None) == []
+    assert checkpoints.remove_older(5, keep=1, best_step=None).steps == []
     assert checkpoints.latest() == 5
 
 
