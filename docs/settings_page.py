@@ -4,11 +4,12 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from backend.catalogue import catalog
+from backend.contract.spec.environment import XLA_FLAGS
 
 PAGE = Path(__file__).with_name("settings.md")
 SECTIONS = ("model", "data", "training", "evaluation", "hardware")
@@ -49,9 +50,21 @@ def _lines() -> Iterator[str]:
         if section == "data":
             yield from _members("source", known.sources)
         if section == "hardware":
+            yield _variables(schema["properties"]["environment"])
             yield from _members("engine", known.engines)
 
     yield from _adapters(known.adapters)
+
+
+def _variables(environment: Schema) -> str:
+    def listed(names: Iterable[str]) -> str:
+        return ", ".join(f"`{name}`" for name in names)
+
+    return (
+        "`environment` may set these variables, none of which can load code, touch a file or reach another machine; any other\n"
+        f"is set in your own environment: {listed(environment['propertyNames']['enum'])}.\n\n"
+        f"`XLA_FLAGS` and `LIBTPU_INIT_ARGS` may hold these flags, each with `--` before it: {listed(XLA_FLAGS)}.\n"
+    )
 
 
 def _adapters(adapters: list[Any]) -> Iterator[str]:

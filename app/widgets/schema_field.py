@@ -195,4 +195,6 @@ def sentence_of(error: ValidationError, field: FieldSchema) -> str:
         "maxLength": tr("Use at most {limit} characters.", limit=limit),
         "pattern": tr("This is not written as it has to be."),
     }
+    if "propertyNames" in error.schema_path:
+        return tr("A spec may not set {name}. Set it in your own environment.", name=error.instance)
     return bounds.get(str(error.validator)) or tr("Enter {wanted}.", wanted=wanted(field))

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
+from backend.contract.spec.environment import VARIABLES, refusal
 from backend.contract.spec.section import Section
 from backend.contract.spec.training import ADVANCED
 
@@ -30,31 +31,18 @@ class HardwareSection(Section):
         float | None, Field(title="Memory limit", gt=0, json_schema_extra={**ADVANCED, "unit": "GB"})
     ] = None
     """Plan as if the device had only this much memory."""
-    environment: Annotated[dict[str, str], Field(title="Environment", json_schema_extra=ADVANCED)] = {}
-    """Environment variables for the training process. They are stored in the spec, so put no secrets here."""
+    environment: Annotated[
+        dict[str, str],
+        Field(
+            title="Environment",
+            json_schema_extra={**ADVANCED, "propertyNames": {"enum": list(VARIABLES)}},
+        ),
+    ] = {}
+    """Environment variables for the training process, of those that only tune computation."""
 
     @field_validator("environment")
     @classmethod
-    def _runs_no_code(cls, environment: dict[str, str]) -> dict[str, str]:
-        # A spec may come from anyone: it is no consent to load their code, and no place for a secret.
-        for name in environment:
-            if name.startswith(_LOADS_CODE):
-                raise ValueError(f"{name} would load code into the run; set it in your own environment if you mean it")
-            if name.upper() in _DECIDES_CODE:
-                raise ValueError(
-                    f"{name} decides whose code you have agreed to run; set it in your own environment if you mean it"
-                )
-            if name.upper().endswith(_SECRETS):
-                raise ValueError(
-                    f"{name} looks like a secret, and specs are kept and shared; set it in your own environment"
-                )
-        return environment
-
-
-_LOADS_CODE = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT", "PYTHON")
-_DECIDES_CODE = (
-    "BURNISH_CONFIG", "HF_HOME", "HF_MODULES_CACHE", "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-)  # fmt: skip
-"""Where consents lie, and where transformers puts the code that it runs."""
-_SECRETS = ("_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY")
+    def _only_tunes(cls, values: dict[str, str]) -> dict[str, str]:
+        if reason := refusal(values):
+            raise ValueError(reason)
+        return values

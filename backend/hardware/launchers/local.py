@@ -1,12 +1,12 @@
 """Owns starting a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
 
 import subprocess
-from typing import Any
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import child_environment, python_command
 from backend.contract.run_folder import RunFolder
+from backend.contract.spec import HardwareSection, validated
 
 REFUSED = 2
 """The supervisor's exit code where the run cannot be started, for example because it is running."""
@@ -53,8 +53,9 @@ def _raise(said: str, returncode: int) -> None:
 
 
 def _environment(folder: RunFolder) -> dict[str, str]:
-    hardware: Any = spec_file.read(folder.spec).get("hardware") or {}
-    return {str(name): str(value) for name, value in (hardware.get("environment") or {}).items()}
+    """The spec's variables, checked: the folder may be a stranger's. Raises InputError."""
+    values = spec_file.read(folder.spec)
+    return validated(HardwareSection, values.get("hardware") or {}, "hardware").environment
 
 
 LAUNCHER = Local

@@ -68,9 +68,15 @@ def test_a_mapping_in_a_line_comes_back_unchanged(qtbot, styled):
 def test_environment_variables_are_texts(qtbot, styled):
     form = form_of(qtbot, HardwareSection)
     form.set_unfolded(True)
-    form.editor("environment").target.setPlainText("OMP_NUM_THREADS: 4\nDEBUG: true")  # type: ignore[attr-defined]
-    qtbot.waitUntil(lambda: form.values()["environment"] == {"OMP_NUM_THREADS": "4", "DEBUG": "true"})
+    form.editor("environment").target.setPlainText("OMP_NUM_THREADS: 4\nOMP_DYNAMIC: true")  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: form.values()["environment"] == {"OMP_NUM_THREADS": "4", "OMP_DYNAMIC": "true"})
     assert form.mistakes() == {}
+
+
+def test_variable_that_a_spec_may_not_set_is_named(qtbot, styled):
+    form = form_of(qtbot, HardwareSection)
+    form.set_values({"environment": {"LD_PRELOAD": "x"}})
+    assert form.mistakes() == {"environment": "A spec may not set LD_PRELOAD. Set it in your own environment."}
 
 
 def test_embedded_data_is_offered(qtbot, styled):

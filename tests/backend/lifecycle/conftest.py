@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Iterator[RunFolder]:
     """A run folder whose name has a space, with a spec; whatever carries it is gone afterwards."""
     path = tmp_path / "my runs" / "2026-11-21-1530-tiny"
     path.mkdir(parents=True)
-    (path / "spec.yaml").write_text("version: 1\nhardware: {environment: {COLOUR: blue}}\n")
+    (path / "spec.yaml").write_text("version: 1\nhardware: {environment: {OMP_WAIT_POLICY: passive}}\n")
     yield RunFolder(path)
     process_tree.end_all(lambda: process_tree.of_run(str(path)))
 

@@ -89,7 +89,19 @@ def test_path_and_environment_of_the_spec_reach_the_processes(folder: RunFolder,
     supervisor.wait()
 
     assert os.fsencode(folder.path) in command
-    assert b"COLOUR=blue" in environment
+    assert b"OMP_WAIT_POLICY=passive" in environment
+
+
+@pytest.mark.parametrize(
+    "environment", ["LD_PRELOAD: ./evil.so", "LD_LIBRARY_PATH: lib", 'OMP_NUM_THREADS: "4\\0"', "3"]
+)
+def test_refused_variable_starts_no_process(folder: RunFolder, environment: str) -> None:
+    folder.spec.write_text(f"version: 1\nhardware: {{environment: {{{environment}}}}}\n")
+
+    with pytest.raises(InputError, match=r"^hardware\.environment"):
+        LAUNCHER().start(folder)
+
+    assert folder.process_record() is None
 
 
 def test_supervisor_has_a_session_of_its_own(folder: RunFolder) -> None:

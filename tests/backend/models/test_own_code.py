@@ -9,7 +9,6 @@ from own_code_model import cached, made
 from backend import answering
 from backend.contract import consents
 from backend.contract.errors import InputError
-from backend.contract.spec import HardwareSection
 from backend.models import inspection, location
 from backend.models.own_code import may_run, own_code
 from backend.tokenizers.loading import open_tokenizer
@@ -151,12 +150,6 @@ def test_code_that_fails_is_a_sentence(model: Path) -> None:
     agree(model)
     with pytest.raises(InputError, match=r"failed .*a_package_that_nobody_has.*; install what it asks for"):
         ask(str(model))
-
-
-@pytest.mark.parametrize("name", ["BURNISH_CONFIG", "HOME", "HF_MODULES_CACHE", "XDG_CONFIG_HOME"])
-def test_spec_cannot_point_at_consents_of_its_own(name: str) -> None:
-    with pytest.raises(ValueError, match="decides whose code you have agreed to run"):
-        HardwareSection(environment={name: "/elsewhere"})
 
 
 def test_unreadable_consents_are_none(tmp_path: Path, model: Path) -> None:
