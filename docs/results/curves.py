@@ -4,8 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from backend.commands.export import curves_of
 from backend.commands.named_run import named_run
+from backend.run.curves import Curves
 from docs.results.experiments import HERE
 
 _SIZE = 720, 300
@@ -29,7 +29,7 @@ def draw(run: str, path: Path) -> Path:
     import pyqtgraph
     from pyqtgraph.exporters import SVGExporter
 
-    curves = curves_of(named_run(run))
+    rows = list(Curves(named_run(run).events, run).rows())
     plot = pyqtgraph.PlotWidget(title=path.stem)
     plot.resize(*_SIZE)
     plot.addLegend(offset=(-10, 10))
@@ -37,7 +37,7 @@ def draw(run: str, path: Path) -> Path:
         ("training", "loss", pyqtgraph.mkPen("#9db8e8", width=1)),
         ("evaluation", "validation_loss", pyqtgraph.mkPen("#1f4fa8", width=2)),
     ):
-        points = [(step, values[column]) for step, values in sorted(curves.items()) if values.get(column) is not None]
+        points = [(step, values[column]) for step, values in rows if values.get(column) is not None]
         plot.plot(*zip(*points, strict=True), pen=pen, name=title)
     plot.setLabels(bottom="step", left="loss")
     plot.show()

@@ -15,7 +15,7 @@ from tensorboardX.proto.event_pb2 import Event
 from backend.contract import events
 from backend.contract.errors import InputError
 from backend.run import event_files
-from backend.run.event_log import read_events
+from backend.run.curves import Curves
 
 
 @pytest.fixture
@@ -121,14 +121,14 @@ def test_a_loss_that_is_no_number_stays_one(tmp_path: Path) -> None:
     step = events.StepFinished(
         time=5, step=3, epoch=1, loss=None, learning_rate=0.1, gradient_norm=None, rows=4, tokens=9, seconds=0.5
     )
-    event_files.write(event_files.records_of([step]), tmp_path / "board")
+    event_files.write([step], tmp_path / "board")
     values = {value.tag: value.simple_value for value in event_file(tmp_path / "board")[1].summary.value}
     assert math.isnan(values["train/loss"])
     assert "train/gradient_norm" not in values
 
 
 def test_event_files_of_two_runs_are_never_mixed(run: Path, tmp_path: Path) -> None:
-    measured = event_files.records_of(read_events(run / "events.jsonl"))
+    measured = Curves(run / "events.jsonl")
     event_files.write(measured, tmp_path)
     with pytest.raises(InputError, match="event files already; name an empty folder"):
         event_files.write(measured, tmp_path)
