@@ -159,3 +159,13 @@ def test_missing_section_is_named(section: str):
 def test_spec_of_a_newer_version_is_refused():
     with pytest.raises(InputError, match=f"version {SPEC_VERSION + 1}, this Burnish reads up to {SPEC_VERSION}; upd"):
         changed(f"version={SPEC_VERSION + 1}")
+
+
+def test_rows_are_in_random_order_unless_a_spec_groups_them_by_length():
+    assert changed().training.length_buckets is False
+    assert changed("training.length_buckets=true").training.length_buckets is True
+
+
+def test_a_spec_that_burnish_wrote_names_how_its_rows_are_grouped():
+    written = spec_file.parse(spec_file.dump(changed().model_dump(mode="json")))
+    assert written["training"]["length_buckets"] is False

@@ -81,8 +81,9 @@ class TrainingSection(Section):
     """Share of probability that the loss spreads over all labels."""
     gradient_checkpointing: Annotated[bool, Field(title="Gradient checkpointing", json_schema_extra=ADVANCED)] = False
     """Computes activations twice to need less memory; slower."""
-    length_buckets: Annotated[bool, Field(title="Group by length", json_schema_extra=ADVANCED)] = True
-    """Rows of similar length share a batch, which saves padding; the order stays random and seeded."""
+    length_buckets: Annotated[bool, Field(title="Group by length", json_schema_extra=ADVANCED)] = False
+    """Rows of similar length share a batch: less padding and quicker steps, but batches of similar length are often
+    batches of one kind, which can cost accuracy. `false` takes rows in random order."""
     early_stopping: Annotated[int | None, Field(title="Early stopping", ge=1, json_schema_extra=ADVANCED)] = None
     """Ends training after this many evaluations without a better `best_metric` (or evaluation loss). Usual: 2 to 5."""
     early_stopping_threshold: Annotated[
