@@ -83,7 +83,7 @@ class _Places:
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
-        self._lines = spec_file.lines(path.read_text(encoding="utf-8-sig"))
+        self._lines = spec_file.lines(spec_file.read_text(path))
 
     def of(self, key: str) -> str:
         line = self._lines.get(key)

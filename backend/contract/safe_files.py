@@ -4,6 +4,7 @@ A path that the user names may be a link, because the hub's cache consists of li
 file: `/dev/zero`, a FIFO or a file of `/proc` would block or never end.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -23,9 +24,21 @@ _ENDLESS = ("/proc", "/sys", "/dev")
 """File systems whose regular files are made up by the kernel as they are read."""
 
 
+def user_path(text: str | Path) -> Path:
+    """A path as a person writes it, with `~` resolved; `~name` of nobody here stays, so that no such file is found."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 (Path.expanduser fails where there is no such person)
+
+
 def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
     """A regular file, opened for reading. Raises OSError, and InputError if it is anything else or has over `limit` bytes."""
-    descriptor = os.open(path, os.O_RDONLY | _QUIET | _BINARY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _QUIET | _BINARY)
+    except ValueError:
+        raise InputError(f"{str(path)!r} is not a path, as it holds a NUL character") from None
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket cannot be opened at all
+            raise InputError(f"{path} is not a regular file; give a file on a disk") from None
+        raise
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_dev in _endless_devices():

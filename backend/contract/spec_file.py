@@ -1,4 +1,4 @@
-"""Owns a spec as text: YAML 1.2 in and out, and the dotted `--set key=value` changes."""
+"""Reads and writes a spec as text: YAML 1.2 in and out, and the dotted `--set key=value` changes."""
 
 from collections.abc import Iterator, Mapping
 from io import StringIO
@@ -6,38 +6,126 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML, SafeConstructor
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import MB, read_regular
+from backend.contract.safe_text import whole_text
 from backend.contract.spec_include import with_includes
+
+MOST_BYTES = 2 * MB
+"""A spec with thousands of labels has a few hundred kilobytes, and 2 MB are parsed in about two seconds."""
+MOST_NODES = 50_000
+"""Keys and values, those counted again that an alias stands for: nine lines of aliases can stand for a billion."""
+MOST_LEVELS = 100
+"""How deep mappings and lists may be nested. The reader calls itself for each level."""
+LONGEST_NUMBER = 400
+"""Characters. Python refuses to read more than 4,300 digits, and no setting has a tenth of that."""
+_TAGS = {
+    f"tag:yaml.org,2002:{kind}"
+    for kind in ["map", "seq", "str", "null", "bool", "int", "float", "merge", "value", "timestamp"]
+}
+"""YAML 1.2's core schema, merge keys, and the dates of YAML 1.1, which stay text."""
+_UNFIT = (ValueError, LookupError, TypeError, OverflowError, AttributeError)
+"""How the library says that a value does not go with its tag, such as `!!int many`, or an escape with no character."""
+
+
+class _TooMuch(MarkedYAMLError):
+    """The text would need more time or memory than a spec is worth."""
+
+
+class _Composer(Composer):
+    """Counts what it composes, so that the constructor never meets more than the limits allow."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self.warn_double_anchors = False
+        self._level = self._count = 0
+        self._sizes: dict[int, tuple[int, int]] = {}  # of each finished node: nodes and levels, aliases resolved
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """The next node. Raises _TooMuch where it goes beyond a limit."""
+        mark = self.parser.peek_event().start_mark
+        is_alias = self.parser.check_event(AliasEvent)
+        self._level += 1
+        self._count += 1
+        _refuse_beyond(self._count, self._level, mark)
+        node = super().compose_node(parent, index)
+        self._level -= 1
+        if is_alias and id(node) not in self._sizes:
+            raise _TooMuch(problem="an alias stands for the value that it is in", problem_mark=mark)
+        if not is_alias:
+            self._sizes[id(node)] = self._size_of(node, mark)
+        _refuse_beyond(*self._sizes[id(node)], mark)
+        return node
+
+    def _size_of(self, node: Any, mark: Any) -> tuple[int, int]:
+        if node.tag not in _TAGS:
+            raise MarkedYAMLError(problem=f"the tag {node.tag.removeprefix('tag:yaml.org,2002:')!r} is not for settings", problem_mark=mark)  # fmt: skip
+        if isinstance(node, ScalarNode):
+            return 1, 1
+        inner = [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else node.value
+        if isinstance(node, MappingNode) and not all(isinstance(key, ScalarNode) for key, _ in node.value):
+            raise MarkedYAMLError(problem="a key is a single word, not a list or a mapping", problem_mark=mark)
+        sizes = [self._sizes[id(part)] for part in inner]
+        return 1 + sum(count for count, _ in sizes), 1 + max((levels for _, levels in sizes), default=0)
+
+
+def _refuse_beyond(count: int, levels: int, mark: Any) -> None:
+    if count > MOST_NODES:
+        raise _TooMuch(problem=f"it has more than {MOST_NODES:,} keys and values; give a shorter one", problem_mark=mark)  # fmt: skip
+    if levels > MOST_LEVELS:
+        raise _TooMuch(problem=f"it is nested more than {MOST_LEVELS} levels deep; give a flatter one", problem_mark=mark)  # fmt: skip
 
 
 class _Constructor(SafeConstructor):
     """The values of YAML 1.2's core schema, which knows no dates: `2026-11-21` is text."""
 
+    def construct_scalar(self, node: Any) -> Any:
+        """The text of a scalar, in which the two halves of a character that JSON writes as a pair are one."""
+        text = super().construct_scalar(node)
+        if node.tag.endswith((":int", ":float")) and len(text) > LONGEST_NUMBER:
+            raise _TooMuch(problem=f"a number of {len(text):,} characters is too long", problem_mark=node.start_mark)
+        try:
+            return whole_text(text)
+        except ValueError as error:
+            raise _TooMuch(problem=str(error), problem_mark=node.start_mark) from None
+
 
 _Constructor.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
 
 
+def _yaml() -> YAML:
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer, yaml.Constructor = _Composer, _Constructor
+    return yaml
+
+
 def parse(text: str, name: str = "spec") -> Any:
     """The plain values of YAML 1.2 text (`3e-5` is a number, `yes` is text, JSON is valid). Raises InputError."""
-    yaml = YAML(typ="safe", pure=True)
-    yaml.Constructor = _Constructor
+    if len(text) > MOST_BYTES:
+        raise InputError(f"{name} is too large ({len(text) / MB:,.0f} MB; at most {MOST_BYTES / MB:,.0f} MB)")
     try:
-        return yaml.load(text)
+        return _yaml().load(text)
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        if isinstance(error, _TooMuch):
+            raise InputError(f"{name}{place}: {problem}") from None
         raise InputError(f"{name}{place} is not valid YAML: {problem}") from None
+    except _UNFIT as error:
+        raise InputError(f"{name} is not valid YAML: a value does not go with its tag or escape ({error})") from None
 
 
 def lines(text: str) -> dict[str, int]:
     """Dotted key → the line, from 1, in which it stands; empty for text that is no YAML or no mapping."""
     try:
-        node = YAML(typ="safe", pure=True).compose(text)
-    except YAMLError:
+        node = _yaml().compose(text)
+    except (YAMLError, *_UNFIT):
         return {}
     return dict(_lines(node, ""))
 
@@ -55,14 +143,18 @@ def read(path: Path) -> dict[str, Any]:
     return with_includes(path, _read)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_text(path: Path) -> str:
+    """The text of a spec file. Raises InputError where it is missing, unreadable or too large."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return read_regular(path, MOST_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such spec file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: this spec file cannot be read: {error}") from None
-    values = parse(text, str(path))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    values = parse(read_text(path), str(path))
     if not isinstance(values, dict):
         raise InputError(f"{path}: a spec is a mapping of sections such as task, model and data")
     return values

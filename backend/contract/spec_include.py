@@ -1,12 +1,15 @@
 """Owns `include`: a spec file that builds on other spec files or presets, which it changes where it says so itself."""
 
+import os
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.places import own_presets_folder
 from backend.contract.resources import resource
+from backend.contract.safe_files import user_path
 
 KEY = "include"
 PRESET = "preset:"
@@ -14,6 +17,8 @@ NAMES_OF_SPLITS = ("demo", "glue", "hub", "tatoeba", "xnli")
 """Sources whose splits are no paths."""
 _NEVER_PATHS = ("source", "columns")
 """Keys of `data` that are no paths, whatever lies in the folder."""
+MOST_FILES = 100
+"""Read for one spec. Files that include each other twice would otherwise double with every step."""
 Read = Callable[[Path], dict[str, Any]]
 
 
@@ -24,7 +29,7 @@ def with_includes(path: Path, read: Read) -> dict[str, Any]:
     key, any other value replaces. Relative paths in an included file of another folder are taken from that folder.
     Raises InputError where a file is missing or includes itself.
     """
-    parts = _parts(path, read, ())
+    parts = _parts(path, _limited(read), ())
     merged: dict[str, Any] = {}
     for _, values in parts:
         merged = laid_over(merged, values)
@@ -36,6 +41,17 @@ def with_includes(path: Path, read: Read) -> dict[str, Any]:
     return whole
 
 
+def _limited(read: Read) -> Read:
+    numbers = count(1)
+
+    def read_next(path: Path) -> dict[str, Any]:
+        if next(numbers) > MOST_FILES:
+            raise InputError(f"{KEY}: more than {MOST_FILES} spec files are included; include each only once", KEY)
+        return read(path)
+
+    return read_next
+
+
 def laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Both mappings as one: where both have a mapping key by key, else what stands above."""
     both = {key for key in above if isinstance(below.get(key), dict) and isinstance(above[key], dict)}
@@ -43,7 +59,8 @@ def laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path, dict[str, Any]]]:
-    if path.resolve() in within:
+    real = Path(os.path.realpath(path))  # Path.resolve fails on a link that leads to itself
+    if real in within:
         raise InputError(f"{KEY}: {path} includes itself; take it out of its own includes", KEY)
     values = read(path)
     included = values.pop(KEY, None) or []
@@ -54,7 +71,7 @@ def _parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path,
         if name.startswith(PRESET):
             parts.append((path.parent, _preset(name.removeprefix(PRESET), read)))
         else:
-            parts += _parts(path.parent / Path(name).expanduser(), read, (*within, path.resolve()))
+            parts += _parts(path.parent / user_path(name), read, (*within, real))
     return [*parts, (path.parent, values)]
 
 
@@ -92,10 +109,8 @@ def _of_data(key: str, value: Any, folder: Path, has_names: bool) -> Any:
 def _absolute(value: Any, folder: Path) -> Any:
     if isinstance(value, list):
         return [_absolute(one, folder) for one in value]
-    return str(folder.absolute() / Path(value).expanduser()) if isinstance(value, str) else value
+    return str(folder.absolute() / user_path(value)) if isinstance(value, str) else value
 
 
 def _if_there(value: Any, folder: Path) -> Any:
-    return (
-        _absolute(value, folder) if isinstance(value, str) and (folder / Path(value).expanduser()).exists() else value
-    )
+    return _absolute(value, folder) if isinstance(value, str) and (folder / user_path(value)).exists() else value

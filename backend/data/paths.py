@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.data.formats.detect import is_data_file
 from backend.data.formats.packed import plain_suffix
 
@@ -29,7 +30,7 @@ def shown_names(paths: list[Path]) -> tuple[str, ...]:
 
 
 def _files_of(value: str, split: str | None) -> list[Path]:
-    path = Path(value).expanduser()
+    path = user_path(value)
     if path.is_dir():
         return _files_in(path, split)
     if path.exists():
@@ -80,7 +81,7 @@ def saved_splits(folder: Path) -> list[str] | None:
 
 def passed_over(value: str | list[str] | None) -> list[str]:
     """The names of the files in named folders that `data_files` does not read: hidden ones are not told."""
-    folders = [Path(one).expanduser() for one in (value if isinstance(value, list) else [value or ""])]
+    folders = [user_path(one) for one in (value if isinstance(value, list) else [value or ""])]
     found: list[str] = []
     for folder in folders:
         if folder.is_dir() and saved_splits(folder) is None:

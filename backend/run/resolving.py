@@ -6,6 +6,7 @@ from typing import Any
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec, run_spec, validated
 from backend.data.sources.source import Source
 from backend.run import metrics, options
@@ -77,7 +78,7 @@ def _model_paths(spec: RunSpec, base: Path) -> dict[str, Any]:
 def _folder_or_id(value: str | None, base: Path) -> str | None:
     if value is None:
         return None
-    path = base / Path(value).expanduser()
+    path = base / user_path(value)
     return str(path) if value.startswith((".", "/", "~")) or path.exists() else value
 
 
@@ -90,4 +91,4 @@ def absolute(value: Any, base: Path) -> Any:
     """A path, or a list of paths, taken from `base`; anything else as it is."""
     if isinstance(value, list):
         return [absolute(one, base) for one in value]
-    return str(base / Path(value).expanduser()) if isinstance(value, str) else value
+    return str(base / user_path(value)) if isinstance(value, str) else value

@@ -1,0 +1,37 @@
+"""Reads and shows text that may come from strangers: whole characters, bounded JSON, visible control characters (stdlib only)."""
+
+import json
+import re
+from typing import Any
+
+_HALVES = re.compile("[\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
+"""What steers a terminal, or turns the letters around, and what no encoding can write. Tabs and line ends stay."""
+
+
+def whole_text(text: str) -> str:
+    """The text with the two halves of a character that JSON writes as a pair (`\\ud83d\\ude00`) made one.
+
+    Raises ValueError where one half stands alone, and for NUL, which no path and no setting can hold.
+    """
+    if "\0" in text:
+        raise ValueError("it holds a NUL character; remove it")
+    if _HALVES.search(text) is None:
+        return text
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise ValueError("it holds half of a character (a lone surrogate); write it anew") from None
+
+
+def visible(text: str) -> str:
+    """The text as a terminal may have it: what would steer the terminal is written `\\u001b`, as JSON would write it."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def parse_json(content: str | bytes) -> Any:
+    """The values of JSON text. Raises ValueError, also where it is nested so deep that the library gives up."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
