@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 from backend import process_tree
 from backend.contract import run_queue
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import INTERRUPTIONS, child_environment, on_interruption, python_command
 from backend.contract.run_folder import (
+    ENDS,
     ExitRecord,
     ProcessRecord,
     RunFolder,
@@ -31,16 +32,13 @@ PR_SET_CHILD_SUBREAPER = 36
 QUEUE = "--queue"
 LOOK_SECONDS = 0.5
 """Between two looks of a run that waits at the one before it and at what is asked of it."""
-LEFT_AS = {"stop": "stopped", "pause": "paused"}
-"""Request that ends the waiting → how the attempt ended."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds between a stop request, SIGTERM to the engine, and SIGKILL to its tree."""
+    """Seconds in which the engine must answer the request to end before its tree is killed."""
 
     polite: float = 60.0
-    firm: float = 5.0
 
 
 def main() -> int:
@@ -105,15 +103,16 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queu
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
         _say(f"{left} processes were left behind by the engine and have been ended")
-    return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), stopping.message(returncode)))
+    message, state = stopping.message(returncode), stopping.state(returncode)
+    return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), message, state))
 
 
 def _wait_its_turn(folder: RunFolder, stopping: "_Stopping") -> str:
-    """Until the run may begin, or until it is asked to stop or pause: what it was asked."""
+    """Until the run may begin, or until it is asked to end: what it was asked."""
     before: RunFolder | None = None
     while folder.queued.exists():
-        request = "stop" if stopping.is_told else folder.requested() or ""
-        if request in LEFT_AS:
+        request = stopping.request or folder.requested() or ""
+        if request in ENDS:
             return request
         if before is None or not run_queue.is_ahead(before, folder):
             with suppress(RunLocked):  # another one is deciding
@@ -126,13 +125,14 @@ def _wait_its_turn(folder: RunFolder, stopping: "_Stopping") -> str:
 
 
 def _leave_queue(folder: RunFolder, record: ProcessRecord, request: str) -> int:
-    """The attempt is over before it had an engine."""
+    """The attempt is over before it had an engine; one that was interrupted waits again when it is resumed."""
     if not request:
         return 1  # its folder is gone
     with suppress(OSError):  # the next attempt says what it cannot delete
         folder.clear_requests()
-    returncode = _record_exit(folder, ExitRecord(record.attempt, 0, time.time(), state=LEFT_AS[request]))
-    folder.leave_queue()
+    returncode = _record_exit(folder, ExitRecord(record.attempt, 0, time.time(), state=ENDS[request]))
+    if request != "interrupt":
+        folder.leave_queue()
     return returncode
 
 
@@ -147,25 +147,26 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
 
 
 class _Stopping:
-    """Ends the engine in three steps when the supervisor itself is told to end: request, SIGTERM, SIGKILL."""
+    """Ends the run when the supervisor itself is told to end: first it asks the engine, then it kills the engine's tree.
+
+    SIGTERM and SIGUSR1 interrupt the run, SIGINT stops it. What kills is a second SIGTERM or SIGINT, or an engine that has not
+    answered in time; one that has is given the time that its checkpoint takes. SIGUSR1 is a warning and never kills.
+    """
 
     def __init__(self, folder: RunFolder, patience: Patience) -> None:
         self.engine: subprocess.Popen[bytes] | None = None
-        self._folder, self._patience, self._step = folder, patience, 0
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._go_further)
+        self.request = ""
+        """What the supervisor was told, as the request of a run; even if that could not be written."""
+        self._folder, self._patience = folder, patience
+        self._is_told = self._is_asked = self._is_killed = False
+        on_interruption(lambda number: self._tell("interrupt", is_warning=number != signal.SIGTERM))
+        signal.signal(signal.SIGINT, lambda *_: self._tell("stop"))
         if hasattr(signal, "SIGALRM"):
-            signal.signal(signal.SIGALRM, self._go_further)
-
-    @property
-    def is_told(self) -> bool:
-        """Whether the supervisor was told to end, even if no request could be written."""
-        return self._step > 0
+            signal.signal(signal.SIGALRM, lambda *_: self._lose_patience())
 
     def disarm(self) -> None:
         """The engine has ended; nothing is to be escalated any more."""
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        self._wake_in(0)
 
     def message(self, returncode: int) -> str:
         """One sentence on how the engine ended; empty if it ended well."""
@@ -174,38 +175,53 @@ class _Stopping:
         if returncode > 0:
             return f"the engine process ended with code {returncode}; {self._folder.log.name} says why"
         name = signal.Signals(-returncode).name
-        if self._step:
+        if self._is_killed:
             return f"the run was told to end and did not in time, so it was ended ({name})"
+        if name in INTERRUPTIONS:
+            return f"the run was told to end ({name}) before it could save anything"
         if name == "SIGKILL":
             return "the engine process was killed (SIGKILL), as the system does when memory runs out"
         return f"the engine process was ended by {name}; {self._folder.log.name} may say why"
 
-    def _go_further(self, *_: object) -> None:
-        steps: tuple[Callable[[], float], ...] = (self._ask, self._terminate, self._kill)
-        again = steps[min(self._step, 2)]()
-        self._step += 1
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, again)
+    def state(self, returncode: int) -> str:
+        """`interrupted` if the engine was told to end before it had begun to listen, else nothing."""
+        is_early = returncode < 0 and signal.Signals(-returncode).name in INTERRUPTIONS
+        return ENDS["interrupt"] if is_early and not self._is_killed else ""
 
-    def _ask(self) -> float:
+    def _tell(self, request: str, *, is_warning: bool = False) -> None:
+        if self._is_told and not is_warning:
+            return self._kill()
+        self._is_told |= not is_warning
+        if not self._is_asked or self.request != request:
+            self.request = request
+            self._is_asked = self._ask()
+        if not is_warning:
+            self._wake_in(self._patience.polite if self._is_asked else 0.01)
+
+    def _ask(self) -> bool:
         try:
-            self._folder.whole().request("stop")
-        except OSError:
-            return 0.01  # without a folder nobody can be asked
-        return self._patience.polite
+            self._folder.whole().request(self.request)
+        except OSError:  # without a folder nobody can be asked
+            return False
+        return True
 
-    def _terminate(self) -> float:
-        if self.engine and self.engine.returncode is None:
-            # Not `Popen.send_signal`, which may bury the engine while `_wait` waits for it.
-            with suppress(ProcessLookupError):
-                os.kill(self.engine.pid, signal.SIGTERM)
-        return self._patience.firm
+    def _lose_patience(self) -> None:
+        run = self._folder.whole()
+        has_answered = self._is_asked and run.exists() and not (run.path / self.request).exists()
+        if has_answered and not self._is_killed:
+            return self._wake_in(self._patience.polite)
+        return self._kill()
 
-    def _kill(self) -> float:
+    def _kill(self) -> None:
+        self._is_killed = True
         if self.engine:
             for pid in _tree(self._folder, self.engine.pid) | {self.engine.pid}:
                 process_tree.kill(pid)
-        return 1.0
+        self._wake_in(1.0)
+
+    def _wake_in(self, seconds: float) -> None:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]:

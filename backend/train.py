@@ -15,7 +15,7 @@ from backend.contract.events import (
     RunFinished,
     StepFinished,
 )
-from backend.contract.run_folder import RunFolder
+from backend.contract.run_folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
 from backend.run import measured_run, outcome, samples, throughput
 from backend.run.checkpoints import Checkpoints
@@ -36,6 +36,7 @@ from backend.run.waiting_steps import WaitingSteps
 
 WORTH_REMEMBERING_SECONDS = 1.0
 """A run's speed is kept for later plans if it computed at least this long."""
+INTERRUPTED = "the run was told to end from outside, as at a log-out, a shutdown or a scheduler's time limit"
 
 
 def run(folder: RunFolder) -> int:
@@ -126,10 +127,10 @@ class Attempt:
 
     def _ended(self, request: str) -> RunFinished:
         self.answer(request)
-        return RunFinished(time=time.time(), state=_STATES[request], step=self.step)
+        return self._end_as(request)
 
     def _ended_early(self, request: str, training: "Training", opened: Opened) -> RunFinished:
-        """Pause and stop keep the last weights; stop also leaves them as `model/`."""
+        """A checkpoint keeps the last weights; stop also leaves them as `model/`."""
         self.answer(request)
         self.stages.quiet()
         self.stages.start("saving")
@@ -138,7 +139,11 @@ class Attempt:
             training.finish_saving()
         if request == "stop":
             outcome.export(self.folder, opened, self.log, self.step)
-        return RunFinished(time=time.time(), state=_STATES[request], step=self.step, best_step=training.best_step())
+        return self._end_as(request, training.best_step())
+
+    def _end_as(self, request: str, best_step: int | None = None) -> RunFinished:
+        message = INTERRUPTED if request == "interrupt" else ""
+        return RunFinished(time=time.time(), state=ENDS[request], step=self.step, message=message, best_step=best_step)
 
     def _finished(self, training: "Training", opened: Opened) -> RunFinished:
         """The best weights (else the last) become `model/`, predict the validation data and score the test data once."""
@@ -168,9 +173,6 @@ class Attempt:
         """Say that a request was seen and take it away."""
         self.log.write(RequestAnswered(time=time.time(), request=request, step=self.step))
         self.requests.answered(request)
-
-
-_STATES = {"stop": "stopped", "pause": "paused"}
 
 
 class Training:
@@ -204,7 +206,7 @@ class Training:
             self._one_step()
             self._saving.look()
             request = self._attempt.requests.pending()
-            if request in ("stop", "pause"):
+            if request in ENDS:
                 return request
             if self._is_due(self._spec.evaluation.every):
                 self._evaluate()

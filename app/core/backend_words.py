@@ -39,6 +39,7 @@ CACHES = (
 )  # fmt: skip
 STATES = (
     tr("fine"), tr("note"), tr("missing"), tr("finished"), tr("failed"), tr("stopped"), tr("paused"), tr("lost"), tr("queued"),
+    tr("interrupted"),
 )  # fmt: skip
 KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("empty"))
 """What the cells of a column hold."""

@@ -9,7 +9,7 @@ from app.core.language import inside, tr
 from app.core.outcome import TITLES
 from app.core.run_library import RunSummary
 
-ANNOUNCED = {"finished": "success", "failed": "error", "lost": "error"}
+ANNOUNCED = {"finished": "success", "failed": "error", "lost": "error", "interrupted": "warning"}
 """State → kind of message. Whoever stops or pauses a run knows of it."""
 
 
@@ -25,7 +25,7 @@ class Ending:
 
     @property
     def kind(self) -> str:
-        """Of a message: success or error, or a warning where a finished run taught nothing."""
+        """Of a message: success, error, or a warning where a run was interrupted or a finished one taught nothing."""
         return "warning" if self.doubt else ANNOUNCED[self.state]
 
 
@@ -90,5 +90,7 @@ def _words(run: RunSummary) -> str:
     at = tr(" at step {step}", step=wording.grouped(run.step)) if run.step else ""
     if run.state == "lost":
         return tr("{title} was lost{at}: its process is gone.", title=run.title, at=at)
+    if run.state == "interrupted":
+        return tr("{title} was interrupted{at}; it can be resumed.", title=run.title, at=at)
     why = f": {run.message.rstrip('.')}" if run.message else ""
     return tr("{title} has failed{at}{why}.", title=run.title, at=at, why=why)

@@ -12,8 +12,8 @@ from app.core.run_state import RunState
 from backend.contract.mending import Mend, fewer_rows
 from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
 
-OVER = ("finished", "stopped", "paused", "failed", "lost")
-RESUMABLE = ("stopped", "paused", "failed", "lost")
+RESUMABLE = ("stopped", "paused", "interrupted", "failed", "lost")
+OVER = ("finished", *RESUMABLE)
 TITLES = {
     "queued": tr("Queued"),
     "starting": tr("Starting"),
@@ -21,6 +21,7 @@ TITLES = {
     "finished": tr("Finished"),
     "stopped": tr("Stopped"),
     "paused": tr("Paused"),
+    "interrupted": tr("Interrupted"),
     "failed": tr("Failed"),
     "lost": tr("Lost"),
 }
@@ -31,6 +32,7 @@ KINDS = {
     "finished": "success",
     "stopped": "neutral",
     "paused": "warning",
+    "interrupted": "warning",
     "failed": "danger",
     "lost": "danger",
 }
@@ -111,18 +113,14 @@ def _written(folder: RunFolder) -> float:
 def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> Outcome:
     """The outcome of events, life and exit record; `age_seconds` is how long a run without a process has waited."""
     if record is not None and record.state:
-        can_resume = state.finished is None or _said(state).can_resume
-        return Outcome(record.state, tr("It left the queue before its turn came."), can_resume=can_resume)
+        return _ended_unsaid(record, state)
     if life == "alive":
         # Between its last event and its exit a finished run is still carried by a process.
         return _said(state) if state.finished is not None else Outcome(state.state)
     if state.finished is not None:
         return _said(state)
     if life == "ended" and record is not None:
-        again = (
-            tr("Resume continues it from its last checkpoint.") if state.checkpoints else tr("Resume begins it anew.")
-        )
-        return Outcome("failed", _exit_words(record), again, _mend_of_kill(record, state))
+        return Outcome("failed", _exit_words(record), _again(state), _mend_of_kill(record, state))
     if life == "new" and age_seconds < GROWTH_SECONDS:
         return Outcome("starting")
     if life == "new":
@@ -138,7 +136,23 @@ def _said(state: RunState) -> Outcome:
     end = state.finished
     assert end is not None
     can_resume = end.can_go_on(has_checkpoint=bool(state.checkpoints))
-    return Outcome(end.state, end.message, end.hint, end.mend, can_resume)
+    hint = _again(state) if end.state == "interrupted" else end.hint
+    return Outcome(end.state, end.message, hint, end.mend, can_resume)
+
+
+def _ended_unsaid(record: ExitRecord, state: RunState) -> Outcome:
+    """Of an attempt that was asked to end before there was an engine to say so by an event."""
+    can_resume = state.finished is None or _said(state).can_resume
+    if record.state != "interrupted":
+        return Outcome(record.state, tr("It left the queue before its turn came."), can_resume=can_resume)
+    if record.message:
+        return Outcome(record.state, _exit_words(record), _again(state), can_resume=can_resume)
+    words = tr("The run was interrupted while it waited in the queue.")
+    return Outcome(record.state, words, tr("Resume puts it there again."), can_resume=can_resume)
+
+
+def _again(state: RunState) -> str:
+    return tr("Resume continues it from its last checkpoint.") if state.checkpoints else tr("Resume begins it anew.")
 
 
 def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:

@@ -275,7 +275,7 @@ class Panel(QWidget):
         self.controls.show_outcome(outcome)
         self.way_out.show_outcome(self.watcher.folder, outcome)
         said = "\n".join(filter(None, [wording.sentence(outcome.message), in_titles(outcome.hint)]))
-        if outcome.state in ("failed", "lost") and said:
+        if outcome.state in ("failed", "lost", "interrupted") and said:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
             self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Journal"))
         else:

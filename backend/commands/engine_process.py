@@ -5,9 +5,11 @@ import sys
 import time
 import traceback
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from typing import TextIO
 
 from backend.commands.command import Command
+from backend.contract.processes import on_interruption
 from backend.contract.redaction import redacted
 from backend.contract.run_folder import RunFolder
 
@@ -18,6 +20,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
+    on_interruption(lambda _: _request_interruption(folder))
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
     try:
         from backend import train  # loads the data room and the framework
@@ -25,6 +28,12 @@ def _run(arguments: Namespace) -> int:
         _say_why_nothing_began(folder)
         return 1
     return train.run(folder)
+
+
+def _request_interruption(folder: RunFolder) -> None:
+    """The supervisor may have been told as well, or not; a request that is there already stays one."""
+    with suppress(OSError):  # nothing could be saved in that folder either
+        folder.whole().request("interrupt")
 
 
 class RedactedStream(io.TextIOBase):

@@ -1,8 +1,10 @@
 """Owns watching a run from a terminal until its process has ended, and what Ctrl-C then means."""
 
 import json
+import signal
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,12 +12,15 @@ from backend.commands.queue_words import QueueTeller
 from backend.commands.screen import Screen
 from backend.contract import events
 from backend.contract.mending import Mend
+from backend.contract.processes import on_interruption
 from backend.contract.run_folder import RunFolder
 
 LOOK_SECONDS = 0.1
 FIRST_SECONDS = 5.0
 """How long a host that ended waits for the word of how the first did."""
 
+INTERRUPTED = 75
+"""Exit code of a run that something outside told to end: sysexits' EX_TEMPFAIL, by which scripts know to resume it."""
 MOST_METRICS = 12
 """Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
 
@@ -34,8 +39,8 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """1 for a run that failed or was lost, else 0."""
-        return 1 if self.state in ("failed", "lost") else 0
+        """1 for a run that failed or was lost, INTERRUPTED for one that was interrupted, else 0."""
+        return {"failed": 1, "lost": 1, "interrupted": INTERRUPTED}.get(self.state, 0)
 
     def as_json(self) -> str:
         """The result as one line of JSON."""
@@ -92,15 +97,26 @@ class Follower:
         """What was measured after one step, one split after another; it becomes one line."""
 
     def watch(self) -> Outcome:
-        """Until the attempt is over. The first Ctrl-C asks the run to stop, a second one leaves it alone."""
+        """Until the attempt is over. The first Ctrl-C asks the run to stop, a second one leaves it alone.
+
+        SIGTERM and SIGUSR1 interrupt the run; a second SIGTERM ends this process alone.
+        """
+        restore = on_interruption(self._interrupt)
         try:
             self._until_over()
         except KeyboardInterrupt:
             self._stop()
             self._until_over()
         finally:
+            restore()
             self._screen.close()
         return self._concluded()
+
+    def _interrupt(self, number: int) -> None:
+        if number == signal.SIGTERM:
+            signal.signal(number, signal.SIG_DFL)
+        with suppress(OSError):
+            self._run.request("interrupt")
 
     def _stop(self) -> None:
         waits = self._run.is_queued()
@@ -135,7 +151,7 @@ class Follower:
             outcome.mend = finished.mend
             outcome.metrics = {**outcome.metrics, **finished.metrics}
         elif (record := self._folder.exit_record()) and record.state:
-            outcome.state = record.state
+            outcome.state, outcome.message = record.state, record.message or "it left the queue before its turn came"
         elif record:
             outcome.state, outcome.message = "failed", self._first_gone() or record.message
             outcome.hint = f"Go on with: burnish resume {self._run.name}"
@@ -143,6 +159,8 @@ class Follower:
             outcome.message = "its folder was deleted or moved while it ran, so nothing more could be saved there"
         else:
             outcome.message = "the run ended without saying how; its supervisor was killed"
+            outcome.hint = f"Go on with: burnish resume {self._run.name}"
+        if outcome.state == "interrupted":
             outcome.hint = f"Go on with: burnish resume {self._run.name}"
         return outcome
 

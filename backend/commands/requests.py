@@ -76,11 +76,11 @@ def _end_now(folder: RunFolder) -> None:
     if os.name == "nt":
         process_tree.kill(record.engine_pid)
         return
-    # Told once, the supervisor asks the engine to stop; told again, it ends it, and what it started.
+    # Told once, the supervisor interrupts the run; told again, it ends the engine and what that started.
     with suppress(ProcessLookupError):  # the run has ended meanwhile
         os.kill(record.supervisor_pid, signal.SIGTERM)
         deadline = time.monotonic() + 2
-        while folder.requested() != "stop" and time.monotonic() < deadline:
+        while folder.requested() != "interrupt" and time.monotonic() < deadline:
             time.sleep(0.01)
         if folder.life() == "alive":
             os.kill(record.supervisor_pid, signal.SIGTERM)

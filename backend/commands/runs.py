@@ -81,7 +81,7 @@ def _print_lines(runs: "list[Summary]", group: str | None) -> None:
 def _line(run: "Summary", width: int) -> str:
     steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
     tags = "".join(f"  #{tag}" for tag in run.tags)
-    return f"{run.name:<{width}}  {run.state:<8}  {steps:>13}  {in_words(run.metrics) or run.message}{tags}".rstrip()
+    return f"{run.name:<{width}}  {run.state:<11}  {steps:>13}  {in_words(run.metrics) or run.message}{tags}".rstrip()
 
 
 def _table(runs: "list[Summary]", form: str) -> str:

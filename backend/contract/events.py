@@ -11,7 +11,7 @@ import msgspec
 
 from backend.contract.mending import Mend
 
-RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "failed", "lost")
+RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "interrupted", "failed", "lost")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
@@ -196,7 +196,7 @@ class CheckpointRemoved(Event, frozen=True, tag=True):
 
 
 class RequestAnswered(Event, frozen=True, tag=True):
-    """A request file (stop, pause, checkpoint) was seen and is being obeyed."""
+    """A request file (stop, pause, interrupt, checkpoint) was seen and is being obeyed."""
 
     request: str
     step: int
@@ -228,7 +228,7 @@ class PredictionsWritten(Event, frozen=True, tag=True):
 
 
 class RunFinished(Event, frozen=True, tag=True):
-    """The last event of an attempt that ended by itself: finished, stopped, paused or failed."""
+    """The last event of an attempt that ended by itself: finished, stopped, paused, interrupted or failed."""
 
     state: str
     step: int

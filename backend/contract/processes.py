@@ -1,13 +1,20 @@
-"""Owns how a Python process of Burnish is started, from a checkout or a wheel and from any folder (stdlib only)."""
+"""Starts Python processes of Burnish from a checkout or a wheel, and hears when the system tells them to end (stdlib only)."""
 
 import os
+import signal
 import sys
 import sysconfig
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 OPEN_AGAIN = 75
 """The exit code with which the window asks whoever opened it to open it again, for example in another language."""
+
+INTERRUPTIONS = ("SIGTERM", "SIGUSR1")
+"""What a log-out, a shutdown, a container or a cluster sends; SIGUSR1 is a scheduler's warning before a time limit."""
+CONSOLE_ENDS = (2, 5, 6)
+"""Windows' CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT and CTRL_SHUTDOWN_EVENT."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,3 +32,39 @@ def child_environment(changes: Mapping[str, str] | None = None) -> dict[str, str
         known = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(_ROOT)]
         environment["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *known])
     return environment
+
+
+def on_interruption(call: Callable[[int], object]) -> Callable[[], None]:
+    """From now on, call `call` with the signal's number when something outside tells this process to end.
+
+    On Windows also when its console closes, the user logs out or the computer shuts down. Returns a function that
+    restores what was there before. To be called in the main thread.
+    """
+    numbers = [getattr(signal, name) for name in INTERRUPTIONS if hasattr(signal, name)]
+    before = {number: signal.signal(number, lambda number, _: call(number)) for number in numbers}
+    forget_console = _on_console_end(lambda: call(signal.SIGTERM))
+
+    def restore() -> None:
+        forget_console()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    return restore
+
+
+def _on_console_end(call: Callable[[], object]) -> Callable[[], None]:
+    if sys.platform != "win32":
+        return lambda: None
+    import ctypes  # only Windows has the call
+    from ctypes import wintypes
+
+    def handle(event: int) -> bool:
+        if event not in CONSOLE_ENDS:
+            return False
+        call()
+        time.sleep(60)  # Windows ends the process when this returns, and after 5 to 20 s in any case
+        return True
+
+    handler = ctypes.WINFUNCTYPE(wintypes.BOOL, wintypes.DWORD)(handle)
+    ctypes.windll.kernel32.SetConsoleCtrlHandler(handler, True)
+    return lambda: ctypes.windll.kernel32.SetConsoleCtrlHandler(handler, False)

@@ -13,7 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-REQUESTS = ("stop", "pause", "checkpoint")
+ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
+"""Request that ends a run → the state in which it ends, the most urgent first: who interrupts gives little time."""
+REQUESTS = (*ENDS, "checkpoint")
 GROWTH_SECONDS = 60.0
 """On another host or boot a run whose events have not grown for this long is lost."""
 
@@ -45,7 +47,7 @@ class ExitRecord:
     ended: float
     message: str = ""
     state: str = ""
-    """`stopped` or `paused` where the attempt ended in the queue, before there was an engine to say so by an event."""
+    """A value of ENDS if the attempt ended before there was an engine that could say so by an event."""
 
 
 class RunLocked(RuntimeError):
@@ -115,7 +117,7 @@ class RunFolder:
     # Requests: a person or the app makes the file, the backend deletes it when it has answered by an event.
 
     def request(self, kind: str) -> None:
-        """Ask the backend to stop, pause or checkpoint."""
+        """Ask the backend for one of REQUESTS."""
         assert kind in REQUESTS, kind
         (self.path / kind).touch()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backend.contract.errors import RunFailed
-from backend.contract.run_folder import RunFolder
+from backend.contract.run_folder import ENDS, RunFolder
 from backend.engines.hosts import Board, Position
 from backend.run.interruption import Interrupted
 
@@ -20,7 +20,7 @@ GRACE_SECONDS = 10.0
 PAGE = 1000
 """Words of the first host that are kept together, and taken away together once every host has heard them."""
 
-_REQUESTS = {"stopped": "stop", "paused": "pause"}
+_REQUESTS = {state: request for request, state in ENDS.items()}
 
 
 @dataclass

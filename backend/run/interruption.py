@@ -2,7 +2,7 @@
 
 
 class Interrupted(Exception):
-    """A person asked the run to stop or pause in the middle of a long stage."""
+    """The run was asked to end in the middle of a long stage."""
 
     def __init__(self, request: str) -> None:
         super().__init__(request)

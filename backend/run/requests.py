@@ -3,7 +3,7 @@
 import time
 
 from backend.contract.errors import RunFailed
-from backend.contract.run_folder import RunFolder
+from backend.contract.run_folder import ENDS, RunFolder
 from backend.run.hosts import ALONE, Hosts
 from backend.run.interruption import Interrupted
 
@@ -49,9 +49,9 @@ class Requests:
         )
 
     def interrupt(self) -> None:
-        """Raises Interrupted where a stop or a pause is asked for; called from within long stages."""
+        """Raises Interrupted if the run is asked to end; called from within long stages."""
         request = self.pending() if self._hosts.are_together else self._heard_alone()
-        if request in ("stop", "pause"):
+        if request in ENDS:
             raise Interrupted(request)
 
     def interrupt_compiling(self) -> None:

@@ -65,6 +65,23 @@ def test_a_killed_run_on_two_devices_resumes_to_the_bit(burnish: Burnish):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_run_that_is_told_to_end_from_outside_saves_a_checkpoint(burnish: Burnish):
+    process = burnish.start("train", str(spec(burnish, max_steps=3000, checkpoint_every="never")))
+    folder = wait_for(lambda: next(iter(run_folders(burnish.runs)), None), process)
+    wait_for(lambda: any(isinstance(one, StepFinished) for one in events_of(folder)), process)
+    record = folder.process_record()
+    assert record is not None
+    for pid in (record.engine_pid, record.supervisor_pid):
+        os.kill(pid, signal.SIGTERM)
+    process.communicate(timeout=60)
+    ended = events_of(folder)[-1]
+    assert isinstance(ended, RunFinished)
+    assert ended.state == "interrupted"
+    assert folder.checkpoint(ended.step).is_dir()
+
+
+@pytest.mark.slow
 def test_a_batch_that_two_devices_cannot_share_evenly_is_filled(burnish: Burnish):
     done = burnish("train", str(spec(burnish, max_steps=3, checkpoint_every=1)))
     assert done.returncode == 0, done.stderr

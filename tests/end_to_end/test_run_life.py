@@ -4,6 +4,7 @@ import json
 import os
 import resource as limits
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,38 @@ def test_pause_ends_as_paused_and_resume_goes_on_from_there_until_it_is_finished
     refused = burnish("resume", folder.name)
     assert refused.returncode == 2
     assert "finished" in refused.stderr
+
+
+def processes_of(process: Any, folder: RunFolder) -> dict[str, int]:
+    record = folder.process_record()
+    assert record
+    return {"command": process.pid, "supervisor": record.supervisor_pid, "engine": record.engine_pid}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        ("SIGTERM", "command supervisor engine"),
+        pytest.param("SIGUSR1", "supervisor", marks=pytest.mark.slow),
+        pytest.param("SIGTERM", "engine", marks=pytest.mark.slow),
+        pytest.param("SIGTERM", "command", marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_that_is_told_to_end_from_outside_saves_a_checkpoint_and_goes_on_at_a_resume(
+    burnish: Burnish, number: str, told: str
+):
+    process, folder = started(burnish, max_steps=250)
+    for name in told.split():
+        os.kill(processes_of(process, folder)[name], getattr(signal, number))
+    process.communicate(timeout=60)
+
+    assert process.returncode == 75
+    ended = last_event(folder)
+    assert (ended.state, Checkpoints(folder).latest()) == ("interrupted", ended.step)
+    assert json.loads(burnish("runs", "--json").stdout)[0]["state"] == "interrupted"
+    assert burnish("resume", folder.name).returncode == 0
+    assert [event.step for event in events_of(folder) if isinstance(event, StepFinished)] == list(range(1, 251))
 
 
 def test_a_checkpoint_on_request_is_saved_and_answered(burnish: Burnish):

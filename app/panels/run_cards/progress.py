@@ -10,7 +10,7 @@ from app.core.run_state import RunState
 from app.widgets.card import label
 from app.widgets.progress_bar import ThinProgressBar
 
-BARS = {"finished": "success", "failed": "danger", "lost": "danger", "paused": "warning"}
+BARS = {"finished": "success", "failed": "danger", "lost": "danger", "paused": "warning", "interrupted": "warning"}
 """State → colour of the bar."""
 
 

@@ -52,6 +52,12 @@ def test_who_stops_a_run_need_not_be_told(endings: Endings, state: str):
     assert endings.take([run(state)]) == []
 
 
+def test_an_interrupted_run_is_news_that_warns(endings: Endings):
+    endings.take([run("running")])
+    [ended] = endings.take([run("interrupted", step=1200)])
+    assert (ended.text, ended.kind) == ("reviews was interrupted at step 1\u202f200; it can be resumed.", "warning")
+
+
 def test_the_title_tells_until_somebody_looks(endings: Endings):
     endings.take([run("running"), run("running", "other")])
     assert endings.title() == "Burnish"

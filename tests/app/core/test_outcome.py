@@ -153,6 +153,33 @@ def test_a_run_that_was_killed_while_it_waited_is_lost_and_resumable(folder: Run
     assert "while it waited in the queue" in outcome.message
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_interrupted_run_is_over_says_why_and_can_be_resumed(saved: bool):
+    state = started()
+    if saved:
+        state.apply(events.CheckpointSaved(time=2, step=5, folder="step-5"))
+    state.apply(events.RunFinished(time=3, state="interrupted", step=5, message="it was told to end"))
+    outcome = derive(state, "ended", ExitRecord(1, 0, 3.0))
+    assert (outcome.title, outcome.kind, outcome.alive, outcome.resumable) == ("Interrupted", "warning", False, True)
+    assert outcome.message == "it was told to end"
+    assert outcome.hint == ("Resume continues it from its last checkpoint." if saved else "Resume begins it anew.")
+
+
+def test_a_run_that_was_interrupted_before_it_could_listen_says_so():
+    record = ExitRecord(1, -15, 2.0, "it was told to end (SIGTERM)", "interrupted")
+    outcome = derive(started(), "ended", record)
+    assert (outcome.state, outcome.resumable) == ("interrupted", True)
+    assert "SIGTERM" in outcome.message
+
+
+def test_a_run_that_was_interrupted_while_it_waited_waits_again_when_it_is_resumed(folder: RunFolder):
+    carried(folder)
+    folder.join_queue()
+    folder.write_exit_record(ExitRecord(1, 0, time.time(), state="interrupted"))
+    outcome = look_at(folder, RunState())
+    assert (outcome.state, outcome.resumable, outcome.hint) == ("interrupted", True, "Resume puts it there again.")
+
+
 def test_a_run_that_was_stopped_while_it_waited_is_stopped_and_no_failure(held: RunFolder):
     held.join_queue()
     held.write_exit_record(ExitRecord(1, 0, time.time(), state="stopped"))

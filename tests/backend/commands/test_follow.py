@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from backend.commands.follow import EventReader, Follower
+import pytest
+
+from backend.commands.follow import INTERRUPTED, EventReader, Follower, tell
 from backend.commands.screen import Screen
 from backend.contract import events
 from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
@@ -95,3 +97,20 @@ def test_an_evaluation_is_one_line_with_both_splits(tmp_path: Path) -> None:
         "after step 5: validation accuracy 0.5, the best so far; train accuracy 0.75",
         "after step 10: validation accuracy 0.25",
     ]
+
+
+def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_resumes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunFolder(tmp_path / "reviews")
+    run.path.mkdir()
+    run.spec.touch()
+    run.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 2, 0.0))
+    run.write_exit_record(ExitRecord(1, 0, 0.0))
+    run.events.write_bytes(
+        events.encode(events.RunFinished(time=1, state="interrupted", step=3, message="it was told to end"))
+    )
+
+    assert tell(Follower(run, EventReader(run.events), Lines()).watch(), as_json=False) == INTERRUPTED
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "reviews interrupted: it was told to end. Go on with: burnish resume reviews"

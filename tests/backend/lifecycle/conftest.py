@@ -15,8 +15,8 @@ SUPERVISE = """
 import sys
 from backend.contract.run_folder import RunFolder
 from backend.supervisor import Patience, supervise
-folder, script, polite, firm, *queue = sys.argv[1:]
-command, patience = [sys.executable, "-c", script, folder], Patience(float(polite), float(firm))
+folder, script, polite, *queue = sys.argv[1:]
+command, patience = [sys.executable, "-c", script, folder], Patience(float(polite))
 sys.exit(supervise(RunFolder(folder), command, patience, queue=bool(queue)))
 """
 
@@ -39,11 +39,11 @@ def supervise(folder: RunFolder) -> Iterator[Supervise]:
     started: list[subprocess.Popen[str]] = []
 
     def start(
-        script: str, polite: float = 60, firm: float = 60, *, run: RunFolder = folder, queue: bool = False
+        script: str, polite: float = 60, *, run: RunFolder = folder, queue: bool = False
     ) -> "subprocess.Popen[str]":
         more = ["--queue"] if queue else []
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", SUPERVISE, str(run.path), script, str(polite), str(firm), *more],
+            [sys.executable, "-P", "-c", SUPERVISE, str(run.path), script, str(polite), *more],
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,

@@ -194,21 +194,24 @@ def test_a_request_ends_the_waiting_at_once_and_leaves_nothing(line, until, requ
     assert waiting(second) == [third.name]
 
 
-def test_a_supervisor_that_is_told_to_end_while_it_waits_leaves_the_queue(line, until) -> None:
-    _, second, _ = line
-    os.kill(second.process_record().supervisor_pid, signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_run_that_is_interrupted_while_it_waits_keeps_its_place_in_mind(line, until, number: signal.Signals) -> None:
+    _, second, third = line
+    os.kill(second.process_record().supervisor_pid, number)
 
     until(lambda: second.life() == "ended")
-    assert second.exit_record().state == "stopped"
+    assert second.exit_record().state == "interrupted"
+    assert second.queued.exists()  # so that it is known to wait again when it is resumed
+    assert waiting(second) == [third.name]
 
 
 def test_a_supervisor_that_is_told_to_end_leaves_the_queue_though_no_request_can_be_written(line, until) -> None:
     _, second, _ = line
-    (second.path / "stop").symlink_to("/nowhere/stop")  # as on a full disk
+    (second.path / "interrupt").symlink_to("/nowhere/interrupt")  # as on a full disk
     os.kill(second.process_record().supervisor_pid, signal.SIGTERM)
 
     until(lambda: second.life() == "ended")
-    assert second.exit_record().state == "stopped"
+    assert second.exit_record().state == "interrupted"
 
 
 def test_a_run_whose_engine_cannot_be_started_when_its_turn_comes_says_why(line, until) -> None:

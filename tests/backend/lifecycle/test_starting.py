@@ -134,4 +134,4 @@ def test_stop_now_ends_an_engine_that_does_not_listen(folder: RunFolder, supervi
     assert supervisor.wait() == 1
     record = folder.exit_record()
     assert record
-    assert record.returncode == -signal.SIGTERM
+    assert record.returncode == -signal.SIGKILL

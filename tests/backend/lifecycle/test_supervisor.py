@@ -32,7 +32,17 @@ OBEDIENT = """
 import pathlib, sys, time
 folder = pathlib.Path(sys.argv[1])
 (folder / "ready").touch()
-while not (folder / "stop").exists(): time.sleep(0.01)
+while not (asked := [kind for kind in ("stop", "interrupt") if (folder / kind).exists()]): time.sleep(0.01)
+(folder / "heard").write_text(asked[0])
+"""
+SAVES_SLOWLY = """
+import pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+(folder / "ready").touch()
+while not (folder / "interrupt").exists(): time.sleep(0.01)
+(folder / "interrupt").unlink()
+(folder / "saving").touch()
+while not (folder / "saved").exists(): time.sleep(0.01)
 """
 LEAVES_WORKER = """
 import os, pathlib, signal, sys
@@ -127,17 +137,75 @@ def test_worker_left_behind_by_the_engine_is_ended_before_the_exit_is_written(
     assert not alive(int((folder.path / "worker").read_text()))
 
 
-def test_told_to_end_it_asks_the_engine_to_stop(folder: RunFolder, supervise, until) -> None:
+@pytest.mark.parametrize(
+    ("number", "request_"), [("SIGTERM", "interrupt"), ("SIGUSR1", "interrupt"), ("SIGINT", "stop")]
+)
+def test_told_to_end_it_asks_the_engine(folder: RunFolder, supervise, until, number: str, request_: str) -> None:
     supervisor = supervise(OBEDIENT)
     until((folder.path / "ready").exists)
 
+    supervisor.send_signal(getattr(signal, number))
+
+    assert supervisor.wait() == 0
+    assert (folder.path / "heard").read_text() == request_
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_engine_that_is_told_to_end_before_it_can_listen_was_interrupted(
+    folder: RunFolder, supervise, until, number: signal.Signals
+) -> None:
+    supervise(WAITS)
+    until((folder.path / "ready").exists)
+    until(lambda: folder.process_record().engine_pid)
+
+    os.kill(folder.process_record().engine_pid, number)
+
+    until(folder.exit_record)
+    assert folder.exit_record().state == "interrupted"
+    assert number.name in folder.exit_record().message
+
+
+def test_engine_that_has_heard_is_given_the_time_that_its_checkpoint_takes(folder: RunFolder, supervise, until) -> None:
+    supervisor = supervise(SAVES_SLOWLY, polite=0.1)
+    until((folder.path / "ready").exists)
+
     supervisor.send_signal(signal.SIGTERM)
+    until((folder.path / "saving").exists)
+    with pytest.raises(subprocess.TimeoutExpired):
+        supervisor.wait(timeout=1)
+    (folder.path / "saved").touch()
+
+    assert supervisor.wait() == 0
+
+
+def test_second_sigterm_ends_the_tree_at_once(folder: RunFolder, supervise, until, alive) -> None:
+    supervisor = supervise(STUBBORN_TREE)
+    until(lambda: len(list(folder.path.glob("ready*"))) == 4)
+    pids = [int(path.read_text()) for path in folder.path.glob("ready*")]
+
+    supervisor.send_signal(signal.SIGTERM)
+    until((folder.path / "interrupt").exists)
+    supervisor.send_signal(signal.SIGTERM)
+
+    assert supervisor.wait() == 1
+    assert not any(alive(pid) for pid in pids)
+    assert (folder.exit_record().state, folder.exit_record().returncode) == ("", -signal.SIGKILL)
+
+
+def test_sigterm_after_a_schedulers_warning_ends_nothing_by_force(folder: RunFolder, supervise, until) -> None:
+    supervisor = supervise(SAVES_SLOWLY)
+    until((folder.path / "ready").exists)
+
+    for number in (signal.SIGUSR1, signal.SIGUSR1, signal.SIGTERM):
+        supervisor.send_signal(number)
+        until((folder.path / "saving").exists)
+    (folder.path / "saved").touch()
 
     assert supervisor.wait() == 0
 
 
 def test_stubborn_tree_is_killed_after_patience(folder: RunFolder, supervise, until, alive) -> None:
-    supervisor = supervise(STUBBORN_TREE, polite=0.1, firm=0.1)
+    supervisor = supervise(STUBBORN_TREE, polite=0.1)
     until(lambda: len(list(folder.path.glob("ready*"))) == 4)
     pids = [int(path.read_text()) for path in folder.path.glob("ready*")]
 
@@ -181,7 +249,7 @@ def test_looking_at_the_lock_all_the_time_is_no_reason_to_refuse(folder: RunFold
 
 
 def test_folder_deleted_under_the_run_ends_it_without_a_trace(folder: RunFolder, supervise, until) -> None:
-    supervisor = supervise(WAITS, polite=60, firm=0.1)
+    supervisor = supervise(WAITS)
     until((folder.path / "ready").exists)
     until(lambda: folder.process_record().engine_pid)
     subprocess.run(["rm", "-rf", str(folder.path)], check=True)
