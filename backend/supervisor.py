@@ -190,7 +190,8 @@ class _Stopping:
 
     def _tell(self, request: str, *, is_warning: bool = False) -> None:
         if self._is_told and not is_warning:
-            return self._kill()
+            self._kill()
+            return
         self._is_told |= not is_warning
         if not self._is_asked or self.request != request:
             self.request = request
@@ -209,8 +210,9 @@ class _Stopping:
         run = self._folder.whole()
         has_answered = self._is_asked and run.exists() and not (run.path / self.request).exists()
         if has_answered and not self._is_killed:
-            return self._wake_in(self._patience.polite)
-        return self._kill()
+            self._wake_in(self._patience.polite)
+        else:
+            self._kill()
 
     def _kill(self) -> None:
         self._is_killed = True

@@ -31,7 +31,8 @@ def _run(arguments: Namespace) -> int:
 
 
 def _request_interruption(folder: RunFolder) -> None:
-    """The supervisor may have been told as well, or not; a request that is there already stays one."""
+    """Once: the supervisor may have been told as well, and a request after the answer would be taken for an open one."""
+    on_interruption(lambda _: None)
     with suppress(OSError):  # nothing could be saved in that folder either
         folder.whole().request("interrupt")
 

@@ -93,6 +93,7 @@ class Follower:
         self._outcome = Outcome(self._run)
         self._finished: events.RunFinished | None = None
         self._total = 0
+        self._is_interrupted = False
         self._evaluated: list[events.EvaluationFinished] = []
         """What was measured after one step, one split after another; it becomes one line."""
 
@@ -115,8 +116,10 @@ class Follower:
     def _interrupt(self, number: int) -> None:
         if number == signal.SIGTERM:
             signal.signal(number, signal.SIG_DFL)
-        with suppress(OSError):
-            self._run.request("interrupt")
+        if not self._is_interrupted:
+            self._is_interrupted = True
+            with suppress(OSError):
+                self._run.request("interrupt")
 
     def _stop(self) -> None:
         waits = self._run.is_queued()
