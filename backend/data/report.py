@@ -5,7 +5,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 from backend.contract.queries import ColumnReport, LabelShare, SplitReport
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
-from backend.data.spilled import Spilled
+from backend.data.spilled import Spilled, SpillFile
 from backend.data.spread import spread_of_counts, spread_of_sorted
 
 CountTokens = Callable[[list[Any]], list[int]]
@@ -30,7 +29,7 @@ _CHUNK = 1000
 
 
 class SplitMeasure:
-    """Measures one split. Close it to let go of its files.
+    """Measures one split. Close it to remove its file.
 
     Two rows are the same if their `inputs` are. The cells of `tagged` columns hold a label for every word.
     """
@@ -40,17 +39,17 @@ class SplitMeasure:
         tagged: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self._rows, self._inputs, self._count_tokens, self._report = rows, inputs, count_tokens, report
-        self._files = ExitStack()
+        self._file, total = SpillFile(cache), len(rows)
         self._columns = {
             name: _ColumnMeasure(
                 rows.table.schema.field(name).type,
-                self._files.enter_context(Spilled(cache, np.float64)),
+                self._file.numbers(np.float64, total),
                 is_tags=name in tagged,
             )
             for name in rows.table.column_names
         }
-        self._hashes = self._files.enter_context(Spilled(cache, np.uint64))
-        self._sorted = self._files.enter_context(Spilled(cache, np.uint64))
+        self._hashes = self._file.numbers(np.uint64, total)
+        self._sorted = self._file.numbers(np.uint64, total)
         try:
             self._walk()
         except BaseException:
@@ -59,7 +58,7 @@ class SplitMeasure:
 
     def close(self) -> None:
         """Remove what was put on the disk."""
-        self._files.close()
+        self._file.close()
 
     def _walk(self) -> None:
         total = len(self._rows)

@@ -1,35 +1,47 @@
-"""Owns numbers that may be too many for the memory: written to a file as they come, and mapped to be read or sorted."""
+"""Keeps numbers that may be too many for the memory: written to a file as they come, and mapped to be read or sorted."""
 
 import tempfile
 from pathlib import Path
-from types import TracebackType
+from typing import IO
 
 import numpy as np
 
 
-class Spilled:
-    """Numbers of one kind in a file of the cache folder that goes with the `with` block."""
+class SpillFile:
+    """One file in the cache folder for any number of lists of numbers. It is gone once it is closed.
 
-    def __init__(self, folder: Path, kind: type[np.generic]) -> None:
+    Each list has a stretch of its own, which takes room on the disk only where it is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._kind = kind
         # Not in the system's folder for such files, which often lies in memory.
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed in __exit__)
-        self._count = 0
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed in close)
+        self._end = 0
 
-    def __enter__(self) -> "Spilled":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Remove the file."""
         self._file.close()
+
+    def numbers(self, kind: type[np.generic], most: int) -> "Spilled":
+        """An empty list for at most so many numbers of one kind."""
+        begin, self._end = self._end, self._end + most * np.dtype(kind).itemsize
+        return Spilled(self._file, begin, kind)
+
+
+class Spilled:
+    """Numbers of one kind in a stretch of a file."""
+
+    def __init__(self, file: IO[bytes], begin: int, kind: type[np.generic]) -> None:
+        self._file, self._begin, self._kind = file, begin, np.dtype(kind)
+        self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     def append(self, values: np.ndarray) -> None:
         """More numbers."""
+        self._file.seek(self._begin + self._count * self._kind.itemsize)
         self._file.write(values.astype(self._kind).tobytes())
         self._count += len(values)
 
@@ -38,7 +50,7 @@ class Spilled:
         if self._count == 0:
             return np.zeros(0, self._kind)
         self._file.flush()
-        return np.memmap(self._file, dtype=self._kind, mode="r+", shape=(self._count,))
+        return np.memmap(self._file, dtype=self._kind, mode="r+", offset=self._begin, shape=(self._count,))
 
     def sorted(self) -> np.ndarray:
         """All numbers in order; the order in which they came is lost."""

@@ -55,7 +55,8 @@ def data_glance(subject: Subject, model: str | None = None, report: Report = qui
     glances: list[SplitGlance] = []
     numbers: dict[str, np.ndarray] = {}
     for split, found in splits.items():
-        there = [name for name in inputs if name in found.rows.table.column_names]
+        names = set(found.rows.table.column_names)
+        there = [name for name in inputs if name in names]
         numbers[split] = row_numbers(found.rows.table, there, report)
         known = numbers["train"] if split != "train" and there == inputs else None
         glances.append(_glance(split, found, _Seen(columns, label, numbers[split], known), glances))
@@ -167,7 +168,8 @@ def _lengths(
 ) -> tuple[LengthGlance | None, list[str]]:
     places = np.unique(np.linspace(0, len(rows) - 1, min(MEASURED, len(rows))).astype(np.int64)) if len(rows) else []
     sample = rows.take(np.asarray(places, dtype=np.int64), "glance").table
-    texts = [[_text(cell) for cell in sample[name].to_pylist()] for name in inputs if name in sample.column_names]
+    names = set(sample.column_names)
+    texts = [[_text(cell) for cell in sample[name].to_pylist()] for name in inputs if name in names]
     if not texts:
         return None, []
     counts, limit, notes = _tokens(subject, texts, model)

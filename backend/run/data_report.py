@@ -100,7 +100,8 @@ def data_report(subject: Subject, report: Report = quiet) -> DataReport:
     kinds: dict[str, str] = {}
     try:
         for split, (rows, unusable) in splits.items():
-            there = [name for name in inputs if name in rows.table.column_names]
+            names = set(rows.table.column_names)
+            there = [name for name in inputs if name in names]
             measure = SplitMeasure(rows, there, count_tokens, cache_folder() / "report", report, tagged)
             measures.append(measure)
             kinds = {**measure.kinds(targets), **kinds}

@@ -1,5 +1,6 @@
 """What the report on data counts: lengths as pandas describes them, labels, repeated rows, rows in both splits."""
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -146,3 +147,17 @@ def test_report_can_be_stopped(measure):
 
     with pytest.raises(KeyboardInterrupt):
         measure(rows_of(text=["a"]), report=stop)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows counts open files otherwise")
+def test_more_columns_than_files_may_be_open_are_measured(measure) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    columns = {f"c{number}": [float(number), 1.5, 0.5] for number in range(400)}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 300), hard))
+    try:
+        found = measure(rows_of(**columns))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert [column.numbers.max for column in found.columns.values()] == [max(values) for values in columns.values()]

@@ -1,5 +1,6 @@
 """Tests that the window's question about data is answered as the command line answers it, with progress."""
 
+import time
 from pathlib import Path
 
 from backend.contract.queries import Progress
@@ -19,3 +20,15 @@ def test_section_of_data_is_enough(tmp_path: Path):
     assert found.splits["train"].duplicates == 1
     assert found.splits["validation"].in_train == 3
     assert told[-1].total == 3
+
+
+def test_time_grows_with_the_columns_and_no_faster(tmp_path: Path):
+    def seconds(count: int) -> float:
+        path = tmp_path / f"{count}.csv"
+        path.write_text("".join(f"{','.join(f'{row}{one}' for one in range(count))}\n" for row in "cxy"))
+        begin = time.process_time()
+        REPORT({"data": {"source": "files", "train": str(path)}}, lambda progress: None)
+        return time.process_time() - begin
+
+    few = min(seconds(500) for _ in range(3))
+    assert seconds(4000) < 20 * few, "8 times as many columns"
