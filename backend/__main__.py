@@ -31,6 +31,7 @@ from backend.commands import (
 from backend.commands.command import Command
 from backend.contract import offline
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.places import cache_folder
 from backend.contract.redaction import redacted
 
 COMMANDS: tuple[Command, ...] = (
@@ -75,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it did what it was asked, 1 if it failed, 2 if what it was given cannot be used."""
     chosen = _parser().parse_args(arguments)
     offline.enforce()
+    os.environ.update(_guarded())
     try:
         return chosen.execute(chosen)
     except KeyboardInterrupt:
@@ -86,6 +88,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except Exception as error:
         return _told(error, chosen)
+
+
+def _guarded() -> dict[str, str]:
+    """What transformers is told before it is imported: to import agreed code from a private place, and none of a hub's."""
+    return {"HF_MODULES_CACHE": str(cache_folder() / "code" / "modules"), "USE_HUB_KERNELS": "NO"}
 
 
 def _told(error: Exception, arguments: Namespace) -> int:

@@ -21,7 +21,7 @@ def agree_if_asked(arguments: Namespace, *targets: str, revision: str = "main") 
 
     found = [one for target in targets for one in asked_code.agree(target, revision)]
     for one in found:
-        sys.stderr.write(f"you agree to the code of {one.name}, version {one.version[:12]} (burnish consents)\n")
+        sys.stderr.write(f"you agree to the code of {one.name}, version {one.version[:12]}: {', '.join(one.files)}\n")
     return {one.name: one.version for one in found}
 
 
@@ -56,6 +56,7 @@ def _consents(arguments: Namespace) -> int:
         print("you have agreed to no model's own code")
     for one in [] if arguments.json else found:
         print(f"{one.name}  {one.version[:12]}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.agreed))}")
+        print("".join(f"    {name}\n" for name in one.files), end="")
     return 0
 
 

@@ -28,8 +28,10 @@ def export(arguments: Namespace) -> int:
         if not (folder.model / "config.json").is_file():
             raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
         from backend.models.copying import copy_model  # loads numpy
+        from backend.models.own_code import agree_to_copy
 
         copy_model(folder.model, arguments.model, arguments.dtype)
+        agree_to_copy(folder.model, arguments.model)
     print(f"model: {arguments.model.absolute()}")
     return 0
 
@@ -40,7 +42,7 @@ def _merge(arguments: Namespace) -> None:
         raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--model {target}: it exists already; name a new folder")
-    from backend.models.own_code import copy_code
+    from backend.models.own_code import agree_to_copy, copy_code
     from backend.run import model_folder
     from backend.run.asked_model import open_model  # loads the framework
     from backend.run.asked_spec import spec_of
@@ -58,5 +60,6 @@ def _merge(arguments: Namespace) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         model_folder.write(target, fill, note)
+        agree_to_copy(opened.folder, target)
     except OSError as error:
         raise InputError(f"--model {target}: it cannot be written: {error.strerror}; name another folder") from None

@@ -25,6 +25,10 @@ class CodeConsent:
     """The digest of the code files, without which a commit proves nothing: a cache may hold anything under its name."""
     agreed: float = 0.0
     """When, in seconds since 1970."""
+    files: tuple[str, ...] = ()
+    """Which files that were; empty in what older versions wrote."""
+    origin: str = ""
+    """Of a copy that Burnish made, such as a run's `model/`: whose code it copied. Withdrawn together."""
 
 
 def path() -> Path:
@@ -36,7 +40,9 @@ def read() -> list[CodeConsent]:
     """All consents, by name; none where the file is not there or cannot be understood."""
     try:
         kept = json.loads(path().read_text(encoding="utf-8"))["code"]
-        found = [CodeConsent(**{**one, "agreed": float(one["agreed"])}) for one in kept]
+        found = [
+            CodeConsent(**{**one, "agreed": float(one["agreed"]), "files": tuple(one.get("files", ()))}) for one in kept
+        ]
     except (OSError, ValueError, KeyError, TypeError):
         return []
     return sorted(found, key=lambda one: (one.name, one.version))
@@ -50,16 +56,22 @@ def changed_at() -> int:
         return 0
 
 
-def agree(name: str, version: str, code: str) -> None:
+def agree(name: str, version: str, code: str, files: tuple[str, ...] = (), origin: str = "") -> None:
     """Keep the consent. Raises InputError where it cannot be kept."""
     assert all((name, version, code)), "a consent to nothing in particular would be one to everything"
     others = [one for one in read() if (one.name, one.version) != (name, version)]
-    _write([*others, CodeConsent(name, version, code, time.time())])
+    _write([*others, CodeConsent(name, version, code, time.time(), files, origin)])
 
 
 def withdraw(name: str, version: str) -> None:
-    """Agree no longer. Raises InputError where that cannot be kept."""
-    _write([one for one in read() if (one.name, one.version) != (name, version)])
+    """Agree no longer, neither to it nor to copies of it. Raises InputError where that cannot be kept."""
+    kept = read()
+    gone = [one for one in kept if (one.name, one.version) == (name, version)]
+    while gone:
+        codes = {(one.name, one.code) for one in gone}
+        kept = [one for one in kept if one not in gone]
+        gone = [one for one in kept if (one.origin, one.code) in codes]
+    _write(kept)
 
 
 def covers(name: str, version: str, code: str) -> bool:

@@ -1,9 +1,12 @@
 """Owns where Burnish keeps things outside a run folder: runs, caches, preferences."""
 
 import os
+import stat
 from pathlib import Path
 
 import platformdirs
+
+from backend.contract.errors import InputError
 
 
 def runs_folder() -> Path:
@@ -20,6 +23,22 @@ def cache_folder() -> Path:
     """Tables, tokenised features and converted weights, all of which can be made again; `BURNISH_CACHE` overrides."""
     override = os.environ.get("BURNISH_CACHE")
     return Path(override).expanduser().absolute() if override else Path(platformdirs.user_cache_dir("burnish", False))
+
+
+def private_folder(name: str) -> Path:
+    """A folder of the cache that this user alone can open and change. Raises InputError where it belongs to somebody else."""
+    folder = cache_folder() / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+        if stat.S_ISLNK(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
+            raise InputError(f"{folder} is a link, or belongs to somebody else; remove it, or set BURNISH_CACHE")
+        folder.chmod(0o700)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be made: {error.strerror}; set BURNISH_CACHE to a folder that you may write to"
+        ) from None
+    return folder
 
 
 def config_folder() -> Path:

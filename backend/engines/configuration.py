@@ -7,7 +7,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.engines.engine import Loading
 from backend.models.decoder_start import decoder_start
-from backend.models.own_code import may_run, running
+from backend.models.own_code import code_folder, decides_code, running
 from backend.models.positions import longest_sequence
 
 LANGUAGE_HEADS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM})
@@ -28,12 +28,16 @@ def open_configuration(loading: Loading) -> tuple[Any, Any]:
     """
     from transformers import AutoConfig  # takes a second, and no torch
 
-    trusted = may_run(loading.folder, wanted=loading.model.trust_remote_code)
-    with running(loading.folder, trusted=trusted):
+    code = code_folder(loading.folder, wanted=loading.model.trust_remote_code)
+    with running(loading.folder, trusted=code is not None):
         stored, config = (
-            AutoConfig.from_pretrained(loading.folder, local_files_only=True, trust_remote_code=trusted)
+            AutoConfig.from_pretrained(
+                code or loading.folder, local_files_only=True, trust_remote_code=code is not None
+            )
             for _ in range(2)
         )
+    for one in (stored, config):
+        one._name_or_path = str(loading.folder)
     padding = config.pad_token_id if loading.pad_token_id is None else loading.pad_token_id
     start = decoder_start(config.model_type, getattr(config, "decoder_start_token_id", None), padding)
     if start is not None:
@@ -68,7 +72,7 @@ def order_of_outputs(stored: Any, architecture: str, labels: tuple[str, ...]) ->
 
 def _apply_changes(config: Any, loading: Loading) -> None:
     for key, value in loading.model.config.items():
-        if not hasattr(config, key) or key == "auto_map":  # which would let other code run than was agreed to
+        if not hasattr(config, key) or decides_code(key):  # other code could run than was agreed to
             raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")
         setattr(config, key, value)
     if loading.model.dropout is not None:

@@ -5,11 +5,14 @@ For every engine that computes with that class; it imports torch, so each says i
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
+from transformers.dynamic_module_utils import get_class_from_dynamic_module
+from transformers.models.auto.auto_factory import add_generation_mixin_to_remote_model
 from transformers.utils import logging
 
 from backend.contract.errors import InputError
@@ -19,7 +22,10 @@ from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw, is_known
 from backend.engines.new_rows import grown
 from backend.models.adapter_folder import is_alone, weights_folder
-from backend.models.own_code import may_run, running
+from backend.models.own_code import code_folder, running
+
+_GENERATE = "custom_generate/generate.py"
+"""Where a model brings a way of its own to write text."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +96,8 @@ def _from_config(
     build = (
         getattr(made, "from_config", None) or made._from_config
     )  # the one of Auto classes, the other of concrete ones
-    code = {"trust_remote_code": True} if may_run(loading.folder, wanted=loading.model.trust_remote_code) else {}
-    with running(loading.folder, trusted=bool(code)):
-        model = _built(kind, lambda attention: build(config, attn_implementation=attention, **code))
+    with running(loading.folder, trusted=_take_own_class(loading, made, config) is not None):
+        model = _built(kind, lambda attention: build(config, attn_implementation=attention))
     # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
     names = [name for name, each in model.named_parameters() if each.requires_grad]
     if strange := [name for name in names if not is_known(name)]:
@@ -108,9 +113,10 @@ def _from_config(
 def _from_file(
     loading: Loading, kind: Kind, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: Account
 ) -> PreTrainedModel:
-    renamed, weights = _names_of_body(kind, config), weights_folder(loading.folder)
-    trusted = may_run(weights, wanted=loading.model.trust_remote_code)
-    with running(weights, trusted=trusted):
+    weights = weights_folder(loading.folder)
+    code = _take_own_class(loading, kind.model_class(config), config)
+    renamed = _names_of_body(kind, config)
+    with running(weights, trusted=code is not None):
         model, report = _built(
             kind,
             lambda attention: kind.model_class(config).from_pretrained(
@@ -120,12 +126,14 @@ def _from_file(
                 attn_implementation=attention,
                 use_safetensors=True,
                 local_files_only=True,
-                trust_remote_code=trusted,
+                trust_remote_code=False,  # its own class is known by now, and nothing else of the folder may run
                 ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
                 key_mapping=renamed,
                 output_loading_info=True,
             ),
         )
+        if code is not None and (code / _GENERATE).is_file():
+            model.generate = partial(model.load_custom_generate(code, trust_remote_code=True), model=model)
     if renamed:  # else what is exported would have the old names, under which transformers finds no body
         model._weight_conversions = [
             each for each in model._weight_conversions if not renamed.keys() & set(each.source_patterns)
@@ -141,6 +149,21 @@ def _from_file(
     account.unused = sorted(report["unexpected_keys"])
     _draw(sorted(missing | mismatched | other_labels), model, seed, account)
     return model
+
+
+def _take_own_class(loading: Loading, made: Any, config: PreTrainedConfig) -> Path | None:
+    """Let the Auto class `made` know the class that comes with the model, from the private copy of its code.
+
+    transformers would import it from the folder of the weights, which may have changed since the code was agreed to.
+    Gives the copy; None where the model needs no code of its own. Raises InputError.
+    """
+    code = code_folder(loading.folder, wanted=loading.model.trust_remote_code)
+    if code is None:
+        return None
+    with running(loading.folder, trusted=True):
+        own = get_class_from_dynamic_module(config.auto_map[made.__name__], code, local_files_only=True)  # type: ignore[attr-defined]
+        made.register(type(config), add_generation_mixin_to_remote_model(own), exist_ok=True)
+    return code
 
 
 def _built(kind: Kind, build: Callable[[str], Any]) -> Any:

@@ -9,6 +9,7 @@ from backend.contract.processes import child_environment, python_command
 from backend.contract.redaction import TOKEN_VARIABLES
 from backend.data.sources.source import Report
 from backend.data.write_once import Damaged, open_or_write
+from backend.models.own_code import agree_to_copy, read_code
 from backend.models.weights import BIN, BIN_INDEX, FLAX, FLAX_INDEX, read_weights
 
 _CONVERTERS = {"bin": "backend.engines.torch.convert_weights", "flax": "backend.engines.jax.convert_weights"}
@@ -17,18 +18,20 @@ _FIELD = "model.name_or_path"
 
 def convert(folder: Path, cache: Path, report: Report = lambda done, total, unit: None) -> Path:
     """A folder like `folder` with safetensors, made once for its content. Raises InputError where it holds code."""
-    return open_or_write(converted_folder(folder, cache), _checked, lambda target: _run(folder, target), report)
+    copy = open_or_write(converted_folder(folder, cache), _checked, lambda target: _run(folder, target), report)
+    agree_to_copy(folder, copy)
+    return copy
 
 
 def converted_folder(folder: Path, cache: Path) -> Path:
     """Where the converted copy of a folder lies or will lie, by the content of its files."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.iterdir()):
-        if path.is_file() and (
-            path.suffix in (".json", ".py") or path.name.startswith(("pytorch_model", "flax_model"))
-        ):
+        if path.is_file() and (path.suffix == ".json" or path.name.startswith(("pytorch_model", "flax_model"))):
             digest.update(path.name.encode() + b"\0")
             digest.update(_content(path))
+    for name, content in read_code(folder).items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return cache / "converted" / digest.hexdigest()
 
 

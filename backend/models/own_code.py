@@ -1,23 +1,35 @@
-"""Owns whether the Python code that comes with a model or tokenizer may run: as this user agreed to it, file by file.
+"""Decides whether the Python code that comes with a model or tokenizer may run, and where: as this user agreed to it.
 
-A folder of the hub's cache is known by its repository and commit, any other by its files alone, so a run's `model/` is
-covered by the consent to the model that it began from. transformers takes code files from the top of a folder only.
+A consent covers exactly these bytes in this place: the folder, or on the hub the repository and commit, and the digest
+of every `*.py` below the folder. What was agreed to is copied to a private folder and runs from there, so nothing can
+change between the check and the import. Compiled modules are never copied, so they cannot be imported.
 """
 
 import hashlib
-import json
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from backend.contract import consents
 from backend.contract.errors import InputError
+from backend.contract.places import private_folder
+from backend.contract.run_folder import write_json
 from backend.models.architectures import needs_code
+from backend.models.model_files import CONFIG_LIMIT, read_small, read_table, read_table_if_sound
+from backend.models.small_files import beside_weights
 
 FIELD = "model.trust_remote_code"
+_CONFIG, _TOKENIZER = "config.json", "tokenizer_config.json"
+_MOST_FILES, _MOST_ENTRIES, _LARGEST_CODE = 500, 20_000, 5_000_000
+"""Python files of a model, entries of its folder that are looked at for them, and bytes of one Python file."""
+_DECIDING = {"auto_map", "name_or_path", "attn_implementation", "experts_implementation", "quantization_config"}
+_REFERENCE = re.compile(r"(?P<module>[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*)\.[A-Za-z_]\w*")
+"""`module.Class` or `folder/module.Class`, as transformers reads it below the model's folder."""
 
 
 @dataclass(frozen=True)
@@ -32,68 +44,63 @@ class OwnCode:
     code: str
     """The digest of the files."""
     files: tuple[str, ...]
+    """Every Python file below the folder, as `sub/module.py`."""
     elsewhere: str = ""
     """Another repository that has the code, at whatever commit."""
+    strange: str | None = None
+    """A class that it names, in a file that is not among these."""
 
     @property
     def is_agreed(self) -> bool:
-        """Whether this user has agreed to it as it stands now."""
-        if self.elsewhere or not self.files:
-            return False
-        if self.version == self.code:
-            return any(one.code == self.code for one in consents.read())
-        return consents.covers(self.name, self.version, self.code)
+        """Whether this user has agreed to it as it stands now, in this place."""
+        return self._can_be_agreed and consents.covers(self.name, self.version, self.code)
+
+    @property
+    def _can_be_agreed(self) -> bool:
+        return bool(self.files) and not self.elsewhere and self.strange is None
 
     def agree(self) -> None:
         """Keep this user's consent. Raises InputError where there is nothing that one could agree to."""
-        if self.elsewhere or not self.files:
+        if not self._can_be_agreed:
             raise InputError(_refusal(self), FIELD)
-        consents.agree(self.name, self.version, self.code)
+        consents.agree(self.name, self.version, self.code, self.files)
 
 
 def own_code(folder: Path, *, model: bool = True, tokenizer: bool = True) -> OwnCode | None:
-    """The code without which `model` or `tokenizer` of the folder cannot be opened; None where they need none."""
-    config, words = _read(folder / "config.json"), _read(folder / "tokenizer_config.json")
-    maps = [config.get("auto_map")] if model and needs_code(config) else []
-    maps += [words.get("auto_map")] if tokenizer and _tokenizer_needs_code(words) else []
-    if not maps:
-        return None
-    files = code_files(folder)
-    digest = _digest(files)
-    repository = _repository(folder)
-    return OwnCode(
-        folder=folder,
-        name=repository or str(folder.absolute()),
-        version=folder.name if repository else digest,
-        code=digest,
-        files=tuple(path.name for path in files),
-        elsewhere=next((found for one in maps for found in _repositories(one)), ""),
-    )
+    """The code without which `model` or `tokenizer` of the folder cannot be opened; None where they need none.
+
+    Raises InputError where the folder holds too much of it to be read.
+    """
+    config, words = (read_table_if_sound(folder / name, CONFIG_LIMIT) for name in (_CONFIG, _TOKENIZER))
+    return _describe(folder, config, words, read_code(folder)) if _needs(config, words, model, tokenizer) else None
 
 
 def may_run(folder: Path, *, wanted: bool = True, model: bool = True, tokenizer: bool = False) -> bool:
-    """What to give transformers as `trust_remote_code` to open that of the folder: False where it needs no code of its own.
+    """Whether that of the folder needs code of its own and may run it.
 
     `wanted` is what a spec says, which alone is no consent. Raises InputError where the code may not run.
     """
     found = own_code(folder, model=model, tokenizer=tokenizer)
-    if found is None:
-        return False
-    if not wanted:
-        raise InputError(
-            f"{FIELD}: {found.name} runs Python code of its own; read it, then set {FIELD} to true and agree to it "
-            "(--trust-remote-code on the command line, or the question in the window)",
-            FIELD,
-        )
-    if not found.is_agreed:
-        raise InputError(_refusal(found), FIELD)
-    return True
+    if found is not None:
+        _check(found, wanted)
+    return found is not None
 
 
-def _tokenizer_needs_code(values: dict[str, Any]) -> bool:
-    """Whether a tokenizer_config.json names a class in a file of its own."""
-    mapped = values.get("auto_map")
-    return "AutoTokenizer" in mapped if isinstance(mapped, dict) else bool(mapped)
+def code_folder(folder: Path, *, wanted: bool = True, model: bool = True, tokenizer: bool = False) -> Path | None:
+    """A private copy of the folder's code and small files, to open that from with `trust_remote_code=True`.
+
+    None where no code of its own is needed: then it is opened from the folder with `trust_remote_code=False`. The bytes
+    that are checked are the bytes that are copied. Raises InputError where the code may not run.
+    """
+    if own_code(folder, model=model, tokenizer=tokenizer) is None:
+        return None
+    files = {name: content for name in beside_weights(folder) if (content := read_small(folder / name)) is not None}
+    code = read_code(folder)
+    kept = _private_copy(files | code)
+    # From here on the folder is not looked at again.
+    config, words = (read_table(kept / name, CONFIG_LIMIT) for name in (_CONFIG, _TOKENIZER))
+    _check(_describe(folder, config, words, code), wanted)
+    return kept
 
 
 @contextmanager
@@ -114,16 +121,96 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
         ) from error
 
 
-def code_files(folder: Path) -> list[Path]:
-    """The Python files at the top of the folder."""
-    return sorted(path for path in folder.glob("*.py") if path.is_file())
+def decides_code(key: str) -> bool:
+    """Whether a key of a configuration decides which code runs, so that no spec may change it."""
+    return key.startswith("_") or key in _DECIDING
+
+
+def read_code(folder: Path) -> dict[str, bytes]:
+    """Every Python file below the folder by its name, as `sub/module.py`; folders that are links are left out.
+
+    A file may be a link, because the hub's cache consists of them. Raises InputError where there is too much.
+    """
+    found: dict[str, bytes] = {}
+    entries = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not Path(place, name).is_symlink())
+        entries += len(folders) + len(names)
+        for name in sorted(name for name in names if name.endswith(".py")):
+            path = Path(place, name)
+            content = read_small(path, _LARGEST_CODE)
+            if content is not None:
+                found[path.relative_to(folder).as_posix()] = content
+        if len(found) > _MOST_FILES or entries > _MOST_ENTRIES:
+            raise InputError(
+                f"{FIELD}: {folder} holds too many files to read its Python code (at most {_MOST_FILES} of "
+                f"{_MOST_ENTRIES:,}); move the model into a folder of its own",
+                FIELD,
+            )
+    return dict(sorted(found.items()))
 
 
 def copy_code(source: Path, target: Path) -> None:
-    """Let the files go with a model that is saved, all of them, so that they stay those that were agreed to."""
-    if own_code(source) is not None:
-        for path in code_files(source):
-            shutil.copyfile(path, target / path.name)
+    """Let the code go with a model that is saved, exactly as it lies in `source`, and name it as there.
+
+    transformers leaves its own copies of some files in the target, without their folders.
+    """
+    if own_code(source) is None:
+        return
+    for path in target.rglob("*.py"):
+        path.unlink()
+    for name, content in read_code(source).items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(content)
+    for name in (_CONFIG, _TOKENIZER):
+        mapped, saved = read_table(source / name).get("auto_map"), read_table(target / name)
+        if mapped and saved and saved.get("auto_map") != mapped:
+            write_json(target / name, {**saved, "auto_map": mapped})
+
+
+def agree_to_copy(source: Path, target: Path) -> None:
+    """Extend the consent to the code of `source` to its copy in `target`, which this user's own Burnish has made.
+
+    Only while the copy holds exactly what was agreed to; withdrawing the consent withdraws this one too.
+    """
+    first, copy = own_code(source), own_code(target)
+    if first is not None and copy is not None and first.is_agreed and first.code == copy.code:
+        consents.agree(copy.name, copy.version, copy.code, copy.files, origin=first.name)
+
+
+def _needs(config: dict[str, Any], words: dict[str, Any], model: bool, tokenizer: bool) -> bool:
+    return (model and needs_code(config)) or (tokenizer and _tokenizer_needs_code(words))
+
+
+def _tokenizer_needs_code(values: dict[str, Any]) -> bool:
+    """Whether a tokenizer_config.json names a class in a file of its own."""
+    mapped = values.get("auto_map")
+    return "AutoTokenizer" in mapped if isinstance(mapped, dict) else bool(mapped)
+
+
+def _describe(folder: Path, config: dict[str, Any], words: dict[str, Any], code: dict[str, bytes]) -> OwnCode:
+    repository, digest = _repository(folder), _digest(code)
+    references = [*_references(config), *_references(words)]
+    return OwnCode(
+        folder=folder,
+        name=repository or str(folder.resolve()),
+        version=folder.name if repository else digest,
+        code=digest,
+        files=tuple(code),
+        elsewhere=next((name.partition("--")[0] for name in references if "--" in name), ""),
+        strange=next((name for name in references if not _is_among(name, code)), None),
+    )
+
+
+def _check(found: OwnCode, wanted: bool) -> None:
+    if not wanted:
+        raise InputError(
+            f"{FIELD}: {found.name} runs Python code of its own; read it, then set {FIELD} to true and agree to it "
+            "(--trust-remote-code on the command line, or the question in the window)",
+            FIELD,
+        )
+    if not found.is_agreed:
+        raise InputError(_refusal(found), FIELD)
 
 
 def _refusal(found: OwnCode) -> str:
@@ -134,41 +221,97 @@ def _refusal(found: OwnCode) -> str:
         )
     if not found.files:
         return f"{FIELD}: {found.name} needs Python code of its own, which is not in {found.folder}; download it again"
-    version = found.version[:12]
+    if found.strange is not None:
+        return (
+            f"{FIELD}: {found.name} names a class in a file that is not in its folder ({found.strange[:80]!r}); "
+            "download it again, or choose another model"
+        )
+    version, files = found.version[:12], ", ".join(found.files[:4])
+    more = f" and {len(found.files) - 4} more" if len(found.files) > 4 else ""
     return (
-        f"{FIELD}: {found.name} runs Python code of its own ({', '.join(found.files[:4])}), and you have not agreed to this "
+        f"{FIELD}: {found.name} runs Python code of its own ({files}{more}), and you have not agreed to this "
         f"version of it ({version}); read it in {found.folder}, then agree (--trust-remote-code on the command line, or the "
         "question in the window)"
     )
 
 
-def _digest(files: list[Path]) -> str:
+def _digest(code: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for path in files:
-        content = path.read_bytes()
-        digest.update(f"{path.name}\0{len(content)}\0".encode() + content)
+    for name, content in code.items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _private_copy(files: dict[str, bytes]) -> Path:
+    """The folder with exactly these files that only this user can open, written once for their content.
+
+    Raises InputError where it cannot be written, or is not this user's.
+    """
+    parent = private_folder("code")
+    folder = parent / _digest(dict(sorted(files.items())))[:32]
+    if folder.exists() and _holds(folder, files):
+        return folder
+    beside = parent / f".{folder.name}.{os.getpid()}"
+    try:
+        shutil.rmtree(beside, ignore_errors=True)
+        for name, content in files.items():
+            (beside / name).parent.mkdir(parents=True, exist_ok=True)
+            (beside / name).write_bytes(content)
+        if folder.exists():  # cut off while it was written, or changed since
+            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            beside.rename(folder)
+        except OSError:
+            if not _holds(folder, files):  # else another process has just written the same
+                raise
+    except OSError as error:
+        raise InputError(
+            f"{parent}: the code of the model cannot be copied there ({(error.strerror or str(error)).lower()}); set "
+            "BURNISH_CACHE to a folder that you may write to"
+        ) from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return folder
+
+
+def _holds(folder: Path, files: dict[str, bytes]) -> bool:
+    here = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
+    return here.keys() == files.keys() and all(read_small(path) == files[name] for name, path in here.items())
 
 
 def _repository(folder: Path) -> str:
     """The hub id of a folder in the hub library's cache (`models--team--name/snapshots/COMMIT`); empty for any other."""
+    from huggingface_hub import constants  # the tests and the user's variables say where it is
+
     cached = folder.absolute().parent
-    if cached.name != "snapshots" or not cached.parent.name.startswith("models--"):
+    is_cache = cached.parent.parent == Path(constants.HF_HUB_CACHE).absolute()
+    if not is_cache or cached.name != "snapshots" or not cached.parent.name.startswith("models--"):
         return ""
     return cached.parent.name.removeprefix("models--").replace("--", "/")
 
 
-def _repositories(mapped: Any) -> list[str]:
-    """Those before the `--` of a class's name."""
-    if isinstance(mapped, str):
-        return [mapped.partition("--")[0]] if "--" in mapped else []
-    parts = mapped.values() if isinstance(mapped, dict) else mapped if isinstance(mapped, list | tuple) else []
-    return [found for one in parts for found in _repositories(one)]
+def _references(values: Any) -> list[str]:
+    """Every class that an `auto_map` names, wherever it stands in a configuration."""
+    found: list[str] = []
+    rest = [values]
+    while rest:
+        value = rest.pop()
+        children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, child in children:
+            if key == "auto_map":
+                found += _texts(child)
+            else:
+                rest.append(child)
+    return found
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for one in inner for found in _texts(one)]
+
+
+def _is_among(reference: str, code: dict[str, bytes]) -> bool:
+    found = _REFERENCE.fullmatch(reference)
+    return found is not None and str(PurePosixPath(found["module"] + ".py")) in code

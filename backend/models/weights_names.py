@@ -9,7 +9,7 @@ _FORMATS = {
     "bin": (BIN, BIN_INDEX, re.compile(r"pytorch_model-\d+-of-\d+\.bin")),
     "flax": (FLAX, FLAX_INDEX, re.compile(r"flax_model-\d+-of-\d+\.msgpack")),
 }
-_SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md|jinja|py)|LICENSE|LICENCE")
+_SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md|jinja)|LICENSE|LICENCE|([^/]+/)*[^/]+\.py")
 _NOT_SMALL = re.compile(r".*\.(safetensors|bin|msgpack)\.index\.json")
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from backend.contract import spec_file, tokenizer_name
-from backend.contract.places import is_offline, runs_folder
+from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.run_folder import RunFolder, find_run
 from backend.data.sources.source import Report
 from backend.models import location
@@ -19,7 +19,7 @@ def code_of(target: str, revision: str = "main", report: Report = quiet) -> list
     target, revision = given.tokenizer, revision if given.revision == tokenizer_name.MAIN else given.revision
     checkpoint = checkpoint_of(target)
     run = checkpoint.run if checkpoint else find_run(target, runs_folder())
-    folders = _of_run(run, report) if run else [_folder(target, revision, report)]
+    folders = _of_run(run, report) if run else _folders(target, revision, report)
     for folder in list(folders):
         if is_alone(folder):
             folders.append(weights_folder(folder))
@@ -41,11 +41,16 @@ def _of_run(run: RunFolder, report: Report) -> list[Path]:
         return [run.model]
     model = spec_file.read(run.spec).get("model") or {}
     names = [model.get("name_or_path"), model.get("tokenizer")]
-    return [_folder(str(name), str(model.get("revision") or "main"), report) for name in names if name]
+    return [
+        folder for name in names if name for folder in _folders(str(name), str(model.get("revision") or "main"), report)
+    ]
 
 
-def _folder(name: str, revision: str, report: Report) -> Path:
+def _folders(name: str, revision: str, report: Report) -> list[Path]:
+    """The folder, and the safe copy of it that would be opened in its place."""
     path = Path(name).expanduser()
-    if path.exists():
-        return (path if path.is_dir() else path.parent).absolute()
-    return location.without_weights(name, revision, offline=is_offline(), report=report).folder
+    if path.exists() and not path.is_dir():
+        return [path.parent.absolute()]
+    here = location.without_weights(name, revision, offline=is_offline(), report=report).folder
+    opened = location.look(name, revision, cache=cache_folder() / "weights", offline=True).folder
+    return list(dict.fromkeys([here, opened]))

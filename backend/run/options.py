@@ -9,7 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validated
 from backend.models import inspection
-from backend.models.own_code import may_run
+from backend.models.own_code import code_folder, decides_code, running
 from backend.models.parameter_names import may_meet
 from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
@@ -63,11 +63,14 @@ def check_model_options(spec: RunSpec, folder: Path) -> None:
 def _check_config(spec: RunSpec, folder: Path) -> None:
     from transformers import AutoConfig  # slow to import, and wanted only where something is changed
 
-    trusted = may_run(folder, wanted=spec.model.trust_remote_code)
-    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trusted)
+    code = code_folder(folder, wanted=spec.model.trust_remote_code)
+    with running(folder, trusted=code is not None):
+        config = AutoConfig.from_pretrained(code or folder, local_files_only=True, trust_remote_code=code is not None)
     known: dict[str, Any] = config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
     for name, value in spec.model.config.items():
         key = f"model.config.{name}"
+        if decides_code(name) and name not in _DECIDED_ELSEWHERE:
+            raise InputError(f"{key}: this cannot be changed here, because it decides which code runs", key)
         if name in _DECIDED_ELSEWHERE:
             raise InputError(f"{key}: this cannot be changed here; {_DECIDED_ELSEWHERE[name]}", key)
         if name not in known and not hasattr(config, name):

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from backend.contract.errors import InputError
 from backend.contract.events import ModelExported, PredictionsWritten, Warned
 from backend.contract.run_folder import RunFolder
 from backend.models.base_weights import KEY, fact
-from backend.models.own_code import copy_code
+from backend.models.own_code import agree_to_copy, copy_code
 from backend.run import model_folder, predictions_file
 from backend.run.event_log import EventLog
 from backend.run.opening import Opened
@@ -29,6 +30,10 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
         for kept in model_folder.write(folder.model, fill, note):
             message = f"{kept.path} is an older model that could not be deleted ({kept.reason}); delete it by hand"
             log.write(Warned(time=time.time(), code="not_deleted", message=message))
+        try:
+            agree_to_copy(opened.model_folder, folder.model)
+        except InputError as error:  # the model is whole, and its user is asked when it is opened
+            log.write(Warned(time=time.time(), code="not_agreed", message=str(error)))
     else:
         session.engine.export(folder.model)  # takes part in bringing divided weights together, and writes nothing
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))

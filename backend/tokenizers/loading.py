@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.models.own_code import may_run, own_code
+from backend.models.own_code import code_folder, own_code
 from backend.tokenizers import naming, single_files, stored
 from backend.tokenizers.options import apply, check, given_at_construction
 
@@ -21,7 +21,7 @@ ELSEWHERE = f"set {FIELD} to a folder or hub id that has one"
 BPE = {"vocab.json", "merges.txt"}
 _HUB_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.tiktoken", "*.jinja", "*.py")
 _JSON_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json")
-_NOT_HUB_FILES = ("*.index.json", "*/*")
+_NOT_HUB_FILES = ("*.index.json", *(f"*/{pattern}" for pattern in _HUB_FILES if pattern != "*.py"))
 _PICKLES = (".pkl", ".pickle", ".pt", ".bin")
 _NOT_OPTIONS = {
     *("trust_remote_code", "code_revision", "revision", "subfolder", "cache_dir", "local_files_only", "force_download"),
@@ -125,13 +125,16 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
     _check_json(folder)
     if alone := _only_file(folder):
         return _from_file(alone, options)
-    trusted = _may_run(folder)
+    code = _code_folder(folder)
     from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
 
     def build() -> "PreTrainedTokenizerBase":
-        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=trusted, **options)
+        return AutoTokenizer.from_pretrained(
+            str(code or folder), local_files_only=True, trust_remote_code=code is not None, **options
+        )
 
     tokenizer = _opened(build, folder, name, options)
+    tokenizer.name_or_path = str(folder)
     if not _has_vocabulary(folder, type(tokenizer).vocab_files_names.values()):
         raise _no_tokenizer(folder, name)  # transformers builds one of a handful of special tokens instead of failing
     names = {file.name for file in _files(folder)}
@@ -229,12 +232,12 @@ def _read_json(path: Path) -> Any:
         return None
 
 
-def _may_run(folder: Path) -> bool:
-    """Whether transformers may run code of the folder. Raises InputError where the tokenizer is code not agreed to."""
-    if may_run(folder, model=False, tokenizer=True):
-        return True
+def _code_folder(folder: Path) -> Path | None:
+    """The copy of the folder from which its code runs. Raises InputError where the tokenizer is code not agreed to."""
+    if code := code_folder(folder, model=False, tokenizer=True):
+        return code
     of_model = own_code(folder, tokenizer=False)  # its configuration may say which tokenizer it has
-    return of_model is not None and of_model.is_agreed
+    return code_folder(folder) if of_model is not None and of_model.is_agreed else None
 
 
 def _has_vocabulary(folder: Path, expected: Iterable[str]) -> bool:

@@ -23,10 +23,10 @@ def test_own_code_trains_and_predicts_until_the_consent_is_withdrawn(burnish: Bu
     assert trained.returncode == 0, trained.stderr
     assert mark.exists()
     run = burnish.run_folder()
-    [consent] = json.loads(burnish("consents", "--json").stdout)["consents"]
-    assert consent["name"] == str(model)
+    consents = json.loads(burnish("consents", "--json").stdout)["consents"]
+    assert {one["name"]: one["origin"] for one in consents} == {str(model): "", str(run.model): str(model)}
 
-    # What the run left has the same files, and needs neither the first model nor another consent.
+    # What the run left has the same files, and the run has extended the consent to it.
     asked = ("predict", str(run.path), "--input", json.dumps({"text": "a good film"}))
     told = burnish(*asked)
     assert told.returncode == 0, told.stderr

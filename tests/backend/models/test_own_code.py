@@ -1,6 +1,10 @@
 """Tests that code which comes with a model runs only as this user agreed to it: that commit, those files."""
 
 import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,9 @@ from backend import answering
 from backend.contract import consents
 from backend.contract.errors import InputError
 from backend.models import inspection, location
-from backend.models.own_code import may_run, own_code
+from backend.models.own_code import agree_to_copy, code_folder, copy_code, may_run, own_code
+from backend.run.asked_model import open_model
+from backend.run.asked_spec import spec_of
 from backend.tokenizers.loading import open_tokenizer
 
 A, B = "a" * 40, "b" * 40
@@ -110,9 +116,167 @@ def test_cached_hub_model_answers_offline_after_consent(hub: Path, mark: Path) -
     assert mark.exists()
 
 
-def test_copy_of_agreed_files_is_covered_as_a_run_leaves_one(hub: Path, model: Path) -> None:
-    agree(location.locate("team/homemade", cache=hub, offline=True).folder)
+def test_copy_that_burnish_makes_of_agreed_code_is_covered_until_the_first_consent_is_withdrawn(
+    hub: Path, model: Path
+) -> None:
+    first = location.locate("team/homemade", cache=hub, offline=True).folder
+    agree(first)
+    agree_to_copy(first, model)
     assert may_run(model)
+    consents.withdraw("team/homemade", A)
+    assert consents.read() == []
+
+
+def test_copy_with_other_code_than_was_agreed_to_is_asked_about(hub: Path, model: Path) -> None:
+    first = location.locate("team/homemade", cache=hub, offline=True).folder
+    agree(first)
+    (model / "mixing.py").write_text("import os\n", encoding="utf-8")
+    agree_to_copy(first, model)
+    with pytest.raises(InputError, match="have not agreed"):
+        may_run(model)
+
+
+def test_consent_to_one_folder_covers_no_other_with_the_same_code(model: Path, tmp_path: Path) -> None:
+    agree(model)
+    other = Path(shutil.copytree(model, tmp_path / "stranger"))
+    with pytest.raises(InputError, match="have not agreed"):
+        may_run(other)
+
+
+def test_folder_that_is_named_like_the_hubs_cache_is_only_a_folder(model: Path, tmp_path: Path) -> None:
+    found = own_code(cached(model, tmp_path / "stranger", A))
+    assert found is not None
+    assert "stranger" in found.name
+    assert found.version != A
+
+
+@pytest.fixture
+def deep(model: Path) -> Path:
+    """The same with its model's class in a sub folder."""
+    (model / "parts").mkdir()
+    for name in ("modeling_homemade.py", "mixing.py", "configuration_homemade.py"):
+        (model / name).rename(model / "parts" / name)
+    rewrite(model, lambda mapped: {name: f"parts/{value}" for name, value in mapped.items()})
+    return model
+
+
+def rewrite(model: Path, change: Callable[[dict], dict]) -> None:
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    config["auto_map"] = change(config["auto_map"])
+    (model / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def test_code_in_sub_folders_is_shown_and_covered(deep: Path) -> None:
+    found = own_code(deep)
+    assert found is not None
+    assert found.files == ("parts/configuration_homemade.py", "parts/mixing.py", "parts/modeling_homemade.py")
+    agree(deep)
+    assert consents.read()[0].files == found.files
+    assert ask(str(deep)) in {"no", "yes"}
+    with (deep / "parts" / "mixing.py").open("a") as file:
+        file.write("\nimport os\n")
+    with pytest.raises(InputError, match="have not agreed"):
+        may_run(deep)
+
+
+def test_saved_copy_keeps_code_in_its_sub_folders(deep: Path, tmp_path: Path) -> None:
+    agree(deep)
+    spec = spec_of(str(deep), "text_classification", ["hardware.device=cpu", 'task.labels=["no","yes"]'])
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    session = open_model(spec, accepts_untrained=True).session
+    session.engine.export(saved)
+    session.tokenizer.save_pretrained(saved)
+    copy_code(deep, saved)
+    agree_to_copy(deep, saved)
+    assert ask(str(saved)) in {"no", "yes"}
+
+
+@pytest.mark.parametrize("file", ["parts.so", "parts/fast.pyd", "__pycache__/mixing.cpython-311.pyc", "parts.pyc"])
+def test_compiled_module_is_never_copied_to_where_code_runs(model: Path, file: str) -> None:
+    (model / file).parent.mkdir(exist_ok=True)
+    (model / file).write_bytes(b"\x7fELF")
+    agree(model)
+    kept = code_folder(model)
+    assert kept is not None
+    assert not (kept / file).exists()
+    assert (kept / "mixing.py").is_file()
+
+
+def test_folder_that_is_a_link_brings_no_code(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "more.py").write_text("import os\n", encoding="utf-8")
+    (model / "parts").symlink_to(tmp_path / "outside", target_is_directory=True)
+    found = own_code(model)
+    assert found is not None
+    assert "parts/more.py" not in found.files
+
+
+@pytest.mark.parametrize(
+    "reference", ["/outside/module.Class", "../module.Class", "parts\\module.Class", "C:/module.Class", "os.path", ""]
+)
+def test_class_outside_the_folder_cannot_be_agreed_to(model: Path, reference: str) -> None:
+    rewrite(model, lambda mapped: {**mapped, "AutoModel": reference})
+    with pytest.raises(InputError, match="names a class in a file that is not in its folder"):
+        agree(model)
+
+
+def test_code_of_another_repository_deep_in_the_configuration_cannot_be_agreed_to(model: Path) -> None:
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    config["text_config"] = {"auto_map": {"AutoModel": "stranger/code--modeling.Body"}}
+    (model / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(InputError, match=r"lies in another repository \(stranger/code\)"):
+        agree(model)
+
+
+def test_code_runs_from_a_private_copy_that_no_change_of_the_folder_reaches(model: Path) -> None:
+    agree(model)
+    kept = code_folder(model)
+    assert kept is not None
+    before = (model / "mixing.py").read_bytes()
+    assert ask(str(model)) in {"no", "yes"}
+    imported = {name.split(".")[1] for name in sys.modules if name.startswith("transformers_modules.")}
+    assert any(name.endswith(kept.name) for name in imported)
+    assert model.name not in imported
+    (model / "mixing.py").write_text("import os\n", encoding="utf-8")
+    assert (kept / "mixing.py").read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows gives the folders of a user to that user alone")
+def test_private_copy_is_for_its_owner_alone(model: Path) -> None:
+    agree(model)
+    kept = code_folder(model)
+    assert kept is not None
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_private_copy_that_was_changed_is_written_again(model: Path) -> None:
+    agree(model)
+    kept = code_folder(model)
+    assert kept is not None
+    (kept / "mixing.py").write_text("import os\n", encoding="utf-8")
+    (kept / "more.py").write_text("import os\n", encoding="utf-8")
+    assert code_folder(model) == kept
+    assert (kept / "mixing.py").read_bytes() == (model / "mixing.py").read_bytes()
+    assert not (kept / "more.py").exists()
+
+
+def test_consents_of_an_older_version_still_count(model: Path) -> None:
+    agree(model)
+    kept = json.loads(consents.path().read_text(encoding="utf-8"))
+    for one in kept["code"]:
+        del one["files"], one["origin"]
+    consents.path().write_text(json.dumps(kept), encoding="utf-8")
+    assert may_run(model)
+
+
+def test_spec_cannot_let_the_code_of_another_place_run(model: Path) -> None:
+    agree(model)
+    for key in ("_name_or_path", "name_or_path", "_attn_implementation", "auto_map"):
+        with pytest.raises(InputError, match=r"cannot be changed|no such key"):
+            answering.Answerer(
+                str(model), "text_classification", [f"model.config.{key}=stranger/model", "hardware.device=cpu"]
+            )
 
 
 def test_spec_that_does_not_want_code_gets_none(model: Path) -> None:
