@@ -10,8 +10,8 @@ buttons  primary, danger, quiet, icon, nav, chip, chip-narrow
 from typing import Literal
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QPixmap
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QPalette, QPixmap
+from PySide6.QtWidgets import QApplication, QLabel, QProxyStyle, QWidget
 
 from app.theme.fonts import MONO, SANS, load_fonts
 from app.theme.icons import forget_icons, icon_in, pixmap_in
@@ -31,6 +31,20 @@ _text = {"size": USUAL_SIZE}
 _OWN_FONT = "own_font"
 
 
+class _PlainTextStyle(QProxyStyle):
+    """Shows text as it stands: no label reads it as HTML unless it was told to, not even Qt's own.
+
+    Tooltips and message boxes are labels, too, and every widget is polished before it is shown. By itself Qt takes a text
+    that looks like HTML for HTML, and loads its pictures.
+    """
+
+    def polish(self, polished: QWidget | QApplication | QPalette) -> None:  # type: ignore[override]
+        """Qt asks for the application and for palettes, too."""
+        if isinstance(polished, QLabel) and polished.textFormat() == Qt.TextFormat.AutoText:
+            polished.setTextFormat(Qt.TextFormat.PlainText)
+        super().polish(polished)  # type: ignore[arg-type]
+
+
 def apply(application: QApplication, choice: str = "system", text_size: int | None = None) -> None:
     """Give the whole application the look of `choice`; widgets with `apply_theme()` are told.
 
@@ -43,7 +57,7 @@ def apply(application: QApplication, choice: str = "system", text_size: int | No
     forget_icons()
     if application.objectName() != _STYLED:
         # Once: replacing the style under living widgets crashes Qt now and then.
-        application.setStyle("Fusion")
+        application.setStyle(_PlainTextStyle("Fusion"))
         application.setObjectName(_STYLED)
     # A style sheet in the place of another is polished anew for every widget as often as it has ancestors; in the place
     # of none once, a fifth of the time.

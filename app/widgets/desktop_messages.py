@@ -9,6 +9,8 @@ from app import theme
 from app.core.language import tr
 
 SHOWN_MS = 10_000
+NO_MARKUP = str.maketrans("<>", "‹›")
+"""A desktop may read the text as HTML or may not, and Qt does not say which one does: these look alike in both."""
 
 
 def are_possible() -> bool:
@@ -32,7 +34,7 @@ class DesktopMessages(QObject):
         icons = QSystemTrayIcon.MessageIcon
         tray = self._tray()
         tray.show()
-        tray.showMessage(title, text, icons.Critical if is_error else icons.Information, SHOWN_MS)
+        tray.showMessage(title, text.translate(NO_MARKUP), icons.Critical if is_error else icons.Information, SHOWN_MS)
         return True
 
     def withdraw(self) -> None:

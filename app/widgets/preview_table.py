@@ -1,5 +1,6 @@
 """Owns the table of a few rows of data: columns under their own names, with their kind, and in colour the part they play."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,8 +18,8 @@ NARROW, WIDE, LETTER = 72, 170, 7
 LONG = 24
 """Letters from which a column is a text, which takes what room there is."""
 LEAST_STRETCHED = 140
-SHOWN, HINTED = 200, 1500
-"""Characters of a cell that are drawn, and that its tooltip has."""
+SHOWN, HINTED, HINT_WIDTH = 200, 1500, 90
+"""Characters of a cell that are drawn, that its tooltip has, and in one line of it."""
 PART_COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -77,7 +78,7 @@ class _Rows(QAbstractTableModel):
             return one_line(self.cell(row, section)) if section else grouped(row + 1)
         if role == Qt.ItemDataRole.ToolTipRole and section:
             text = self.cell(row, section)
-            return _plain_tip(text) if len(text) > LONG else None
+            return _tip(text) if len(text) > LONG else None
         if role == Qt.ItemDataRole.ForegroundRole and (not section or not self.shown[section - 1].part):
             return theme.color("faint" if not section else "muted")
         if role == Qt.ItemDataRole.BackgroundRole and section and self.shown[section - 1].color:
@@ -103,11 +104,10 @@ def one_line(text: str) -> str:
     return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
 
 
-def _plain_tip(text: str) -> str:
-    """A tooltip that is never read as HTML, and wraps."""
+def _tip(text: str) -> str:
+    """A cell as a tooltip: Qt breaks the lines of HTML alone."""
     shown = text if len(text) <= HINTED else f"{text[:HINTED]}…"
-    escaped = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", "<br>")
-    return f"<p>{escaped}</p>"
+    return "\n".join(textwrap.fill(line, HINT_WIDTH, replace_whitespace=False) for line in shown.split("\n"))
 
 
 def _tint(token: str) -> QBrush:

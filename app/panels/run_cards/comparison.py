@@ -107,7 +107,7 @@ class Comparison(QObject):
             self.menu.addSeparator()
         for run in found:
             words = " · ".join(filter(None, [run.name, run.engine, run.state]))
-            action = QAction(words, self.menu, checkable=True, checked=self._is_compared(run))
+            action = QAction(words.replace("&", "&&"), self.menu, checkable=True, checked=self._is_compared(run))
             action.triggered.connect(lambda _=False, run=run: self.compare(run.path))
             self.menu.addAction(action)
         if not found:

@@ -26,3 +26,7 @@ def test_the_icon_is_in_the_tray_only_while_a_message_is(messages: DesktopMessag
     assert messages._icon.isVisible()
     messages.withdraw()
     assert not messages._icon.isVisible()
+
+
+def test_a_run_name_is_no_markup_to_a_desktop_that_reads_it():
+    assert "<" not in '<img src="file:///trap.png"> has failed.'.translate(desktop_messages.NO_MARKUP)

@@ -453,3 +453,11 @@ def test_a_mark_beyond_the_view_does_not_reach_into_it(plot: LivePlot):
     for _ in range(2):
         assert [item.isVisible() for item in plot.marks.items] == [False, True]
         plot.apply_theme()
+
+
+def test_a_line_called_by_a_name_with_braces_shows_it_as_it_stands(plot: LivePlot):
+    words = 'best {f1} of {value.__class__} <img src="file:///trap.png">'
+    plot.append("loss", np.arange(10), np.ones(10))
+    plot.set_marks([(5.0, words, "accent")])
+    plot.redraw()
+    assert plot.marks.items[0].label.textItem.toPlainText() == words

@@ -32,7 +32,7 @@ def test_columns_in_use_come_first_under_their_own_names(table: PreviewTable):
 def test_a_long_cell_is_one_line_and_whole_in_its_tooltip(table: PreviewTable):
     index = table.model().index(0, 1)
     assert index.data() == "a <b>bold</b> text that goes on for a while ⏎ and on"
-    assert "&lt;b&gt;bold&lt;/b&gt;" in index.data(Qt.ItemDataRole.ToolTipRole)
+    assert index.data(Qt.ItemDataRole.ToolTipRole) == ROWS[0][1]
     assert len(one_line("x" * 10_000_000)) < 300
 
 
