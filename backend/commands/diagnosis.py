@@ -45,5 +45,5 @@ def _report(arguments: Namespace) -> int:
 
 COMMANDS = (
     Command("doctor", "what is missing on this machine and what mends it", _arguments, _doctor),
-    Command("report", "what to send of a failed run: versions, settings, last words; no secrets", _report_arguments, _report),
+    Command("report", "what to send of a failed run: versions, settings, tracebacks; no names, paths or other texts", _report_arguments, _report),
 )  # fmt: skip

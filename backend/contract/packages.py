@@ -4,6 +4,12 @@ import platform
 from collections.abc import Iterable
 from importlib import metadata
 
+PACKAGES_OF_A_RUN = (
+    "burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "jax", "jaxlib", "flax", "optax",
+    "orbax-checkpoint",
+)  # fmt: skip
+"""Whose versions a run keeps."""
+
 
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
     """Python's version and that of every distribution that is installed; the others are left out."""

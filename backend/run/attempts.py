@@ -4,7 +4,7 @@ import time
 
 from backend.contract.errors import RunFailed
 from backend.contract.events import AnyEvent, DataLoaded, RunResumed, RunStarted
-from backend.contract.packages import installed_versions
+from backend.contract.packages import PACKAGES_OF_A_RUN, installed_versions
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.contract.version import CONTRACT_VERSION
@@ -14,11 +14,6 @@ from backend.run.hosts import Hosts
 from backend.run.material import Material
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations
-
-PACKAGES = (
-    "burnish", "torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "jax", "jaxlib", "flax", "optax",
-    "orbax-checkpoint",
-)  # fmt: skip
 
 
 def read(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
@@ -35,7 +30,7 @@ def begin(
 ) -> None:  # fmt: skip
     """The first event of the attempt; a resume also says where library versions differ from the first attempt's."""
     record = folder.process_record()
-    attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES)
+    attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES_OF_A_RUN)
     first = next((event for event in earlier if isinstance(event, RunStarted)), None)
     if first is None:
         log.write(

@@ -17,7 +17,7 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     folder.spec.write_text(
-        f"name: x\ndata: {{train: {tmp_path}/train.csv}}\nhardware: {{environment: {{PASSPHRASE: open sesame}}}}\n"
+        f"name: x\ntraining: {{batch_size: 32}}\ndata: {{train: {tmp_path}/train.csv}}\nhardware: {{environment: {{PASSPHRASE: open sesame}}}}\n"
         "model: {name_or_path: 'https://me:pass@word@host.org/model?signature=abc&key=def'}\n"
     )
     steps = [
@@ -35,13 +35,23 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
         events.RunFinished(time=3, state="failed", step=399, message="unexpected KeyError: 'x'", code="unknown"),
     ]
     folder.events.write_bytes(b"".join(map(events.encode, said)))
-    folder.log.write_text("first line\n" + "middle\n" * 100 + f"Traceback\nKeyError: {TOKEN}\n")
+    folder.log.write_text(
+        "first line\n"
+        + "middle\n" * 100
+        + f'Traceback\n  File "{tmp_path}/loop.py", line 7, in run\nKeyError: {TOKEN}\n'
+    )
     return folder
 
 
 def test_it_tells_versions_settings_and_the_last_words(run: RunFolder):
     text = report(run)
-    for words in ("- torch 2.9", "KeyError: 'x'", '"step":399', "name: x", "Traceback"):
+    for words in (
+        "- torch 2.9",
+        "failed at step 399. KeyError",
+        '"step":399',
+        "batch_size: 32",
+        "loop.py, line 7, in run",
+    ):
         assert words in text
 
 
@@ -49,9 +59,9 @@ def test_it_holds_no_secret_and_no_home_folder(run: RunFolder, tmp_path: Path):
     text = report(run)
     assert TOKEN not in text
     assert "open sesame" not in text
-    assert "https://[hidden]@host.org/model?[hidden]" in text
+    assert "host.org" not in text
     assert str(tmp_path) not in text
-    assert "~/train.csv" in text
+    assert "train: '[path].csv'" in text
 
 
 def test_it_holds_no_row_of_the_data(run: RunFolder):
@@ -68,7 +78,7 @@ def test_a_folder_with_nothing_but_a_broken_spec_gets_one_too(tmp_path: Path):
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     folder.spec.write_text("task: [")
-    assert "is not valid YAML" in report(folder)
+    assert "spec.yaml cannot be read: line 1" in report(folder)
 
 
 def test_a_run_that_went_on_does_not_end_as_an_earlier_attempt_did(run: RunFolder):
@@ -78,8 +88,3 @@ def test_a_run_that_went_on_does_not_end_as_an_earlier_attempt_did(run: RunFolde
     assert "State: failed" not in text
     assert "State: new" in text
     assert "- torch 3.0" in text
-
-
-def test_a_home_folder_at_the_root_leaves_paths_as_they_are(run: RunFolder, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(Path, "home", lambda: Path("/"))
-    assert f"{tmp_path}/train.csv" in report(run)

@@ -37,9 +37,7 @@ class WayOut(QObject):
         self.mend.setAccessibleName(tr("Start again with what helps"))
         self.mend.clicked.connect(self._on_mend)
         self.copy = IconButton(tr("Copy report"), "copy")
-        self.copy.setToolTip(
-            tr("What to send to whoever may help: versions, settings, last events and log, no secrets")
-        )
+        self.copy.setToolTip(tr("What to send to whoever may help: versions, settings, tracebacks, no names or paths"))
         self.copy.clicked.connect(self._on_copy)
         banner.buttons.addWidget(self.mend)
         banner.buttons.addWidget(self.copy)
@@ -104,5 +102,5 @@ class WayOut(QObject):
         assert self._folder is not None
         QGuiApplication.clipboard().setText(report(self._folder))
         self.message.emit(
-            "success", tr("The report is copied. It holds paths and settings, but no tokens: read it first.")
+            "success", tr("The report is copied: versions, settings and numbers, without names, paths or other texts.")
         )

@@ -140,7 +140,7 @@ def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
     with qtbot.waitSignal(panel.message):
         panel.way_out.copy.click()
     copied = QGuiApplication.clipboard().text()
-    assert "RuntimeError: out of memory" in copied
+    assert "code out_of_memory" in copied
     assert "learning_rate: 0.0003" in copied
 
 

@@ -1,0 +1,135 @@
+"""Reduces values and texts to what may be given to a stranger: numbers, and words that our own program wrote.
+
+It is an allow-list: a text that is not known here becomes a placeholder. Nobody can list what a secret looks like.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from backend.contract.spec.environment import VARIABLES
+
+_SETTINGS = """
+    adam_beta1 adam_beta2 adam_epsilon adapter address alpha append_end at_start batch_size best_metric beta1 beta2 bias bleu_words
+    bridge checkpoint_every class_weights clip_threshold column_names columns config configuration coordinator data decay_rate
+    delimiter device devices direction doc_stride dora drop_last dropout early_stopping early_stopping_threshold encoding engine
+    environment epochs epsilon1 epsilon2 evaluation every faulty_tags first_choice folder format frozen generate
+    gradient_checkpointing hardware head host_timeout hosts initialise keep_checkpoints kind label_all_tokens label_smoothing labels
+    language layer_decay learned_scheme learning_rate length_buckets length_penalty loss_on mask_probability max_answer_length
+    max_gradient_norm max_length max_new_tokens max_records max_rows max_steps max_target_length memory_limit metrics
+    micro_batch_size min_new_tokens mismatched_rows misplaced_answers model momentum n_best name name_or_path nesterov
+    new_embeddings no_repeat_ngram_size null_threshold num_beams optimizer optimizer_options packing pair parallelism precision
+    prefix prefix_backward prefix_forward processes quoting rank relative_step repetition_penalty revision rows rslora sample saved
+    scale_parameter schedule schedule_cycles schedule_divisor schedule_end schedule_final_divisor schedule_power schedule_steps
+    schedule_timescale scheme scores seed separator source source_ending source_language stride strict_entities target_ending
+    target_language targets task temperature template tensor_parallel test threads tokenizer tokenizer_options top_k top_p train
+    train_language train_rows training trust_remote_code type validation version version_2_with_negative warmup warmup_init
+    weight_decay whole_words window written_scheme
+    text text_pair label tokens tags question context answers target
+    hidden_size num_hidden_layers num_attention_heads num_key_value_heads intermediate_size max_position_embeddings vocab_size
+    num_labels n_embd n_layer n_head n_positions d_model d_ff d_kv num_layers num_heads hidden_dropout_prob
+    attention_probs_dropout_prob layer_norm_eps tie_word_embeddings torch_dtype
+"""
+SETTINGS = frozenset(_SETTINGS.split())
+"""Names of settings, of a task's parts, and of what a model's configuration often holds."""
+_CHOICES = """
+    13a BILOU BIO IOB1 IOBES adafactor adam adamw adapter all all-linear answer ar arrow auto backward balanced beam bfloat16 bg blocks both
+    causal_lm char chat cola conll constant constant_with_warmup cosine cosine_with_restarts cpu csv cuda data de demo double el en
+    end_of_text epoch es examples files float16 float32 forward fr from_config fsdp glue hi hub instructions intl inverse_sqrt
+    ja-mecab jax json jsonl ko-mecab linear lion lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
+    nearest never newline no_answer none one_cycle parallel parquet plain polynomial pretrained qnli qqp question_answering refuse
+    repair rte ru same seq2seq_lm sgd skip spaces squad sst2 stsb summarisation sw tab tatoeba text text_classification
+    text_regression th token_classification torch tpu tr translation tsv ur usual utf-8 vi wnli xnli xpu zh
+"""
+CHOICES = frozenset(_CHOICES.split())
+"""What a setting that is chosen from a list may be."""
+_METRICS = """
+    loss accuracy f1 precision recall matthews pearson spearman combined exact_match bleu chrf rouge1 rouge2 rougeL rougeLsum
+    perplexity mae mse f1_macro f1_micro f1_weighted precision_macro recall_macro accuracy_mm best_f1 best_f1_threshold
+    best_exact best_exact_threshold f1_HasAns f1_NoAns exact_match_HasAns exact_match_NoAns
+"""
+METRICS = frozenset(_METRICS.split())
+TEXT, PATH, NAME = "[text]", "[path]", "[name]"
+_ENDINGS = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".txt", ".conll", ".gz", ".xlsx", ".ods", ".zip"}
+_VERSION = re.compile(
+    r"\d{1,5}(?:\.\d{1,5}){0,4}(?:(?:a|b|rc|\.post|\.dev)\d{1,8})?(?:\+(?:cpu|xpu|cu\d{2,3}|rocm[\d.]{1,5}))?"
+)
+_EXCEPTION = re.compile(
+    r"(?<![\w/\\=:.-])(?:[a-z_][\w]*\.)*([A-Z][A-Za-z]{2,40}(?:Error|Exception|Warning|Interrupt|Exit)|RunFailed)(?=:|$|\s)"
+)
+_FACTS = re.compile(
+    r"\b(?P<step>step \d{1,9}\b)"
+    r"|\b(?P<size>\d{1,5}(?:\.\d{1,3})? ?(?:[KMGT]i?B|bytes|rows|tokens|steps|devices|processes)\b)"
+    r"|(?P<shape>[\[(]\d{1,7}(?:, \d{1,7}){1,5}[\])]|\b\d{1,7}x\d{1,7}\b)"
+    r"|\b(?P<line>line \d{1,7}(?:, column \d{1,6})?)"
+    r"|\b(?P<setting>(?:task|model|data|training|evaluation|adapter|hardware)\.[a-z0-9_.]+)"
+)
+_COUNT = re.compile(r"\d{1,5}|true|false")
+_FRAME = re.compile(r'\s+File "(?P<path>[^"]{1,4096})", line (?P<line>\d{1,7}),? in (?P<function>[\w.<>]{1,80})')
+_MODULE = re.compile(r"<(?:string|stdin|frozen [\w.]+)>|[\w.-]{1,60}\.pyx?")
+
+
+def public_choice(text: str) -> str:
+    """A choice among our own words stays, a path keeps its kind, any other text goes."""
+    if text in CHOICES or text in METRICS:
+        return text
+    ending = PurePosixPath(text).suffix.lower()
+    if ending in _ENDINGS:
+        return f"{PATH}{ending}"
+    return PATH if "/" in text or "\\" in text else TEXT
+
+
+def public_setting(value: Any) -> Any:
+    """A setting of any depth: numbers stay, names of settings stay, texts are choices, and what has no known name goes."""
+    if isinstance(value, Mapping):
+        return dict(_known_first(value))
+    if isinstance(value, list):
+        items = [public_setting(item) for item in value]
+        return items if all(isinstance(item, int | float) for item in items) else [f"{len(items)} of them"]
+    return public_choice(value) if isinstance(value, str) else value
+
+
+def _known_first(values: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    unknown = 0
+    for key, value in values.items():
+        if key in SETTINGS:
+            yield key, public_setting(value)
+        elif key in VARIABLES:  # of the environment: any text, mostly a count
+            yield key, value if isinstance(value, str) and _COUNT.fullmatch(value) else TEXT
+        else:
+            unknown += 1
+    if unknown:
+        yield NAME, f"{unknown} of them"
+
+
+def public_version(text: str) -> str:
+    """A version number."""
+    return text if _VERSION.fullmatch(text) else TEXT
+
+
+def public_metrics(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Scores by name; a name that has a label or a file in it is numbered."""
+    return {name if name in METRICS else f"[metric {at}]": score for at, (name, score) in enumerate(metrics.items())}
+
+
+def facts(text: str) -> str:
+    """Of a sentence the kinds of exceptions, steps, sizes, shapes, line numbers and names of settings, in their order."""
+    found = [(match.start(), match.group(1)) for match in _EXCEPTION.finditer(text)]
+    for match in _FACTS.finditer(text):
+        is_known = match.lastgroup != "setting" or set(match.group().split(".")) <= SETTINGS
+        found += [(match.start(), match.group())] if is_known else []
+    return ", ".join(dict.fromkeys(fact for _, fact in sorted(found))) or TEXT
+
+
+def traceback_lines(lines: list[str]) -> Iterator[str]:
+    """Of a log the frames of tracebacks, with files' last names, and what was raised."""
+    for line in lines:
+        if frame := _FRAME.fullmatch(line.rstrip()):
+            name = PureWindowsPath(frame["path"]).name  # knows both kinds of slashes
+            shown = name if _MODULE.fullmatch(name) else PATH
+            yield f"  {shown}, line {frame['line']}, in {frame['function']}"
+        elif line.startswith("Traceback (most recent call last)"):
+            yield "Traceback"
+        elif _EXCEPTION.match(line):
+            yield facts(line)
