@@ -62,7 +62,12 @@ def as_changes(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reads_otherwise(before: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether what was recognised is read by another source, or in another format, than the choice says now."""
-    return found["source"] != before.get("source", "files") or found.get("format", "auto") != before.get(
-        "format", "auto"
+    """Whether what was recognised is read in another way than the choice says now.
+
+    That is by another source, in another format, or as several splits of which the choice names one.
+    """
+    return (
+        found["source"] != before.get("source", "files")
+        or found.get("format", "auto") != before.get("format", "auto")
+        or any(split in found and found[split] != before.get(split) for split in ("validation", "test"))
     )

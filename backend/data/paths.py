@@ -1,19 +1,31 @@
-"""Owns which files a split names: a file, a list, a pattern, a folder, or a folder that `datasets` has saved."""
+"""Says which files a split names: a file, a list, a pattern, a folder, or a folder that `datasets` has saved.
+
+Files that are named one by one are taken as they are. Of a folder or a pattern a split gets the files that are named for it
+(`split_names`), whether a person drops it, types it or writes it into a spec.
+"""
 
 import difflib
 import glob
 import json
 import os
+from itertools import islice
 from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import user_path
 from backend.data.formats.detect import is_data_file
 from backend.data.formats.packed import plain_suffix
+from backend.data.split_names import by_split, files_for, split_of, why_no_data
+
+MOST_FILES = 2000
+"""Of a folder; more are a mistake of the person who names it."""
 
 
 def data_files(value: str | list[str], split: str | None) -> list[Path]:
-    """The files in their order; of a saved DatasetDict those of the split of that name. Raises InputError."""
+    """The files in their order; of a saved DatasetDict those of the split of that name. Raises InputError.
+
+    Without a split (a file to be predicted) a folder or pattern must not hold files of several splits.
+    """
     values = value if isinstance(value, list) else [value]
     if not values:
         raise InputError("the list of files is empty; name at least one file")
@@ -36,12 +48,66 @@ def _files_of(value: str, split: str | None) -> list[Path]:
     if path.exists():
         return [path]
     if glob.has_magic(value):
-        names = glob.iglob(str(path), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
-        found = sorted(Path(name) for name in names if Path(name).is_file())
-        if not found:
-            raise InputError(f"no file goes with the pattern {value}; check the folder and the pattern")
-        return found
+        return _for_split(pattern_files(value), split, None, f"the pattern {value}")
     raise InputError(f"{value}: there is no such file or folder{_similar(path)}; check the path")
+
+
+def pattern_files(pattern: str) -> list[Path]:
+    """The files that go with a pattern, in order. Raises InputError where there are none."""
+    names = glob.iglob(str(Path(pattern).expanduser()), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
+    found = sorted(Path(name) for name in names if Path(name).is_file())
+    if not found:
+        raise InputError(f"no file goes with the pattern {pattern}; check the folder and the pattern")
+    return found
+
+
+def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
+    """The files of a folder that may hold rows, and others → why they are left out; hidden ones are not told.
+
+    Folders below count where the folder has no data files of its own, or where their names say splits. Raises InputError.
+    """
+    inside = sorted(islice((path for path in folder.rglob("*") if not _is_hidden(path, folder)), MOST_FILES + 1))
+    if len(inside) > MOST_FILES:
+        raise InputError(
+            f"{folder} holds more than {MOST_FILES:,} files; name a folder below it or the files with the rows"
+        )
+    files, left_out = [], {}
+    for path in inside:
+        if path.is_file():
+            reason = why_no_data(path)
+            if reason:
+                left_out[path] = reason
+            else:
+                files.append(path)
+    below = [path for path in files if path.parent != folder]
+    if len(below) < len(files) and not any(split_of(path, folder) for path in below):
+        own = [path for path in files if path.parent == folder]
+        if any(is_data_file(path) for path in own):
+            left_out |= dict.fromkeys(below, "lies in a folder below")
+            files = own
+    return files, left_out
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+def _for_split(files: list[Path], split: str | None, within: Path | None, place: str) -> list[Path]:
+    """Those that belong to the split by their names. Raises InputError where none does."""
+    chosen = files_for(split, files, within) if split else files
+    named = [path for name, paths in by_split(files, within).items() if name for path in paths]
+    if not split and len(by_split(files, within).keys() - {None}) > 1:
+        raise InputError(f"{place} holds files of several splits ({_some(named)}); name one, for example {named[0]}")
+    if not chosen:
+        raise InputError(
+            f"{place} holds no file that is named for the split {split}, but {_some(files)}; name a file, for example {files[0]}"
+        )
+    return chosen
+
+
+def _some(paths: list[Path]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"{', '.join(path.name for path in paths[:3])}{more}"
 
 
 def _similar(path: Path) -> str:
@@ -56,10 +122,10 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
         return _saved_files(_saved_split(folder, split))
     if saved_splits(folder) is not None:
         return _saved_files(folder)
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "_")))
-    files = [path for path in files if is_data_file(path)] or files
-    if not files:
-        raise InputError(f"the folder {folder} holds no files; give a folder whose own files hold the rows")
+    found, _ = folder_files(folder)
+    if not found:
+        raise InputError(f"the folder {folder} holds no files; give a folder whose files hold the rows")
+    files = _for_split([path for path in found if is_data_file(path)] or found, split, folder, f"the folder {folder}")
     extensions = sorted({plain_suffix(path) for path in files})
     if len(extensions) > 1:
         raise InputError(
@@ -79,15 +145,15 @@ def saved_splits(folder: Path) -> list[str] | None:
     return [] if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file() else None
 
 
-def passed_over(value: str | list[str] | None) -> list[str]:
-    """The names of the files in named folders that `data_files` does not read: hidden ones are not told."""
-    folders = [user_path(one) for one in (value if isinstance(value, list) else [value or ""])]
+def passed_over(value: str | list[str] | None, split: str = "train") -> list[str]:
+    """The names of the files in named folders that the split does not read: hidden ones are not told."""
+    folders = [Path(one).expanduser() for one in (value if isinstance(value, list) else [value or ""])]
     found: list[str] = []
     for folder in folders:
         if folder.is_dir() and saved_splits(folder) is None:
-            inside = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-            read = set(_files_in(folder, None))
-            found += [path.name for path in inside if path not in read]
+            files, left_out = folder_files(folder)
+            read = set(_files_in(folder, split))
+            found += [path.name for path in sorted([*files, *left_out]) if path not in read]
     return found
 
 

@@ -1,6 +1,7 @@
-"""Owns which split a file is for by its name and that of its folder, and which files of a folder hold no rows."""
+"""Says which split a file is for by its name and that of its folder, and which files of a folder hold no rows."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from backend.data.formats.packed import plain_suffix
@@ -29,6 +30,25 @@ def split_of(path: Path, within: Path | None = None) -> str | None:
         if len(found) == 1:
             return found[0]
     return None
+
+
+def by_split(files: Sequence[Path], within: Path | None = None) -> dict[str | None, list[Path]]:
+    """Split → the files that are named for it; under None those whose names say no split."""
+    found: dict[str | None, list[Path]] = {}
+    for path in files:
+        found.setdefault(split_of(path, within if within in path.parents else None), []).append(path)
+    return found
+
+
+def files_for(split: str, files: Sequence[Path], within: Path | None = None) -> list[Path]:
+    """The files of a folder or pattern that a split consists of; none where they are all for other splits.
+
+    Names decide only where they say different splits: files that are all named alike, or not at all, are one split's.
+    """
+    found = by_split(files, within)
+    if len(found) == 1:
+        return list(files)
+    return found.get(split) or (found.get(None, []) if split == "train" else [])
 
 
 def why_no_data(path: Path) -> str:

@@ -10,9 +10,11 @@ from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import RunSpec, validated
+from backend.data.paths import passed_over
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, Source
 from backend.data.split import split_off
+from backend.data.split_names import split_of
 from backend.models import inspection
 from backend.models.positions import longest_sequence
 from backend.run.column_guess import ColumnGuess, Guess, guessed_columns
@@ -78,8 +80,23 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
     for split in sorted(rows.keys() - {"train"}, reverse=True):
         task.check(rows[split], columns, facts, split)
     guessed = guessed_columns(used_columns(task), guesses)
-    notes = (*facts.pop("notes", ()), *filter(None, [guessed]))
+    notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread(spec)]))
     return Material(rows, columns, with_max_length(task, facts, model_folder), notes, guessed)
+
+
+def _unread(spec: RunSpec) -> str:
+    """What the folder of the training data holds beside it for validation, where no split of the spec reads it."""
+    kind = registry.find("source", spec.data.source, "data.source")
+    if "train" not in kind.path_fields or isinstance(spec.data.validation, str | list):
+        return ""
+    found = passed_over(spec.data.train)
+    names = [name for name in found if split_of(Path(name)) == "validation"]
+    return (
+        f"data.train: {names[0]} in this folder is validation data by its name and is not read; name it as data.validation to "
+        "measure with it"
+        if names
+        else ""
+    )
 
 
 def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict[str, Rows]:

@@ -1,9 +1,9 @@
-"""Owns what files, folders and addresses that a person drops are taken for: the source, its settings, the splits."""
+"""Recognises what files, folders and addresses that a person drops or types are: the source, its settings, the splits."""
 
+import glob
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -13,17 +13,16 @@ from backend.contract.data_choice import LeftOut, RecognisedData
 from backend.contract.errors import InputError
 from backend.data.formats.detect import content_format, format_of
 from backend.data.formats.packed import packer_of
-from backend.data.paths import saved_splits
+from backend.data.paths import folder_files, pattern_files, saved_splits
 from backend.data.sources.source import Known
-from backend.data.split_names import split_of, why_no_data
+from backend.data.split_names import by_split, files_for, split_of
 
-MOST_FILES = 2000
-"""Of a folder; more are a mistake of the person who drops it."""
 FORMATS = {
     "csv": "a table (CSV)", "tsv": "a table (TSV)", "jsonl": "JSON lines", "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
     "text": "plain text",
 }  # fmt: skip
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
+_NAMELESS = "its name says neither training nor validation nor test"
 _HUB = re.compile(r"(?:https?://(?:www\.)?huggingface\.co/datasets/|hf://datasets/)([\w.-]+(?:/[\w.-]+)?)")
 
 
@@ -45,7 +44,7 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
         raise InputError("nothing was named; give a file, several files or a folder")
     if name := _hub_name(given):
         return _told(_Found("hub", "a data set of the hub", {"name": name, "train": "train", "validation": 0.1}))
-    places = [_place(one) for one in given]
+    places = [place for one in given for place in _places_of(one)]
     found = _known(places) if split is None else None
     return _told(found or _files(places, split))
 
@@ -55,14 +54,17 @@ def _hub_name(given: list[str]) -> str:
     return matched.group(1) if matched else ""
 
 
-def _place(one: str) -> Path:
+def _places_of(one: str) -> list[Path]:
+    """A file, a folder, or the files of a pattern."""
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
         raise InputError(f"{one} is an address of the network; fetch the file first, or name a data set of the hub")
     path = Path(unquote(address.path) if address.scheme == "file" else one).expanduser()
+    if not path.exists() and glob.has_magic(one):
+        return [found.absolute() for found in pattern_files(one)]
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; check the path")
-    return path.absolute()
+    return [path.absolute()]
 
 
 def _known(paths: Sequence[Path]) -> _Found | None:
@@ -93,7 +95,11 @@ def _files(paths: list[Path], split: str | None) -> _Found:
     kept = {path: found for path, found in kinds.items() if found[0] == source}
     within = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
     splits, unnamed = _splits(list(kept), within, split)
-    left_out += [LeftOut(path.name, "its name says neither training nor validation nor test") for path in unnamed]
+    left_out += [
+        LeftOut(path.name, "is named for another split" if split_of(path, within) else _NAMELESS) for path in unnamed
+    ]
+    if not splits:
+        raise InputError(_nothing(paths, left_out))
     _, what, task = next(iter(kept.values()))
     found = _Found(source, what, {name: _value(one) for name, one in splits.items()}, task, left_out)
     if source == "files":
@@ -106,33 +112,20 @@ def _saved(folder: Path, split: str | None) -> _Found:
     if not splits or split:
         return _Found("files", "a saved data set", {split or "train": str(folder)})
     data = {name: str(folder / one) for one in splits if (name := split_of(Path(one)))}
-    left = [
-        LeftOut(one, "its name says neither training nor validation nor test")
-        for one in splits
-        if not split_of(Path(one))
-    ]
+    left = [LeftOut(one, _NAMELESS) for one in splits if not split_of(Path(one))]
     if "train" not in data and len(splits) == 1:
         data, left = {"train": str(folder / splits[0])}, []
     return _Found("files", "a saved data set", data, left_out=left)
 
 
 def _listed(paths: list[Path]) -> tuple[list[Path], list[LeftOut]]:
-    """All files, of folders their own and those one or two folders below, and those that hold no rows by their name."""
+    """All files, also those of the folders, and the ones that hold no rows by their name."""
     files: list[Path] = []
     left_out: list[LeftOut] = []
     for path in paths:
-        inside = sorted(islice(path.rglob("*"), MOST_FILES + 1)) if path.is_dir() else [path]
-        if len(inside) > MOST_FILES:
-            raise InputError(f"{path} holds more than {MOST_FILES:,} files; drop the folder or the files with the rows")
-        for one in inside:
-            if one.is_file():
-                reason = why_no_data(one) if path.is_dir() else ""
-                if reason == "hidden":
-                    continue
-                if reason:
-                    left_out.append(LeftOut(one.name, reason))
-                else:
-                    files.append(one)
+        own, others = folder_files(path) if path.is_dir() else ([path], {})
+        files += own
+        left_out += [LeftOut(other.name, reason) for other, reason in others.items()]
     return files, left_out
 
 
@@ -178,15 +171,16 @@ def _chosen_source(kinds: dict[Path, _Kind]) -> str:
 
 def _splits(files: list[Path], within: Path | None, split: str | None) -> tuple[dict[str, list[Path]], list[Path]]:
     """Split → files, and those that are in none because the others are named for theirs."""
+    if split is not None and within is not None and len(files) > 1:
+        chosen = files_for(split, files, within)
+        return {split: chosen} if chosen else {}, [path for path in files if path not in chosen]
     if split is not None or len(files) == 1:
         return {split or "train": files}, []
-    named = {path: split_of(path, within if within in path.parents else None) for path in files}
-    splits = {name: [path for path in files if named[path] == name] for name in _SPLITS}
-    splits = {name: one for name, one in splits.items() if one}
-    unnamed = [path for path in files if named[path] is None]
-    if "train" not in splits and unnamed:
-        return {"train": unnamed, **splits}, []
-    return splits, unnamed
+    named = by_split(files, within)
+    unnamed = named.pop(None, [])
+    if "train" not in named and unnamed:
+        named, unnamed = {"train": unnamed, **named}, []
+    return {name: named[name] for name in _SPLITS if name in named}, unnamed
 
 
 def _value(files: list[Path]) -> str | list[str]:

@@ -82,13 +82,12 @@ def main() -> int:
     figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     with tempfile.TemporaryDirectory(prefix="burnish-order-") as folder:
         write_pairs(Path(folder))
-        for model, seed, task in itertools.product(() if options.table else models, options.seeds, options.only):
-            if options.models and model not in options.models:
-                continue
+        chosen = [] if options.table else [model for model in models if model in (options.models or models)]
+        for model, seed, task in itertools.product(chosen, options.seeds, options.only):
             for buckets in (False, True):
                 measured = figures.setdefault(task, {}).setdefault(model, {}).setdefault(_name(buckets), {})
                 if str(seed) not in measured:
-                    measured[str(seed)] = _trained(Path(folder), TASKS[task], model, models[model], seed, buckets)
+                    measured[str(seed)] = _trained(Path(folder), TASKS[task], model, models[model], int(seed), buckets)
                     print(f"{task}, {model}, {_name(buckets)}, seed {seed}: {measured[str(seed)]}", flush=True)
                     FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     print("\n".join(table(figures)))

@@ -17,7 +17,8 @@ class DataSection(Section):
     source: Annotated[str, Field(title="Source")] = "files"
     """How the data is stored, for example `files`, `hub` or `demo`."""
     train: Annotated[Paths | None, Field(title="Training data")] = None
-    """A file, a list of files, a pattern or a folder; for a hub data set the name of a split."""
+    """A file, a list of files, a pattern or a folder; for a hub data set the name of a split. Of a pattern or folder whose
+    files are named for several splits (train, dev, test …) each split takes its own."""
     validation: Annotated[Paths | float | None, Field(title="Validation data")] = None
     """The same, or a fraction of the training rows, for example 0.1."""
     test: Annotated[Paths | None, Field(title="Test data")] = None

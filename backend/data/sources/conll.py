@@ -16,7 +16,7 @@ from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
 from backend.data.paths import data_files
 from backend.data.rows import Rows
-from backend.data.sources.files import Files, naming, read_files
+from backend.data.sources.files import Files, naming, read_files, split_files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Known, Reading, named
 
@@ -69,11 +69,10 @@ class Sentences:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All sentences of the split; None where `data` names no files for it."""
-        value = named(split, data)
-        if value is None:
+        if named(split, data) is None:
             return None
         with naming(f"data.{split}"):
-            return self._read(data_files(value, None), data.max_rows, reading)
+            return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """The sentences of one more file, tagged or not; a table is known by its extension."""

@@ -17,7 +17,7 @@ from backend.data.formats.reader import Options, Reader
 from backend.data.paths import data_files, shown_names
 from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
-from backend.data.sources.source import Reading, Report, named
+from backend.data.sources.source import Reading, Report, check_apart, named
 
 ADVANCED: dict[str, Any] = {"advanced": True}
 
@@ -73,11 +73,10 @@ class Files:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All rows of the split; None where `data` names no files for it."""
-        value = named(split, data)
-        if value is None:
+        if named(split, data) is None:
             return None
         with naming(f"data.{split}"):
-            return self._read(data_files(value, split), data.max_rows, reading)
+            return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """The rows of one more file, folder or pattern, all of them."""
@@ -96,6 +95,17 @@ class Files:
 
 
 SOURCE = Files
+
+
+def split_files(split: str, data: DataSection) -> list[Path]:
+    """The files that `data` names for the split. Raises InputError where one of them is an earlier split's too."""
+
+    def files_of(one: str) -> list[Path]:
+        value = named(one, data)
+        return data_files(value, one) if value is not None else []
+
+    check_apart(split, files_of)
+    return files_of(split)
 
 
 def read_files(

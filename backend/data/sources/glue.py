@@ -26,7 +26,7 @@ from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Known, Reading, is_fraction, named
+from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
 
 _USUAL_NAMES = {"train": "train", "validation": "dev", "test": "test"}
 """Split → the name of its file without ending."""
@@ -68,10 +68,9 @@ class Glue:
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
         folder = self._folder()
-        names = [value or _USUAL_NAMES[split]] if not isinstance(value, list) else value
         with naming(f"data.{split}"):
-            paths = [path for name in names for path in self._files(folder, name)]
-            rows = self._read(paths, data.max_rows, reading)
+            check_apart(split, lambda one: self._split_files(folder, one, data))
+            rows = self._read(self._split_files(folder, split, data), data.max_rows, reading)
             if split != "test":
                 self._check_labelled(rows)
         return rows
@@ -113,6 +112,13 @@ class Glue:
             return folder
         wanted = self._layout.folder.lower()
         return next((one for one in sorted(folder.iterdir()) if one.is_dir() and one.name.lower() == wanted), folder)
+
+    def _split_files(self, folder: Path, split: str, data: DataSection) -> list[Path]:
+        value = named(split, data)
+        if is_fraction(split, data) or (value is None and split not in self.own_splits):
+            return []
+        names = value if isinstance(value, list) else [value or _USUAL_NAMES[split]]
+        return [path for name in names for path in self._files(folder, name)]
 
     def _files(self, folder: Path, name: str) -> list[Path]:
         usual = _USUAL_NAMES.get(name, name)

@@ -23,9 +23,9 @@ from backend.data.formats.columnar import plain_batch, plain_schema
 from backend.data.formats.reader import PIECE_ROWS
 from backend.data.row_cache import VERSION, cached_rows, writing
 from backend.data.rows import Rows
-from backend.data.sources.files import Files
+from backend.data.sources.files import Files, naming
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading, named
+from backend.data.sources.source import Reading, check_apart, named
 
 if TYPE_CHECKING:
     from datasets import DatasetBuilder
@@ -72,6 +72,8 @@ class Hub:
         value = named(split, data)
         if value is None:
             return None
+        with naming(f"data.{split}"):
+            check_apart(split, lambda one: _whole_or_slices(one, data))
         name = "+".join(value) if isinstance(value, list) else value
         with _in_one_sentence(self.settings.name, f"data.{split}"), _offline(reading.offline):
             builder = self._builder(reading)
@@ -140,6 +142,19 @@ class Hub:
 
 
 SOURCE = Hub
+
+
+def _whole_or_slices(split: str, data: DataSection) -> list[str]:
+    """The hub's splits that a split is made of; a slice counts as the whole where another split takes the whole."""
+    named_splits = {one: named(one, data) for one in ("train", "validation", "test")}
+    pieces = {
+        one: [
+            piece.strip() for name in (value if isinstance(value, list) else [value or ""]) for piece in name.split("+")
+        ]
+        for one, value in named_splits.items()
+    }
+    wholes = {piece for found in pieces.values() for piece in found if "[" not in piece}
+    return [piece.partition("[")[0] if piece.partition("[")[0] in wholes else piece for piece in pieces[split] if piece]
 
 
 def _loaded(options: dict[str, Any]) -> "DatasetBuilder":

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
-from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
+from backend.data.sources._line_pairs import ADVANCED, Directions, Pair, read_pairs
 from backend.data.sources._pair_files import ENDINGS, STEMS, Endings, find_pair, pairs_among, read_one
 from backend.data.sources.files import naming
-from backend.data.sources.source import Known, Reading, named
+from backend.data.sources.source import Known, Reading, check_apart, named
 
 
 class Settings(Directions):
@@ -51,13 +51,16 @@ class Parallel:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """The rows of the split's pairs of files; None where `data` names none."""
-        value = named(split, data)
-        if value is None:
+        if named(split, data) is None:
             return None
         with naming(f"data.{split}"):
-            names = value if isinstance(value, list) else [value]
-            pairs = [find_pair(Path(name).expanduser(), STEMS[split], self._endings) for name in names]
-            return read_pairs(pairs, self.settings, data.max_rows, reading)
+            check_apart(split, lambda one: [source for source, _ in self._pairs(one, data)])
+            return read_pairs(self._pairs(split, data), self.settings, data.max_rows, reading)
+
+    def _pairs(self, split: str, data: DataSection) -> list[Pair]:
+        value = named(split, data)
+        names = value if isinstance(value, list) else [value] if value is not None else []
+        return [find_pair(Path(name).expanduser(), STEMS[split], self._endings) for name in names]
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """A pair by its beginning or by one of its files; a file that has no partner holds sources; or a table."""

@@ -1,10 +1,12 @@
 """Owns what a data source is: it turns the `data` section's names of splits into rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
 
@@ -52,7 +54,8 @@ class Source(Protocol):
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All rows of `train`, `validation` or `test` as `data` names them; None where it names none (or a fraction).
 
-        Raises InputError in one sentence with the way out.
+        Raises InputError in one sentence with the way out, also where the split shares a file with one before it
+        (`check_apart`).
         """
         ...
 
@@ -70,3 +73,37 @@ def named(split: str, data: DataSection) -> str | list[str] | None:
 def is_fraction(split: str, data: DataSection) -> bool:
     """Whether the split is a fraction of the training rows, which no source reads."""
     return isinstance(getattr(data, split), float | int)
+
+
+_SPLITS = {"train": "training", "validation": "validation", "test": "test"}
+
+
+def check_apart(split: str, parts_of: Callable[[str], Sequence[Path | str]]) -> None:
+    """Raises InputError where a part of the split, a file or a name, is a part of an earlier split too.
+
+    `parts_of` gives what a split is made of, nothing where none is named.
+    """
+    own: dict[object, Path | str] = {}
+    for earlier in [*_SPLITS][: [*_SPLITS].index(split)]:
+        own = own or {_identity(part): part for part in parts_of(split)}
+        others: Sequence[Path | str] = ()
+        with suppress(InputError):  # the earlier split's own reading says what is wrong with it
+            others = parts_of(earlier)
+        for part in others:
+            if shared := own.get(_identity(part)):
+                name = shared.name if isinstance(shared, Path) else shared
+                raise InputError(
+                    f"{name} is {_SPLITS[earlier]} data too; name other data in data.{split}, "
+                    f"or name the files of data.{earlier} one by one without it"
+                )
+
+
+def _identity(part: Path | str) -> object:
+    """The same of every path that leads to a file."""
+    if not isinstance(part, Path):
+        return part
+    try:
+        status = part.stat()
+    except OSError:
+        return part.absolute()
+    return status.st_dev, status.st_ino

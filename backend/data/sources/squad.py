@@ -15,7 +15,7 @@ from backend.data.formats.packed import first_bytes, read_bytes
 from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
 from backend.data.paths import data_files, shown_names
 from backend.data.rows import Rows
-from backend.data.sources.files import naming, read_files
+from backend.data.sources.files import naming, read_files, split_files
 from backend.data.sources.source import Known, Reading, named
 
 
@@ -41,11 +41,10 @@ class Squad:
 
     def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
         """All questions of the split; None where `data` names no files for it."""
-        value = named(split, data)
-        if value is None:
+        if named(split, data) is None:
             return None
         with naming(f"data.{split}"):
-            return self._read(data_files(value, split), data.max_rows, reading)
+            return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """The questions of one more file, all of them."""

@@ -17,7 +17,7 @@ from backend.data.rows import Rows
 from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
 from backend.data.sources._pair_files import ENDINGS, challenge_pair, has_dev, read_one
 from backend.data.sources.files import naming
-from backend.data.sources.source import Known, Reading, is_fraction, named
+from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
 from backend.data.write_once import open_or_write
 
 ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
@@ -80,9 +80,16 @@ class Tatoeba:
             return None
         folder = pair_folder(self.settings, reading)
         with naming(f"data.{split}"):
-            stems = value if isinstance(value, list) else [value or _own_stem(folder, split)]
-            pairs = [challenge_pair(folder, stem) for stem in stems]
+            # A pair without `dev` is measured with its `test` unless another split is named, so that is no mistake.
+            check_apart(split, lambda one: self._stems(folder, one, data) if one == "train" or named(one, data) else [])
+            pairs = [challenge_pair(folder, stem) for stem in self._stems(folder, split, data)]
             return read_pairs(pairs, self.settings, data.max_rows, reading)
+
+    def _stems(self, folder: Path, split: str, data: DataSection) -> list[str]:
+        value = named(split, data)
+        if is_fraction(split, data) or (value is None and split not in self.own_splits):
+            return []
+        return value if isinstance(value, list) else [value or _own_stem(folder, split)]
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """A file of sources, with its targets where they lie beside it, or a table."""

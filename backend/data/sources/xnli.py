@@ -15,7 +15,7 @@ from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Known, Reading, is_fraction, named
+from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
 
 Language = Literal["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
 _PLACES = ("XNLI-1.0", "XNLI-MT-1.0/multinli", "multinli", "")
@@ -67,12 +67,20 @@ class Source:
         value = named(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
-        language = self.settings.language
-        if split == "train":
-            language = self.settings.train_language or language
-        names = value if isinstance(value, list) else [value or split]
         with naming(f"data.{split}"):
-            return self._read([self._file(name, language) for name in names], language, data.max_rows, reading)
+            check_apart(split, lambda one: self._split_files(one, data))
+            return self._read(self._split_files(split, data), self._language(split), data.max_rows, reading)
+
+    def _language(self, split: str) -> str:
+        own = self.settings.train_language if split == "train" else None
+        return own or self.settings.language
+
+    def _split_files(self, split: str, data: DataSection) -> list[Path]:
+        value = named(split, data)
+        if is_fraction(split, data) or (value is None and split not in self.own_splits):
+            return []
+        names = value if isinstance(value, list) else [value or split]
+        return [self._file(name, self._language(split)) for name in names]
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """The rows of one more file in the language that is measured; a table that is no TSV is read as any other."""

@@ -56,6 +56,15 @@ def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run,
     assert not card.recognised.isVisible()
 
 
+def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(qtbot, new_run, tmp_path: Path):
+    for name in ("train.json", "dev.json"):
+        (tmp_path / name).write_bytes(Path(SQUAD).read_bytes())
+    new_run.draft.set("data.source", "squad")
+    new_run.cards.data.train.choose(str(tmp_path))
+    qtbot.waitUntil(lambda: new_run.draft.get("data.validation") == str(tmp_path / "dev.json"), timeout=SLOW_MS)
+    assert new_run.draft.get("data.train") == str(tmp_path / "train.json")
+
+
 def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):
     field = new_run.cards.data.test
     place = field.mapTo(new_run, field.rect().center())

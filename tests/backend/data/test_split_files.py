@@ -1,0 +1,136 @@
+"""What a path given for a split stands for, whoever gives it, and that no split holds another split's rows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.spec import DataSection
+from backend.data.sources.source import Reading
+from backend.run.material import read_material
+from backend.run.recognising import recognise
+from backend.run.resolving import resolve
+
+TABLE = "text,label\n" + "".join(f"{{0}} {number},{number % 2}\n" for number in range(4))
+SQUAD = """{{"data": [{{"title": "t", "paragraphs": [{{"context": "Ann saw {0}.", "qas": [
+  {{"id": "{0}", "question": "Who?", "answers": [{{"text": "Ann", "answer_start": 0}}]}}]}}]}}]}}"""
+CONLL = "{} B-PER\nran O\n\nBonn B-LOC\n. O\n"
+PAIR = "{}\nagain\n"
+KINDS = {
+    "files": ({".csv": TABLE}, "text"),
+    "squad": ({".json": SQUAD}, "context"),
+    "conll": ({".conll": CONLL}, "tokens"),
+    "parallel": ({".src": PAIR, ".trg": PAIR}, "source"),
+}
+NAMES = {"train": "train", "validation": "dev", "test": "test"}
+
+
+def written(folder: Path, kind: str, *names: str) -> Path:
+    """Files of that source, each of which holds its own name."""
+    for name in names:
+        for ending, content in KINDS[kind][0].items():
+            path = folder / f"{name}{ending}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content.format(path.stem), encoding="utf-8")
+    return folder
+
+
+def read(kind: str, split: str, cache: Path, **data: Any) -> str:
+    """All that the split holds, as text."""
+    source = registry.find("source", kind, "data.source")
+    section = DataSection.model_validate({"source": kind, **data})
+    rows = source(source.Settings()).read(split, section, Reading(cache))
+    return str(rows.table[KINDS[kind][1]].to_pylist())
+
+
+@pytest.mark.parametrize("split", NAMES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_gives_a_split_the_files_that_are_named_for_it(tmp_path: Path, kind: str, split: str):
+    folder = written(tmp_path / "data", kind, *NAMES.values())
+    found = read(kind, split, tmp_path / "cache", **{"train": str(folder), split: str(folder)})
+    assert [name for name in NAMES.values() if name in found] == [NAMES[split]]
+
+
+@pytest.mark.parametrize("kind", ["files", "squad", "conll"])
+def test_a_pattern_gives_a_split_the_files_that_are_named_for_it(tmp_path: Path, kind: str):
+    folder = written(tmp_path / "data", kind, *NAMES.values())
+    found = read(kind, "train", tmp_path / "cache", train=str(folder / "*.*"))
+    assert [name for name in NAMES.values() if name in found] == ["train"]
+
+
+@pytest.mark.parametrize("kind", ["files", "squad", "conll"])
+def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(tmp_path: Path, kind: str):
+    folder = written(tmp_path / "data", kind, "train/a", "train/b", "validation/c")
+    dropped = recognise([str(folder)]).data
+    assert dropped["source"] == kind
+    for split in ("train", "validation"):
+        typed = read(kind, split, tmp_path / "cache", **{split: str(folder)})
+        assert typed == read(kind, split, tmp_path / "cache", **{split: dropped[split]})
+
+
+@pytest.mark.parametrize("split", ["train", "validation"])
+def test_a_folder_dropped_on_a_split_gives_it_only_its_own_files(tmp_path: Path, split: str):
+    folder = written(tmp_path, "squad", "train", "dev")
+    found = recognise([str(folder)], split)
+    assert found.data == {"source": "squad", split: str(folder / f"{NAMES[split]}.json")}
+    assert len(found.left_out) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_split_that_holds_another_splits_file_is_refused(tmp_path: Path, kind: str):
+    folder = written(tmp_path / "data", kind, "one", "two")
+    one, two = (str(folder / f"{name}{next(iter(KINDS[kind][0]))}") for name in ("one", "two"))
+    link = tmp_path / f"link{Path(one).suffix}"
+    link.symlink_to(one)
+    both = [one, two]
+    splits = [{"train": both, "validation": two}, {"train": two, "test": both}]
+    splits += [{"train": str(folder), "validation": two}, {"train": one, "validation": str(link)}]
+    for data in splits if kind != "parallel" else splits[:2]:
+        last = [*data][-1]
+        with pytest.raises(InputError, match=rf"^data\.{last}: .* is training data too; name") as caught:
+            read(kind, last, tmp_path / "cache", **data)
+        assert caught.value.field == f"data.{last}"
+
+
+def test_files_that_are_named_one_by_one_are_taken_whatever_they_are_called(tmp_path: Path):
+    folder = written(tmp_path / "data", "files", "train", "dev")
+    found = read("files", "train", tmp_path / "cache", train=[str(folder / "train.csv"), str(folder / "dev.csv")])
+    assert "train 0" in found
+    assert "dev 0" in found
+
+
+def test_a_folder_without_a_file_for_the_split_is_refused_with_one_to_name(tmp_path: Path):
+    folder = written(tmp_path / "data", "files", "train", "dev")
+    with pytest.raises(
+        InputError, match=r"^data\.test: .*no file .* split test, but dev\.csv, train\.csv; name a file, .*dev\.csv$"
+    ):
+        read("files", "test", tmp_path / "cache", test=str(folder))
+
+
+def test_a_folder_to_be_predicted_must_not_mix_splits(tmp_path: Path):
+    folder = written(tmp_path / "data", "squad", "train", "dev")
+    source = registry.find("source", "squad", "data.source")
+    with pytest.raises(InputError, match=r"files of several splits \(dev\.json, train\.json\).*name one"):
+        source(source.Settings()).read_file(folder, DataSection(), Reading(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("value", ["train", "train+test"])
+def test_a_split_of_the_hub_that_is_trained_on_is_not_measured_on(tmp_path: Path, value: str):
+    source = registry.find("source", "hub", "data.source")
+    section = DataSection(source="hub", train=value, validation="train")
+    with pytest.raises(InputError, match=r"^data\.validation: train is training data too"):
+        source(source.Settings(name=str(tmp_path))).read(
+            "validation", section, Reading(tmp_path / "cache", offline=True)
+        )
+
+
+def test_the_validation_rows_of_a_training_folder_are_said_to_be_unread(tmp_path: Path):
+    folder = written(tmp_path / "data", "files", "train", "dev")
+    spec = resolve(
+        {"task": {"type": "text_classification"}, "model": {"name_or_path": "x"}, "data": {"train": str(folder)}},
+        tmp_path,
+    )
+    notes = read_material(spec, None).notes
+    assert "data.train: dev.csv in this folder is validation data by its name and is not read" in notes[-1]
