@@ -64,6 +64,11 @@ def supervise(
     except RunLocked:
         doing = "waiting in the queue" if folder.is_queued() else "running"
         return _refuse(f"{folder.name}: this run is already {doing}{_holder(folder)}")
+    except OSError as error:
+        return _refuse(
+            f"{folder.name}: its lock cannot be opened ({error.strerror}); if this is another user's run, start one of your own "
+            f"from {folder.spec}"
+        )
     try:
         return _attempt(folder, command, patience, queue)
     finally:

@@ -7,7 +7,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -79,7 +79,7 @@ class RunFolder:
 
     def exists(self) -> bool:
         """Whether this is a run folder at all."""
-        return self.spec.is_file()
+        return os.path.isfile(self.spec)  # noqa: PTH113 (Path.is_file fails in a folder that is closed to this user)
 
     def predictions(self, split: str = "validation", suffix: str = "csv") -> Path:
         """`predictions.csv` for validation data, `predictions_test.csv` for test data; likewise `.parquet`."""
@@ -171,7 +171,7 @@ class RunFolder:
 
     def is_queued(self) -> bool:
         """Whether the run waits now; a run that is lost waits for nothing."""
-        return self.queued.exists() and is_locked(self.lock)
+        return self.queued.exists() and self.is_carried()
 
     # Records
 
@@ -197,6 +197,11 @@ class RunFolder:
         """By the supervisor, when the engine's whole tree is gone."""
         write_json(self.exit, asdict(record))
 
+    def is_carried(self) -> bool:
+        """Whether a process carries the run now. Where this user may not look at its lock, one does until an exit is on record."""
+        found = is_locked(self.lock)
+        return self.exit_record() is None if found is None else found
+
     def life(self, now: float | None = None) -> Life:
         """Whether a process carries the run now, it ended, it is lost, or nobody has started it yet.
 
@@ -204,7 +209,7 @@ class RunFolder:
         nothing, so there a run without an exit is lost once its events have not grown for `GROWTH_SECONDS`.
         """
         # The lock is asked before the exit, which stands there before the lock is let go.
-        if is_locked(self.lock):
+        if self.is_carried():
             return "alive"
         process = self.process_record()
         if process is None:
@@ -212,7 +217,7 @@ class RunFolder:
         if self.exit_record():
             return "ended"
         if (process.host, process.boot) == (host_id(), boot_id()):
-            return "alive" if is_locked(self.lock) else "lost"  # another attempt may just have begun
+            return "alive" if self.is_carried() else "lost"  # another attempt may just have begun
         return "alive" if (now or time.time()) - self._last_growth() < GROWTH_SECONDS else "lost"
 
     def _last_growth(self) -> float:
@@ -317,9 +322,12 @@ else:
         return True
 
 
-def take_lock(path: Path) -> int:
-    """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+def take_lock(path: Path, *, of_all_users: bool = False) -> int:
+    """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked.
+
+    A lock `of_all_users` may be taken by whoever may write in its folder, whoever made the file.
+    """
+    descriptor = _open_for_all(path) if of_all_users else os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     for _ in range(LOCK_TRIES):
         if _try_lock(descriptor):
             return descriptor
@@ -328,22 +336,35 @@ def take_lock(path: Path) -> int:
     raise RunLocked(str(path))
 
 
+def _open_for_all(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY)  # which suffices to lock it, but on NFS
+    with suppress(OSError):  # it is another user's, who has seen to that
+        path.chmod(path.parent.stat().st_mode & 0o666 | 0o600)
+    return descriptor
+
+
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
     """Hold the lock for a block. Raises RunLocked."""
-    descriptor = take_lock(path)
+    descriptor = take_lock(path, of_all_users=of_all_users)
     try:
         yield
     finally:
         os.close(descriptor)
 
 
-def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock now. Shares it for an instant to find out, so that two who look agree."""
-    if not path.exists():
-        return False
+def is_locked(path: Path) -> bool | None:
+    """Whether some process holds the lock now; None where this user may not even read the file.
+
+    Shares it for an instant to find out, so that two who look agree, and another user's run can be looked at.
+    """
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return None
     except OSError:
         return False
     try:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from backend.contract.run_folder import RunFolder, is_locked, locked, run_folders
+from backend.contract.run_folder import RunFolder, locked, run_folders
 
 DECIDING = ".queue.lock"
 """In the runs' folder; held by whoever finds out whether it is its turn, so that two never do at once."""
@@ -25,7 +25,7 @@ class Queue:
 
 def queue_of(runs: Path) -> Queue:
     """The queue of the runs in a folder. The kernel's locks are asked: a run that was killed is in nobody's way."""
-    alive = [(run, run.queued_since()) for run in run_folders(runs) if is_locked(run.lock)]
+    alive = [(run, run.queued_since()) for run in run_folders(runs) if run.is_carried()]
     waiting = sorted((since, run.name, run) for run, since in alive if since is not None)
     return Queue([run for run, since in alive if since is None], [run for *_, run in waiting])
 
@@ -39,7 +39,7 @@ def join(folder: RunFolder) -> None:
 def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
     """Whether `folder` waits for `other`: it is going on, or waits and joined the queue before."""
     own = folder.queued_since()
-    if own is None or not is_locked(other.lock):
+    if own is None or not other.is_carried():
         return False
     since = other.queued_since()
     return since is None or (since, other.name) < (own, folder.name)
@@ -48,7 +48,7 @@ def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
 def take_turn(folder: RunFolder) -> RunFolder | None:
     """Let a run leave the queue if it is its turn; otherwise one that it waits for. Raises RunLocked while another decides."""
     runs = folder.path.parent
-    with locked(runs / DECIDING):
+    with locked(runs / DECIDING, of_all_users=True):
         before = next(iter(queue_of(runs).ahead(folder)), None)
         if before is None:
             folder.leave_queue()

@@ -280,3 +280,14 @@ def test_supervisor_is_small() -> None:
     done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=True)
 
     assert int(done.stdout) < 24
+
+
+def test_run_whose_lock_cannot_be_opened_is_refused_in_one_sentence(folder: RunFolder, supervise) -> None:
+    folder.lock.mkdir()  # as another user's file, which root could open
+
+    refused = supervise("pass")
+
+    assert refused.wait() == 2
+    sentence = refused.stderr.read()
+    assert "its lock cannot be opened" in sentence
+    assert sentence.count("\n") == 1

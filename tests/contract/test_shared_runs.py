@@ -1,0 +1,124 @@
+"""Two users of one computer share a runs folder: each sees the other's runs live and waits for them in the queue."""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backend.contract import run_queue
+from backend.contract.run_folder import (
+    ExitRecord,
+    ProcessRecord,
+    RunFolder,
+    boot_id,
+    host_id,
+    locked,
+    run_folders,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+NOBODY = 65534
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """As somebody else if this is root; otherwise the files' own modes keep their owner out just as well."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def runs() -> Iterator[Path]:
+    """A folder in which everybody may make runs; pytest's own is closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o777)
+        yield path
+
+
+@pytest.fixture
+def theirs(runs: Path) -> RunFolder:
+    """The first user's run, which has been started."""
+    return made(runs, "theirs")
+
+
+def made(runs: Path, name: str) -> RunFolder:
+    folder = RunFolder(runs / name)
+    folder.path.mkdir()
+    folder.spec.touch()
+    folder.lock.touch()
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 2, time.time()))
+    return folder
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o000])
+def test_anothers_run_is_alive_while_it_goes_on_whether_or_not_its_lock_can_be_read(theirs: RunFolder, mode: int):
+    with locked(theirs.lock):
+        theirs.lock.chmod(mode)
+        with another_user():
+            assert theirs.life() == "alive"
+            assert [run.path for run in run_queue.queue_of(theirs.path.parent).running] == [theirs.path]
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o000])
+def test_anothers_run_that_has_ended_is_in_nobodys_way(theirs: RunFolder, mode: int):
+    theirs.write_exit_record(ExitRecord(1, 0, time.time()))
+    theirs.lock.chmod(mode)
+    with another_user():
+        assert theirs.life() == "ended"
+        assert run_queue.queue_of(theirs.path.parent).running == []
+
+
+def test_anothers_run_that_was_killed_is_lost_if_its_lock_can_be_read(theirs: RunFolder):
+    theirs.lock.chmod(0o444)
+    with another_user():
+        assert theirs.life() == "lost"
+
+
+def test_a_run_waits_for_anothers_and_begins_when_that_is_over(runs: Path, theirs: RunFolder):
+    with another_user():
+        mine = made(runs, "mine")
+        mine.join_queue()
+    with locked(theirs.lock), another_user(), locked(mine.lock):
+        before = run_queue.take_turn(mine)
+        assert before is not None
+        assert before.path == theirs.path
+        assert run_queue.is_ahead(theirs, mine)
+    with another_user():
+        assert run_queue.take_turn(mine) is None
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_whoever_decided_first_keeps_nobody_else_from_deciding(runs: Path, umask: int):
+    theirs = made(runs, "theirs")
+    theirs.join_queue()
+    before = os.umask(umask)
+    try:
+        run_queue.take_turn(theirs)
+    finally:
+        os.umask(before)
+    if os.geteuid() != 0:
+        (runs / run_queue.DECIDING).chmod(0o444)
+    with another_user():
+        mine = made(runs, "mine")
+        mine.join_queue()
+        assert run_queue.take_turn(mine) is None
+
+
+def test_a_run_that_another_user_keeps_to_themselves_is_not_listed(runs: Path, theirs: RunFolder):
+    if os.geteuid() != 0:
+        pytest.skip("the owner sees it in any case")
+    theirs.path.chmod(0o700)
+    with another_user():
+        assert run_folders(runs) == []
