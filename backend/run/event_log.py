@@ -1,27 +1,22 @@
 """Owns the writing end of `events.jsonl`: one writer, whole lines, in groups."""
 
 import os
-import time
 from pathlib import Path
 
 from backend.contract.events import AnyEvent, Event, decode_all, encode
 
 
 class EventLog:
-    """Appends events. Lines that pile up within `interval` seconds are written together; `flush` writes them at once."""
+    """Appends events. What `append` was given waits for the next `write` or `flush`, and all is written together."""
 
-    def __init__(self, path: Path, interval: float = 0.25) -> None:
+    def __init__(self, path: Path) -> None:
         cut_torn_line(path)
         self._file = path.open("ab", buffering=0)
         self._waiting: list[bytes] = []
-        self._interval = interval
-        self._written = time.monotonic()
 
     def append(self, event: Event) -> None:
-        """Write soon."""
+        """Write with what comes next."""
         self._waiting.append(encode(event))
-        if time.monotonic() - self._written >= self._interval:
-            self.flush()
 
     def write(self, event: Event) -> None:
         """Write now, for events that people wait for."""
@@ -32,7 +27,6 @@ class EventLog:
         """Hand everything that waits to the system, in one write unless the disk takes only a part of it."""
         while rest := b"".join(self._waiting):
             self._waiting = [rest[self._file.write(rest) :]]
-        self._written = time.monotonic()
 
     def close(self) -> None:
         """Flush to disk and close."""

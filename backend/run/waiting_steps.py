@@ -62,6 +62,7 @@ class WaitingSteps:
             self._write(step.event, found.loss, found.gradient_norm, elapsed * share)
         self._steps.clear()
         self._measure_memory()
+        self._log.flush()
         self.resume_clock()
 
     def _write(self, event: StepFinished, loss: float, gradient_norm: float, seconds: float) -> None:

@@ -46,7 +46,7 @@ def test_half_a_write_is_completed_when_there_is_room_again(tmp_path: Path, monk
 
 
 def test_what_waits_is_written_in_order_by_the_next_urgent_event(tmp_path: Path):
-    log = EventLog(tmp_path / "events.jsonl", interval=1e9)
+    log = EventLog(tmp_path / "events.jsonl")
     log.append(StageStarted(time=1, stage="first"))
     assert read_events(tmp_path / "events.jsonl") == []
     log.write(StageStarted(time=2, stage="second"))

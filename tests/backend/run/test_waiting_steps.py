@@ -40,3 +40,14 @@ def test_the_seconds_of_a_group_are_shared_out_by_tokens(tmp_path: Path):
     found = [event.seconds for event in read_events(tmp_path / "events.jsonl") if isinstance(event, StepFinished)]
     assert found == pytest.approx([0.5, 1.5])
     assert (waiting.tokens, waiting.seconds) == (40, 2.0)
+
+
+def test_all_steps_of_a_group_are_on_the_disk_once_they_have_been_read(tmp_path: Path):
+    log = EventLog(tmp_path / "events.jsonl")
+    waiting = WaitingSteps(Engine(), log, lambda: 100.0)  # type: ignore[arg-type]
+    for number in range(1, 6):
+        waiting.add(step(number, 8), StepResult(0.5, 1.0))
+    waiting.read()
+    found = [event.step for event in read_events(tmp_path / "events.jsonl") if isinstance(event, StepFinished)]
+    log.close()
+    assert found == [1, 2, 3, 4, 5]
