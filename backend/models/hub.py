@@ -14,9 +14,10 @@ from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
 from tqdm import tqdm
 
 from backend.contract.errors import InputError
+from backend.data.hub_answers import check_commit, check_file_name, check_revision, guard
 from backend.data.sources.source import Report
 from backend.models import hub_transfer
-from backend.models.hub_mistakes import ERRORS, FIELD, model_mistake
+from backend.models.hub_mistakes import ERRORS, FIELD, MALFORMED, model_mistake, search_mistake
 from backend.models.hub_transfer import RemoteFile
 from backend.models.weights_names import small_files, weight_files
 
@@ -58,16 +59,22 @@ class RemoteModel:
 
 def remote_model(name: str, revision: str) -> RemoteModel:
     """What the hub says of a model. Raises InputError where it is not there, not allowed or not reachable."""
+    guard()
+    check_revision(revision)
     try:
         info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=hub_transfer.SECONDS)
+        sizes = {check_file_name(each.rfilename): max(0, int(each.size or 0)) for each in info.siblings or []}
     except ERRORS as error:
         raise model_mistake(name, revision, error) from None
-    sizes = {each.rfilename: each.size or 0 for each in info.siblings or []}
+    except InputError:
+        raise
+    except MALFORMED as error:
+        raise search_mistake(error) from None
     kind, files = weight_files(tuple(sizes))
     return RemoteModel(
         name=name,
         revision=revision,
-        commit=info.sha or revision,
+        commit=check_commit(info.sha),
         weights_format=kind,
         small_files=small_files(tuple(sizes)),
         weight_files=files,
@@ -79,10 +86,15 @@ def remote_model(name: str, revision: str) -> RemoteModel:
 
 def conversion_of(model: RemoteModel) -> RemoteModel | None:
     """The same model with safetensors from one of its pull requests, the latest that has them, pinned to its commit."""
+    guard()
     try:
         refs = HfApi().list_repo_refs(model.name, include_pull_requests=True).pull_requests or []
     except ERRORS as error:
         raise model_mistake(model.name, "main", error) from None
+    except InputError:
+        raise
+    except MALFORMED as error:
+        raise search_mistake(error) from None
     for ref in sorted((ref for ref in refs if _CONVERSION.fullmatch(ref.ref)), key=_number, reverse=True):
         found = remote_model(model.name, ref.target_commit)
         if found.weights_format == "safetensors":

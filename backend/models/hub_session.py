@@ -8,6 +8,7 @@ from huggingface_hub import get_session
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from huggingface_hub.utils import hf_raise_for_status
 
+from backend.data.hub_answers import guard
 from backend.models.hub_mistakes import Unanswered
 
 SECONDS = 12.0
@@ -19,6 +20,7 @@ def asked_once(seconds: float = SECONDS) -> Iterator[None]:
 
     Raises Unanswered where nothing answers, and the hub library's own error for a bad status.
     """
+    guard()
     session: Any = get_session()
     ask = session.request
 

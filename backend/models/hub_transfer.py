@@ -19,6 +19,7 @@ from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
+from backend.data.hub_answers import check_digest, guard
 from backend.models.hub_mistakes import FIELD, BrokenOff, status_of
 
 PART = ".burnish-part"
@@ -59,10 +60,9 @@ def fetch(file: RemoteFile, arrived: Arrived) -> int:
 
     Raises the hub library's errors, BrokenOff when several tries in a row brought nothing, InputError for a damaged file.
     """
+    guard()
     url = hf_hub_url(file.repository, file.name, revision=file.commit)
-    etag = get_hf_file_metadata(url, timeout=SECONDS).etag
-    if not etag:
-        raise ValueError(f"the hub does not say what {file.name} is")
+    etag = check_digest(get_hf_file_metadata(url, timeout=SECONDS).etag)
     blob = storage(file.repository) / "blobs" / etag
     lock = Path(constants.HF_HUB_CACHE) / ".locks" / storage(file.repository).name / f"{etag}.lock"
     for folder in (blob.parent, lock.parent):
@@ -100,9 +100,14 @@ class _Content:
 
     def __init__(self, path: Path, file: RemoteFile) -> None:
         self._path, self._file = path, file
-        self.size, self._sum = 0, hashlib.sha256()
+        self.size, self._sums = 0, self._new_sums()
         if path.exists():
             self._read_again()
+
+    def _new_sums(self) -> tuple[Any, ...]:
+        """Large files are named by their SHA-256; small ones by git's SHA-1, and by some mirrors of the hub by the plain one."""
+        blob = hashlib.sha1(f"blob {self._file.size}\0".encode(), usedforsecurity=False)
+        return hashlib.sha256(), blob, hashlib.sha1(usedforsecurity=False)
 
     @property
     def is_whole(self) -> bool:
@@ -111,26 +116,24 @@ class _Content:
     def forget(self) -> None:
         """What is here is no beginning of the file."""
         self._path.unlink(missing_ok=True)
-        self.size, self._sum = 0, hashlib.sha256()
+        self.size, self._sums = 0, self._new_sums()
 
     def open(self) -> IO[bytes]:
         return self._path.open("ab")
 
     def add(self, target: IO[bytes], piece: bytes) -> None:
+        if self.size + len(piece) > self._file.size:
+            self.forget()
+            raise _other_than_promised(self._file)
         target.write(piece)
-        self._sum.update(piece)
-        self.size += len(piece)
+        self._count(piece)
 
     def check(self, etag: str) -> None:
-        """Raises InputError where the content is not what the hub promised; large files are named by their SHA-256."""
-        if self.is_whole and (len(etag) != 64 or etag == self._sum.hexdigest()):
-            return
-        self.forget()
-        raise InputError(
-            f"{FIELD}: what arrived of {self._file.name} is not what the hub promised, so it was thrown away; "
-            "download it again",
-            FIELD,
-        )
+        """Raises InputError where the content is not what the hub promised."""
+        known = {found.hexdigest() for found in self._sums if 2 * found.digest_size == len(etag)}
+        if not self.is_whole or (known and etag.lower() not in known):
+            self.forget()
+            raise _other_than_promised(self._file)
 
     def _read_again(self) -> None:
         if self._path.stat().st_size > self._file.size:
@@ -138,8 +141,19 @@ class _Content:
             return
         with self._path.open("rb") as source:
             while piece := source.read(1 << 20):
-                self._sum.update(piece)
-                self.size += len(piece)
+                self._count(piece)
+
+    def _count(self, piece: bytes) -> None:
+        for found in self._sums:
+            found.update(piece)
+        self.size += len(piece)
+
+
+def _other_than_promised(file: RemoteFile) -> InputError:
+    return InputError(
+        f"{FIELD}: what arrived of {file.name} is not what the hub promised, so it was thrown away; download it again",
+        FIELD,
+    )
 
 
 def _fetch_all(url: str, content: _Content, arrived: Arrived) -> None:

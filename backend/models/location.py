@@ -10,6 +10,7 @@ from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 
 from backend.contract.errors import InputError
+from backend.data.hub_answers import check_revision
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
 from backend.models.own_code import own_code
@@ -144,7 +145,7 @@ def _local(name: str, revision: str) -> ModelLocation | None:
         raise InputError(f"{_FIELD}: {path} is a file; give the folder that holds the model", _FIELD)
     if not _is_hub_id(name):
         raise InputError(f"{_FIELD}: there is no folder {path}, and this is no name of a hub model", _FIELD)
-    config = try_to_load_from_cache(name, "config.json", revision=revision)
+    config = try_to_load_from_cache(name, "config.json", revision=check_revision(revision))
     if not isinstance(config, str):
         return None
     folder = Path(config).parent

@@ -260,6 +260,12 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
     """The cached copy of a hub repository's small files, fetched where it is missing and the network may be used."""
     from huggingface_hub import errors, snapshot_download  # slow to import, and not needed for a local folder
 
+    from backend.data.hub_answers import check_revision, guard
+    from backend.models import hub_mistakes
+
+    guard()
+    check_revision(revision)
+
     try:
         return Path(
             snapshot_download(
@@ -270,6 +276,8 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
                 ignore_patterns=list(_NOT_HUB_FILES),
             )
         )
+    except InputError:
+        raise
     except errors.HFValidationError:
         raise InputError(
             f"{name}: there is no such folder, and it is no hub id either; check the path", FIELD
@@ -293,6 +301,8 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
             f"check the path, or {way_out}",
             FIELD,
         ) from None
+    except (*hub_mistakes.ERRORS, *hub_mistakes.MALFORMED, AssertionError) as error:
+        raise hub_mistakes.search_mistake(error) from None
 
 
 def _first_line(error: Exception) -> str:

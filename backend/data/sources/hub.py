@@ -209,6 +209,9 @@ def _in_one_sentence(name: str, field: str) -> Iterator[None]:
     from datasets.exceptions import DatasetNotFoundError, DatasetsError
     from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 
+    from backend.data.hub_answers import guard  # slow to import, as the library that it guards
+
+    guard()
     try:
         yield
     except InputError as error:

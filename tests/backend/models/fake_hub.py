@@ -4,10 +4,13 @@ import hashlib
 import json
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlparse
+
+Answer = tuple[int, dict[str, str], bytes]
 
 
 class _Server(ThreadingHTTPServer):
@@ -27,6 +30,10 @@ class FakeHub:
         """The Range headers that came with requests for files."""
         self.records: list[dict] = []
         """What a search finds, before its words and limit are looked at."""
+        self.spoil: Callable[[str, Answer], Answer] | None = None
+        """Changes the answer to a path."""
+        self.tokens: list[str] = []
+        """The Authorization headers that came."""
         self.status = 200
         """Another one is the answer to whatever is asked."""
         self.headers: dict[str, str] = {}
@@ -119,6 +126,9 @@ class FakeHub:
 
             def do_GET(self) -> None:
                 status, headers, body = hub.answer(self.path)
+                hub.tokens.append(self.headers.get("Authorization", ""))
+                if hub.spoil is not None:
+                    status, headers, body = hub.spoil(self.path, (status, headers, body))
                 wanted = self.headers.get("Range")
                 if wanted and self.command == "GET":
                     hub.ranges.append(wanted)

@@ -1,0 +1,149 @@
+"""Checks every name that a hub's answer gives before it becomes a path, and keeps the user's token at the hub.
+
+The hub library names files by what the server says: content by its ETag, snapshots by their commit. So each of its
+answers passes here first, whoever asked: a download, a tokenizer, a data set. A hub may be anybody's (HF_ENDPOINT).
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from huggingface_hub import constants, set_client_factory
+from huggingface_hub.utils._http import default_client_factory
+
+from backend.contract.errors import InputError
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
+_LISTING = re.compile(r"/api/(models|datasets|spaces)/")
+_CONTENT_HEADERS = ("X-Linked-ETag", "ETag")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_LONGEST_PART, _LONGEST_NAME = 255, 1000
+"""Bytes of a file's name, and of its path in the repository."""
+_installed: list[bool] = []
+
+
+def guard() -> None:
+    """Let the hub library check every answer of this process from now on."""
+    if not _installed:
+        _installed.append(True)
+        set_client_factory(_client)
+
+
+def check_commit(commit: Any) -> str:
+    """A commit as git names it. Raises InputError."""
+    if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
+        raise _bad("commit", commit)
+    return commit
+
+
+def check_digest(digest: Any) -> str:
+    """A file's digest, by which its content is named. Raises InputError."""
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise _bad("ETag", digest)
+    return digest
+
+
+def check_file_name(name: Any) -> str:
+    """A file's path in its repository, as `folder/file.json`. Raises InputError for any that could lead out of it."""
+    parts = name.split("/") if isinstance(name, str) else []
+    sound = bool(parts) and len(name.encode("utf-8", "replace")) <= _LONGEST_NAME and all(map(_is_part, parts))
+    if not sound:
+        raise _bad("file name", name)
+    return name
+
+
+def check_revision(revision: str, field: str = "model.revision") -> str:
+    """A branch, tag or commit that somebody asks for, of which the cache makes a path. Raises InputError."""
+    try:
+        return check_file_name(revision)
+    except InputError:
+        raise InputError(f"{field}: {revision[:80]!r} is no branch, tag or commit; take main", field) from None
+
+
+def _is_part(part: str) -> bool:
+    if part in ("", ".", "..") or "\\" in part or _CONTROL.search(part) or "\ud800" <= max(part) <= "\udfff":
+        return False
+    if len(part.encode()) > _LONGEST_PART:
+        return False
+    return os.name != "nt" or not (_RESERVED.fullmatch(part) or set('<>:"|?*') & set(part) or part[-1] in ". ")
+
+
+def _client() -> Any:
+    client = default_client_factory()
+    hooks = client.event_hooks
+    client.event_hooks = {
+        "request": [*hooks["request"], _keep_token],
+        "response": [*hooks["response"], _check_answer],
+    }
+    return client
+
+
+def _keep_token(request: Any) -> None:
+    """A redirect, or a next page, may lead to any host; the token is for the hub alone."""
+    own, asked = urlsplit(constants.ENDPOINT), urlsplit(str(request.url))
+    is_endpoint = (own.scheme, own.netloc) == (asked.scheme, asked.netloc)
+    is_hub = asked.scheme == "https" and f".{asked.hostname}".endswith((".huggingface.co", ".hf.co"))
+    if not (is_endpoint or is_hub):
+        request.headers.pop("Authorization", None)
+
+
+def _check_answer(response: Any) -> None:
+    path = response.request.url.path
+    commit = response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
+    if commit is not None:
+        check_commit(commit)
+    if "/resolve/" in path and response.request.method == "HEAD" and response.status_code < 400:
+        for name in _CONTENT_HEADERS:
+            if (digest := response.headers.get(name)) is not None:
+                check_digest(digest.removeprefix("W/").strip('"'))
+    if _LISTING.match(path) and response.headers.get("Content-Type", "").startswith("application/json"):
+        response.read()
+        try:
+            found = response.json()
+        except (ValueError, RecursionError):
+            return  # whoever asked says that this is no answer of a hub
+        _check_listing(found)
+
+
+def _check_listing(found: Any) -> None:
+    """The names in a description of a repository, or in the list of its files."""
+    for entry in _entries(found):
+        if (name := entry.get("rfilename", entry.get("path"))) is not None:
+            check_file_name(name)
+        for digest in (entry.get("oid"), entry.get("blobId"), _of_lfs(entry, "oid"), _of_lfs(entry, "sha256")):
+            if digest is not None:
+                check_digest(digest)
+    if isinstance(found, dict) and found.get("sha") is not None:
+        check_commit(found["sha"])
+    for ref in _refs(found):
+        check_commit(ref.get("targetCommit"))
+
+
+def _entries(found: Any) -> Iterator[dict]:
+    files = found if isinstance(found, list) else found.get("siblings") if isinstance(found, dict) else None
+    is_search = isinstance(found, list) and any(isinstance(entry, dict) and "id" in entry for entry in found)
+    for entry in files if isinstance(files, list) and not is_search else ():
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _of_lfs(entry: dict, key: str) -> Any:
+    lfs = entry.get("lfs")
+    return lfs.get(key) if isinstance(lfs, dict) else None
+
+
+def _refs(found: Any) -> Iterator[dict]:
+    for kind in ("branches", "tags", "converts", "pullRequests") if isinstance(found, dict) else ():
+        refs = found.get(kind)
+        yield from (ref for ref in refs if isinstance(ref, dict)) if isinstance(refs, list) else ()
+
+
+def _bad(kind: str, value: Any) -> InputError:
+    return InputError(
+        f"the hub at {constants.ENDPOINT} gives a {kind} that is none ({str(value)[:80]!r}), so nothing was taken from it; "
+        "check HF_ENDPOINT, or choose a model that is on this computer"
+    )
