@@ -1,5 +1,7 @@
-"""Owns the list of all runs, read cheaply: of a long run at once the head and the tail of its events, then its landmarks."""
+"""Reads the list of all runs cheaply: of a long run at once the head and the tail of its events, then its landmarks."""
 
+import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +15,7 @@ from app.core.series import Series
 from app.core.verdict import doubt
 from backend.contract import events
 from backend.contract.landmarks import Landmarks
-from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run_folder import RunFolder
 from backend.contract.run_notes import RunNotes, notes_file, read_notes, write_notes
 
 HEAD_BYTES = 24_000
@@ -22,6 +24,10 @@ FIRST_BYTES = 256_000
 """So much of a run's events is read before the list is first shown."""
 MOST_CHUNKS = 8
 """Of a long run at one look; the rest waits for the next, so that no run holds up the others."""
+SETTLES_AFTER_NS = 3_000_000_000
+"""File systems keep the time of a change in steps of up to two seconds: until then a second change may not show."""
+LOOKS_UNTIL_INSIDE = 20
+"""Of an ended run only the folder is looked at, and at every twentieth look, after half a minute, its files too."""
 
 
 @dataclass(frozen=True)
@@ -104,21 +110,30 @@ class RunLibrary:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.runs: list[RunSummary] = []
-        self._read: dict[Path, _Read] = {}
+        self._read: dict[str, _Read] = {}
+        self._looks = 0
 
     def look(self) -> Iterator[None]:
         """Read what has changed; the list is replaced when the iterator ends."""
         found: list[RunSummary] = []
-        for folder in run_folders(self.root):
-            read = self._read.setdefault(folder.path, _Read(folder))
-            for _ in read.go_on():
-                yield
-            summary = summarise(folder, read.state, look_at(folder, read.state))
-            found.append(replace(summary, doubt=read.doubt, **read.noted()))
+        here: dict[str, _Read] = {}
+        self._looks += 1
+        some_wait = False
+        for number, path in enumerate(_folders(self.root)):
+            read = self._read.get(path) or _Read(path)
+            if not read.is_settled(looks_inside=(number + self._looks) % LOOKS_UNTIL_INSIDE == 0):
+                if not read.folder.exists():
+                    continue
+                self._read[path] = read  # a look that is given up has read it all the same
+                yield from read.look()
+                some_wait = some_wait or read.summary.waits
+            here[path] = read
+            found.append(read.summary)
             yield
-        self.runs = [replace(run, message=waits_for(run, found)) if run.waits else run for run in found]
-        here = {run.path for run in found}
-        self._read = {path: read for path, read in self._read.items() if path in here}
+        if some_wait:
+            found = [replace(run, message=waits_for(run, found)) if run.waits else run for run in found]
+        self.runs = found
+        self._read = here
 
     def annotate(self, path: Path, notes: RunNotes) -> None:
         """Write a note and tags to a run, and show them at once. Raises InputError where that is not possible."""
@@ -139,8 +154,12 @@ class RunLibrary:
 class _Read:
     """What was read of one run so far."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
+    def __init__(self, path: str) -> None:
+        self._path, self.folder = path, RunFolder(path)
+        self.summary = RunSummary(self.folder.name, self.folder.path, "starting")
+        """As of the last look."""
+        self._settled: tuple[int, ...] = ()
+        """When folder and files had last changed, if the run was over and nothing of it unread."""
         self._begin()
         self._rough: RunState | None = None
         self._stamp = self._notes_stamp = (-1, -1)
@@ -148,11 +167,35 @@ class _Read:
         self._is_first = True
 
     def _begin(self) -> None:
-        self._landmarks = Landmarks(self._folder.events)
+        self._landmarks = Landmarks(self.folder.events)
         self._exact = RunState()
         self._curves: dict[str, Series] | None = {"loss": Series(), "learning_rate": Series()}
         """Of every step, which the landmarks leave out; None once the run has ended and was judged by them."""
         self.doubt = ""
+
+    def is_settled(self, looks_inside: bool) -> bool:
+        """Whether the summary still holds: the run was over, and its folder has not changed since.
+
+        Whatever Burnish does with an ended run (a new attempt, notes, a request) makes or renames a file in its folder.
+        Only what a person writes into a file in place does not show there.
+        """
+        if not self._settled or _changed(self._path) != self._settled[0]:
+            return False
+        return not looks_inside or self._stamps() == self._settled
+
+    def look(self) -> Iterator[None]:
+        """Read what is new, in portions, and sum the run up."""
+        self._settled, stamps = (), self._stamps()
+        yield from self.go_on()
+        summary = summarise(self.folder, self.state, look_at(self.folder, self.state))
+        self.summary = replace(summary, doubt=self.doubt, **self.noted())
+        is_old = 0 < stamps[0] < time.time_ns() - SETTLES_AFTER_NS
+        if is_old and not self.summary.alive and self._rough is None and self._landmarks.is_complete:
+            self._settled = stamps
+
+    def _stamps(self) -> tuple[int, ...]:
+        files = (self.folder.events, notes_file(self.folder))
+        return (_changed(self._path), *(number for file in files for number in _stamp(file)))
 
     @property
     def state(self) -> RunState:
@@ -161,14 +204,14 @@ class _Read:
 
     def noted(self) -> dict[str, object]:
         """A person's words, read where their file has changed."""
-        stamp = _stamp(notes_file(self._folder))
+        stamp = _stamp(notes_file(self.folder))
         if stamp != self._notes_stamp:
-            self._notes, self._notes_stamp = read_notes(self._folder), stamp
+            self._notes, self._notes_stamp = read_notes(self.folder), stamp
         return {"note": self._notes.note, "tags": self._notes.tags}
 
     def go_on(self) -> Iterator[None]:
         """Read a portion of what is new."""
-        stamp = _stamp(self._folder.events)
+        stamp = _stamp(self.folder.events)
         if stamp == self._stamp and self._landmarks.is_complete:
             self._judge()  # a look may have been given up before it
             return
@@ -185,7 +228,7 @@ class _Read:
             self._judge()
         else:
             self._rough = RunState()
-            self._rough.apply_all(_head_and_tail(self._folder.events))
+            self._rough.apply_all(_head_and_tail(self.folder.events))
 
     def _read_landmarks(self) -> Iterator[None]:
         for _ in range(MOST_CHUNKS):
@@ -263,6 +306,23 @@ def _best(state: RunState, metric: str) -> float | None:
     if state.finished is not None and metric in state.finished.metrics:
         return state.finished.metrics[metric]
     return state.best.metrics.get(metric) if state.best else state.last_metric(metric)
+
+
+def _folders(root: Path) -> list[str]:
+    """Every folder under `root`, the newest name first."""
+    try:
+        with os.scandir(root) as entries:
+            return sorted((entry.path for entry in entries if entry.is_dir()), reverse=True)
+    except OSError:
+        return []
+
+
+def _changed(folder: str) -> int:
+    """When a file was last made, renamed or deleted in a folder, in nanoseconds; 0 if it is gone."""
+    try:
+        return os.stat(folder).st_mtime_ns  # noqa: PTH116 (a thousand at each look)
+    except OSError:
+        return 0
 
 
 def _stamp(path: Path) -> tuple[int, int]:

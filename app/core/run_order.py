@@ -71,6 +71,8 @@ def arranged(runs: Sequence[RunSummary], wish: Arrangement) -> list[Line]:
 
 def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
     """Those in which every word is found; `#word` means a tag."""
+    if not words.strip():
+        return list(runs)
     return [run for run in runs if run_search.found(words, _texts(run), run.tags)]
 
 

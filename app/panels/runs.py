@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
@@ -97,7 +98,7 @@ class Panel(QWidget):
         )
         self.empty.asked.connect(self.start_demo)
         self._build()
-        context.library_watcher.changed.connect(self._show_runs)
+        context.library_watcher.changed.connect(self._on_runs_changed)
         self._show_runs()
 
     def _build(self) -> None:
@@ -181,6 +182,15 @@ class Panel(QWidget):
         self.search.selectAll()
 
     # What is listed
+
+    def _on_runs_changed(self) -> None:
+        if self.isVisible() or not self.window().isVisible():  # behind another page it waits for `showEvent`
+            self._show_runs()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Show what has changed behind another page."""
+        self._show_runs()
+        super().showEvent(event)
 
     def _show_runs(self) -> None:
         every = self._context.library.runs

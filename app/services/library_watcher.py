@@ -1,4 +1,4 @@
-"""Owns keeping the list of runs fresh, a few milliseconds at a time."""
+"""Keeps the list of runs fresh, a few milliseconds at a time."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from backend.contract.errors import InputError
 from backend.contract.run_notes import RunNotes
 
 SLICE_SECONDS = 0.005
-INTERVAL_MS = 1500
+INTERVAL_MS, ENDED_MS = 1500, 2500
+"""Between two looks, and if no run is alive: until one is started elsewhere."""
 SLICE_MS = 10
 
 
@@ -56,6 +57,6 @@ class LibraryWatcher(QObject):
                 self._timer.start(SLICE_MS)
                 return
         self._look = None
-        self._timer.start(INTERVAL_MS)
+        self._timer.start(INTERVAL_MS if any(run.alive for run in self.library.runs) else ENDED_MS)
         if self.library.runs != before:
             self.changed.emit()

@@ -21,6 +21,8 @@ CHUNK_BYTES = 16_000
 LONGEST_LINE_BYTES = 8_000_000
 IDLE_MS = 100
 BUSY_MS = 8
+OVER_MS = 1000
+"""Of a run that is over, until it is resumed."""
 LIFE_SECONDS = 1.0
 LOG_BYTES = 64_000
 """At most so much of `process.log` is read at a time; of an old log only the tail."""
@@ -63,6 +65,7 @@ class RunWatcher(QObject):
     def look_now(self) -> None:
         """Look at the run's life at the next tick, for example after a request."""
         self._life_looked = 0.0
+        self._timer.setInterval(BUSY_MS)
 
     def _on_tick(self) -> None:
         if not self.folder.exists():
@@ -78,7 +81,7 @@ class RunWatcher(QObject):
             self._look_at_life()
             self.caught_up.emit()
         self._look_at_life()
-        self._timer.setInterval(BUSY_MS if more else IDLE_MS)
+        self._timer.setInterval(BUSY_MS if more else IDLE_MS if self.outcome.alive else OVER_MS)
 
     # Events
 

@@ -2,13 +2,14 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from app.core.run_library import HEAD_BYTES, RunLibrary, RunSummary, counted
+from app.core.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, counted
 from app.core.run_order import Arrangement, arranged
 from app.core.run_state import RunState
 from app.core.verdict import doubt
@@ -160,6 +161,81 @@ def test_a_note_that_was_written_in_a_terminal_is_seen_at_the_next_look(tmp_path
     library.refresh()
     write_notes(folder, RunNotes("from elsewhere"))
     assert library.refresh()[0].note == "from elsewhere"
+
+
+@pytest.fixture
+def settled(tmp_path: Path) -> tuple[RunLibrary, RunFolder]:
+    """A library that has seen a run which ended an hour ago."""
+    ended = events.RunFinished(time=1003.0, state="stopped", step=2)
+    folder = made(tmp_path, "old", started("old"), plan(), *steps(2), ended)
+    folder.lock.touch()
+    folder.write_exit_record(ExitRecord(1, 0, 1004.0))
+    library = RunLibrary(tmp_path)
+    leave_for_an_hour(folder)
+    assert library.refresh()[0].state == "stopped"
+    return library, folder
+
+
+def leave_for_an_hour(folder: RunFolder) -> None:
+    an_hour_ago = time.time() - 3600
+    os.utime(folder.path, (an_hour_ago, an_hour_ago))
+
+
+def test_the_files_of_an_ended_run_are_looked_at_now_and_then_only(settled: tuple[RunLibrary, RunFolder]):
+    library, folder = settled
+    with folder.events.open("ab") as file:  # as an editor that saves in place, which the folder does not show
+        file.write(events.encode(events.RunFinished(time=1003.0, state="failed", step=2)))
+    states = [library.refresh()[0].state for _ in range(LOOKS_UNTIL_INSIDE)]
+    assert states[0] == "stopped"
+    assert states[-1] == "failed"
+
+
+def test_a_note_about_an_ended_run_is_seen_at_the_next_look(settled: tuple[RunLibrary, RunFolder]):
+    library, folder = settled
+    write_notes(folder, RunNotes("from elsewhere", ("paper",)))
+    assert library.refresh()[0].tags == ("paper",)
+    leave_for_an_hour(folder)
+    library.refresh()
+    write_notes(folder, RunNotes("again"))
+    assert library.refresh()[0].note == "again"
+
+
+def test_an_ended_run_that_another_process_resumes_is_alive_at_the_next_look(settled: tuple[RunLibrary, RunFolder]):
+    library, folder = settled
+    lock = take_lock(folder.lock)
+    folder.write_process_record(ProcessRecord(2, host_id(), boot_id(), 1, 2, time.time()))
+    assert library.refresh()[0].alive
+    leave_for_an_hour(folder)
+    with folder.events.open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=2000.0, attempt=2, from_step=2)))
+        file.write(events.encode(steps(3)[-1]))
+    assert library.refresh()[0].step == 3, "the events of a live run are read however old its folder is"
+    os.close(lock)
+    assert library.refresh()[0].state == "lost"
+
+
+def test_a_resumed_run_that_is_queued_waits_at_the_next_look(settled: tuple[RunLibrary, RunFolder]):
+    library, folder = settled
+    lock = take_lock(folder.lock)
+    folder.write_process_record(ProcessRecord(2, host_id(), boot_id(), 1, 2, time.time()))
+    folder.join_queue()
+    assert library.refresh()[0].waits
+    os.close(lock)
+
+
+def test_renamed_and_deleted_runs_are_seen_at_the_next_look(settled: tuple[RunLibrary, RunFolder]):
+    library, folder = settled
+    renamed = folder.path.rename(folder.path.with_name("new"))
+    assert [run.path for run in library.refresh()] == [renamed]
+    leave_for_an_hour(RunFolder(renamed))
+    library.refresh()
+    (renamed / "spec.yaml").unlink()
+    assert library.refresh() == []
+
+
+def test_the_list_stays_the_same_object_by_object_while_nothing_changes(settled: tuple[RunLibrary, RunFolder]):
+    library, _ = settled
+    assert library.refresh()[0] is library.refresh()[0]
 
 
 def course(*losses: float, first: int = 1) -> list[events.StepFinished]:

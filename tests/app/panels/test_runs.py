@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QMessageBox, QStackedWidget, QWidget
 
 from app.core.outcome import kind_of
 from app.panels.runs import Panel
@@ -262,3 +262,19 @@ def test_a_finished_run_that_diverged_is_not_praised(diverged, panel):
         assert place.data(role).startswith("Training diverges: its loss has risen from 1.1")
     other = next(run for run in panel.table.runs if run.name == "sentiment-finished")
     assert (other.doubt, kind_of(other.state, other.doubt)) == ("", "success")
+
+
+def test_behind_another_page_the_list_waits_until_it_is_shown(qtbot, context, runs):
+    pages = QStackedWidget()
+    qtbot.addWidget(pages)
+    pages.addWidget(QWidget())
+    context.library.refresh()
+    panel = Panel(context, pages)
+    pages.addWidget(panel)
+    pages.show()
+    shutil.rmtree(runs / "old-run")
+    context.library.refresh()
+    context.library_watcher.changed.emit()
+    assert "old-run" in [run.name for run in panel.table.runs]
+    pages.setCurrentWidget(panel)
+    assert "old-run" not in [run.name for run in panel.table.runs]
