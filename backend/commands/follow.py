@@ -1,6 +1,7 @@
 """Owns watching a run from a terminal until its process has ended, and what Ctrl-C then means."""
 
 import json
+import os
 import signal
 import sys
 import time
@@ -75,6 +76,8 @@ class EventReader:
         """In the order of the file; nothing where the file is not there (yet, or any more)."""
         try:
             with self._path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < self._offset:  # it was deleted, and has begun anew
+                    self._offset = 0
                 file.seek(self._offset)
                 found, taken = events.decode_lines(file.read())
         except FileNotFoundError:

@@ -1,38 +1,129 @@
-"""Owns the writing end of `events.jsonl`: one writer, whole lines, in groups."""
+"""Writes `events.jsonl`: one writer, whole lines, in groups; and says what is missing where somebody deleted or cut the file."""
 
 import os
+import time
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
-from backend.contract.events import AnyEvent, Event, decode_all, encode
+from backend.contract.events import (
+    AnyEvent,
+    DataLoaded,
+    Event,
+    ModelLoaded,
+    PlanMade,
+    RunResumed,
+    RunStarted,
+    StageStarted,
+    StepFinished,
+    Warned,
+    decode_all,
+    encode,
+)
+
+_HEAD = (RunStarted, RunResumed, DataLoaded, ModelLoaded, PlanMade)
+"""Events without which the later ones of an attempt cannot be understood."""
 
 
 class EventLog:
-    """Appends events. What `append` was given waits for the next `write` or `flush`, and all is written together."""
+    """Appends events. What `append` was given waits for the next `write` or `flush`, and all is written together.
+
+    If the file was deleted, replaced or cut meanwhile, writing continues in what is there now: an empty one gets the head of the
+    attempt again.
+    """
 
     def __init__(self, path: Path) -> None:
-        cut_torn_line(path)
-        self._file = path.open("ab", buffering=0)
+        self._path = path
         self._waiting: list[bytes] = []
+        self._head: dict[object, bytes] = {}
+        self._step = self._written_step = 0
+        self._open()
 
     def append(self, event: Event) -> None:
         """Write with what comes next."""
+        self.remember(event)
         self._waiting.append(encode(event))
 
     def write(self, event: Event) -> None:
         """Write now, for events that people wait for."""
-        self._waiting.append(encode(event))
+        self.append(event)
         self.flush()
+
+    def remember(self, event: Event) -> None:
+        """Keep an event that already stands in the file, to write it again if the file is lost."""
+        if isinstance(event, StepFinished):
+            self._step = event.step
+        elif isinstance(event, RunResumed):
+            self._step = event.from_step
+        if isinstance(event, StageStarted):
+            self._head.pop(StageStarted, None)  # the present one comes last
+            self._head[StageStarted] = encode(event)
+        elif isinstance(event, _HEAD):
+            self._head[type(event), getattr(event, "split", "")] = encode(event)
 
     def flush(self) -> None:
         """Hand everything that waits to the system, in one write unless the disk takes only a part of it."""
+        if self._waiting and not self._is_in_place():
+            self._begin_anew()
         while rest := b"".join(self._waiting):
-            self._waiting = [rest[self._file.write(rest) :]]
+            count = self._file.write(rest)
+            self._size += count
+            self._waiting = [rest[count:]]
+        self._waiting = []
+        self._written_step = self._step
 
     def close(self) -> None:
         """Flush to disk and close."""
         self.flush()
         os.fsync(self._file.fileno())
         self._file.close()
+
+    def _open(self) -> None:
+        cut_torn_line(self._path)
+        self._file = self._path.open("ab", buffering=0)
+        self._size = os.fstat(self._file.fileno()).st_size
+
+    def _is_in_place(self) -> bool:
+        own = os.fstat(self._file.fileno())
+        try:
+            return os.path.samestat(self._path.stat(), own) and own.st_size >= self._size
+        except FileNotFoundError:
+            return not self._path.parent.is_dir()  # a folder that is gone is not made again; the run ends for it
+        except OSError:
+            return True  # nobody knows
+
+    def _begin_anew(self) -> None:
+        with self._file:
+            self._open()
+        there = read_events(self._path)
+        head = [] if any(isinstance(event, RunStarted) for event in there) else list(self._head.values())
+        lacks = missing_words(missing_steps(there, self._written_step))
+        warning = [encode(Warned(time=time.time(), code="missing_events", message=lacks))] if lacks else []
+        self._waiting = [*(line for line in head if line not in self._waiting), *warning, *self._waiting]
+
+
+def missing_steps(found: Iterable[AnyEvent], until: int) -> list[tuple[int, int]]:
+    """Of the steps 1 to `until` those that no event tells of, as first and last of each gap."""
+    there: set[int] = set()
+    for event in found:
+        if isinstance(event, StepFinished):
+            there.add(event.step)
+        elif isinstance(event, RunResumed):
+            there = {step for step in there if step <= event.from_step}
+    edges = [0, *sorted(step for step in there if step <= until), until + 1]
+    return [(before + 1, after - 1) for before, after in pairwise(edges) if after - before > 1]
+
+
+def missing_words(gaps: list[tuple[int, int]]) -> str:
+    """A sentence on the steps that are missing; empty if none is."""
+    if not gaps:
+        return ""
+    each = [f"{first} to {last}" if first < last else str(first) for first, last in gaps]
+    steps = f"{', '.join(each[:-1])} and {each[-1]}" if len(each) > 1 else each[0]
+    return (
+        f"steps {steps} are missing from the curves, with what was evaluated there, as events.jsonl was deleted or changed; "
+        "the training itself lost nothing"
+    )
 
 
 def cut_torn_line(path: Path) -> None:

@@ -43,6 +43,19 @@ def test_earlier_attempts_and_their_torn_line_are_passed_over(tmp_path: Path) ->
     assert messages(reader.new()) == ["two"]
 
 
+def test_a_file_that_begins_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(FIRST * 3)
+    reader = EventReader(file)
+    reader.new()
+
+    file.unlink()
+    assert reader.new() == []
+    file.write_bytes(SECOND)
+
+    assert messages(reader.new()) == ["two"]
+
+
 class Lines(Screen):
     """A screen that keeps its lines."""
 

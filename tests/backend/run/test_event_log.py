@@ -1,12 +1,14 @@
 """One writer, whole lines."""
 
 import errno
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from backend.contract.events import StageStarted, encode
+from backend.contract.events import RunResumed, RunStarted, StageStarted, StepFinished, Warned, encode
 from backend.run.event_log import EventLog, cut_torn_line, read_events
 
 LINE = encode(StageStarted(time=1.0, stage="training"))
@@ -36,7 +38,7 @@ def test_half_a_write_is_completed_when_there_is_room_again(tmp_path: Path, monk
             return write(data[:size])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(log, "_file", SimpleNamespace(write=short))
+    monkeypatch.setattr(log, "_file", SimpleNamespace(write=short, fileno=log._file.fileno))
     with pytest.raises(OSError, match="No space"):
         log.write(StageStarted(time=1.0, stage="training"))
     monkeypatch.undo()
@@ -52,3 +54,86 @@ def test_what_waits_is_written_in_order_by_the_next_urgent_event(tmp_path: Path)
     log.write(StageStarted(time=2, stage="second"))
     assert [event.stage for event in read_events(tmp_path / "events.jsonl")] == ["first", "second"]
     log.close()
+
+
+STARTED = RunStarted(time=1.0, name="reviews", task="t", model="m")
+
+
+def step(number: int) -> StepFinished:
+    return StepFinished(
+        time=1.0,
+        step=number,
+        epoch=0.0,
+        loss=0.5,
+        learning_rate=1e-3,
+        gradient_norm=None,
+        rows=4,
+        tokens=9,
+        seconds=0.1,
+    )
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[EventLog]:
+    """A log into which a run has written its beginning and five steps."""
+    log = EventLog(tmp_path / "events.jsonl")
+    for event in (STARTED, StageStarted(time=1.0, stage="training", total=9), *map(step, range(1, 6))):
+        log.write(event)
+    yield log
+    log.close()
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("lose", [delete, empty])
+def test_a_file_that_is_lost_while_the_run_goes_on_begins_anew_and_says_which_steps_are_missing(
+    tmp_path: Path, log: EventLog, lose: Callable[[Path], None]
+):
+    path = tmp_path / "events.jsonl"
+    lose(path)
+    log.write(step(6))
+    found = read_events(path)
+    assert [type(event) for event in found] == [RunStarted, StageStarted, Warned, StepFinished]
+    assert "steps 1 to 5 are missing" in found[2].message
+
+
+def test_a_file_that_an_editor_replaced_is_gone_on_with(tmp_path: Path, log: EventLog):
+    path = tmp_path / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    (tmp_path / "saved").write_bytes(b"".join(lines[:4]))
+    (tmp_path / "saved").replace(path)
+    log.write(step(6))
+    found = read_events(path)
+    assert path.read_bytes().startswith(b"".join(lines[:4]))
+    assert "steps 3 to 5 are missing" in found[-2].message
+    assert [event.step for event in found if isinstance(event, StepFinished)] == [1, 2, 6]
+
+
+def test_a_later_attempt_whose_file_is_lost_still_says_whose_run_it_is(tmp_path: Path):
+    log = EventLog(tmp_path / "events.jsonl")
+    log.remember(STARTED)
+    log.write(RunResumed(time=2.0, attempt=2, from_step=5))
+    log.write(step(6))
+    (tmp_path / "events.jsonl").unlink()
+    log.write(step(7))
+    log.close()
+    found = read_events(tmp_path / "events.jsonl")
+    assert [type(event) for event in found] == [RunStarted, RunResumed, Warned, StepFinished]
+    assert "steps 1 to 6 are missing" in found[2].message
+
+
+def test_a_folder_that_is_gone_is_not_made_again(tmp_path: Path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    log = EventLog(folder / "events.jsonl")
+    log.write(step(1))
+    shutil.rmtree(folder)
+    log.write(step(2))
+    log.close()
+    assert not folder.exists()
