@@ -66,6 +66,7 @@ class RunFolder:
         self.exit = self.path / "exit.json"
         self.queued = self.path / "queued"
         self.events = self.path / "events.jsonl"
+        self.plan = self.path / "plan.json"
         self.checkpoints = self.path / "checkpoints"
         self.model = self.path / "model"
 

@@ -109,6 +109,10 @@ class Work:
         width = 4 if self.precision == "float32" else 2
         return (shape.layers * (per_layer + attention) * width + logits) / MB
 
+    def fits(self, rows: int, available_mb: float) -> bool:
+        """Whether so many rows in one pass need no more than is free, with nothing to spare."""
+        return total(self.memory(rows)) <= available_mb
+
     def micro_batch_size(self, available_mb: float) -> int:
         """Rows of one pass on one device: as asked for, else its part of the batch halved until the free memory holds it."""
         rows = -(-self.spec.training.batch_size // self.split.replicas)

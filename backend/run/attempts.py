@@ -1,19 +1,26 @@
-"""Owns what an attempt owes those before it: their words, the event that goes on from them, the same rows, the best so far."""
+"""Takes over what an attempt owes those before it: their events, the rows of their passes, the same data, the best so far."""
 
+import json
+import os
 import time
+from typing import Any
 
 from backend.contract.errors import RunFailed
-from backend.contract.events import AnyEvent, DataLoaded, RunResumed, RunStarted
+from backend.contract.events import AnyEvent, DataLoaded, RunResumed, RunStarted, StepFinished, Warned
 from backend.contract.packages import PACKAGES_OF_A_RUN, installed_versions
-from backend.contract.run_folder import RunFolder
+from backend.contract.run_folder import RunFolder, write_json
+from backend.contract.safe_files import open_inside
 from backend.contract.spec import RunSpec
 from backend.contract.version import CONTRACT_VERSION
-from backend.hardware import devices
-from backend.run.event_log import EventLog, read_events
+from backend.hardware import devices, planner
+from backend.run.event_log import EventLog, missing_steps, missing_words, read_events
 from backend.run.hosts import Hosts
 from backend.run.material import Material
 from backend.run.stages import Stages
 from backend.run.stopping import Best, evaluations
+
+PLAN_BYTES = 10_000
+"""A plan is much shorter; what is longer is none."""
 
 
 def read(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
@@ -28,19 +35,20 @@ def begin(
     folder: RunFolder, spec: RunSpec, log: EventLog, stages: Stages, earlier: list[AnyEvent], from_step: int,
     choice: devices.Choice,
 ) -> None:  # fmt: skip
-    """The first event of the attempt; a resume also says where library versions differ from the first attempt's."""
+    """The first events of the attempt; a resume also says what the file lacks, and which library versions differ now."""
     record = folder.process_record()
     attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES_OF_A_RUN)
     first = next((event for event in earlier if isinstance(event, RunStarted)), None)
-    if first is None:
-        log.write(
-            RunStarted(
-                time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
-                contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.words, precision=choice.precision,
-                versions=versions,
-            )
+    if first is None:  # in the first attempt, and where somebody deleted the file or its beginning
+        first = RunStarted(
+            time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
+            contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.words, precision=choice.precision,
+            versions=versions,
         )  # fmt: skip
-        return
+        log.write(first)
+        if not from_step and not any(isinstance(event, StepFinished) for event in earlier):
+            return
+    log.remember(first)
     log.write(
         RunResumed(
             time=time.time(),
@@ -52,6 +60,9 @@ def begin(
             engine=spec.hardware.engine,
         )
     )
+    lacks = missing_words(missing_steps(earlier, from_step))
+    if lacks and not any(isinstance(event, Warned) and event.message == lacks for event in earlier):
+        stages.warn("missing_events", lacks)
     changed = [
         f"{name} {first.versions[name]} → {version}"
         for name, version in versions.items()
@@ -75,6 +86,53 @@ def refuse_other_rows(material: Material, earlier: list[AnyEvent]) -> None:
                 code="data_changed",
                 hint="Put the old files back and resume, or start a new run on the new ones.",
             )
+
+
+def rows_of_a_pass(folder: RunFolder, work: planner.Work, device: str, free_mb: float) -> tuple[int, str]:
+    """Rows that go through one device at a time, and a sentence if earlier attempts took another number.
+
+    Dropout draws anew in each pass, so results would depend on the memory that happens to be free: the first attempt's
+    number is kept in `plan.json` and taken again, until a person changes the device or what decides the number.
+    """
+    hardware = work.spec.hardware
+    decided_by = {
+        "engine": hardware.engine,
+        "device": device,
+        "replicas": work.split.replicas,
+        "hardware.micro_batch_size": hardware.micro_batch_size,
+        "hardware.memory_limit": hardware.memory_limit,
+    }
+    kept = _kept_plan(folder)
+    rows = kept.get("micro_batch_size")
+    if rows is not None and kept.get("decided_by") == decided_by:
+        if rows == 1 or hardware.micro_batch_size is not None or work.fits(rows, free_mb):
+            return rows, ""
+        fewer = min(rows, work.micro_batch_size(free_mb))
+        return fewer, _deviation(fewer, rows, "as no more fit into the memory that is free now")
+    new = work.micro_batch_size(free_mb)
+    write_json(folder.plan, {"micro_batch_size": new, "decided_by": decided_by})
+    return new, _deviation(new, rows, "as the device or a hardware setting was changed") if rows not in (
+        None,
+        new,
+    ) else ""
+
+
+def _deviation(rows: int, before: int | None, why: str) -> str:
+    return (
+        f"this attempt reads {rows} rows at a time, earlier ones {before}, {why}; dropout draws other numbers, so later steps "
+        "need not equal those of an uninterrupted run to the bit"
+    )
+
+
+def _kept_plan(folder: RunFolder) -> dict[str, Any]:
+    """What `plan.json` says, or nothing if there is none that can be used."""
+    try:
+        with os.fdopen(open_inside(folder.path, folder.plan.name, os.O_RDONLY), "rb") as file:
+            found = json.loads(file.read(PLAN_BYTES))
+    except (OSError, ValueError):
+        return {}
+    rows = found.get("micro_batch_size") if isinstance(found, dict) else None
+    return found if isinstance(rows, int) and rows > 0 else {}
 
 
 def best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> Best:

@@ -90,7 +90,10 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     stages.start("loading model")
     order = training_order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))
-    micro_batch_size = hosts.agree(lambda: fitting_rows(session, model, choice, features["train"], split))
+    work, free_mb = _work(session, model, choice, features["train"], split), planner.available_mb(spec, choice.device)
+    micro_batch_size, note = hosts.agree(lambda: attempts.rows_of_a_pass(folder, work, choice.words, free_mb))
+    if note and from_step:
+        stages.warn("other_plan", note)
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
     log.write(plan)
     log.write(_load(session, spec, model, choice, features, stages))
@@ -156,7 +159,14 @@ def training_order(spec: RunSpec, train: Features) -> Order:
 
 def fitting_rows(session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split) -> int:
     """Rows that go through one device at a time, so that the longest of them fit."""
-    work = planner.Work(
+    work = _work(session, model, choice, train, split)
+    return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
+
+
+def _work(
+    session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split
+) -> planner.Work:
+    return planner.Work(
         session.spec,
         model.folder,
         session.task.head,
@@ -165,7 +175,6 @@ def fitting_rows(session: Session, model: ModelLocation, choice: devices.Choice,
         precision=choice.precision,
         split=split,
     )
-    return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
 
 
 def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:

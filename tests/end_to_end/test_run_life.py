@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
-from backend.contract.events import CheckpointSaved, RequestAnswered, RunFinished, StepFinished, Warned
+from backend.contract.events import CheckpointSaved, PlanMade, RequestAnswered, RunFinished, StepFinished, Warned
 from backend.contract.run_folder import RunFolder, run_folders
 from backend.run.checkpoints import Checkpoints
 
@@ -148,6 +148,24 @@ def test_a_folder_from_another_computer_is_lost_once_it_has_not_grown_and_can_be
     [run] = json.loads(burnish("runs", "--json").stdout)
     assert run["state"] == "lost"
     assert burnish("resume", folder.name).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_though_its_events_were_deleted_and_with_the_rows_of_its_first_plan(burnish: Burnish):
+    folder = paused(burnish)
+    step = last_event(folder).step
+    folder.events.unlink()
+    plan = json.loads(folder.plan.read_text())
+    folder.plan.write_text(json.dumps({**plan, "micro_batch_size": 3}))  # as if less memory had been free
+
+    resumed = burnish("resume", folder.name)
+
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"steps 1 to {step} are missing" in resumed.stderr + resumed.stdout
+    events = events_of(folder)
+    assert [event.step for event in events if isinstance(event, StepFinished)] == list(range(step + 1, 201))
+    assert [event.micro_batch_size for event in events if isinstance(event, PlanMade)] == [3]
+    assert json.loads(burnish("runs", "--json").stdout)[0]["state"] == "finished"
 
 
 @pytest.mark.slow
