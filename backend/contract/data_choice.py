@@ -25,6 +25,8 @@ class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""
     """The task that such data is made for; empty where any may be."""
     left_out: list[LeftOut] = []
+    warnings: list[str] = []
+    """What is odd about the first rows, a sentence each: they cannot be decoded, or seem to be decoded wrongly."""
 
 
 class DataRow(msgspec.Struct, frozen=True):

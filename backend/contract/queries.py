@@ -12,6 +12,7 @@ import msgspec
 
 from backend.contract.catalog import Device
 from backend.contract.cost import Remedy, TimePart
+from backend.contract.errors import Fix
 from backend.contract.measurement import Measurement
 
 
@@ -43,6 +44,8 @@ class Mistake(msgspec.Struct, frozen=True):
     field: str | None = None
     line: int | None = None
     """Of the field's value, from 1, where the value has several."""
+    fix: Fix | None = None
+    """What a button beside the sentence does."""
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

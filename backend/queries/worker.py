@@ -107,7 +107,7 @@ def answered(request: Request, channel: Channel) -> Reply:
             return Reply(request.id, {"arrow": large_answer.written(answer)})
         return Reply(request.id, msgspec.Raw(encoded))
     except InputError as error:
-        return Reply(request.id, error=Mistake(redacted(str(error)), error.field, error.line))
+        return Reply(request.id, error=Mistake(redacted(str(error)), error.field, error.line, error.fix))
     except RunFailed as error:
         return Reply(request.id, error=Mistake(redacted(f"{error} {error.hint}".strip())))
     except Exception as error:

@@ -23,7 +23,7 @@ from backend.models.inspection import read_config
 from backend.models.positions import longest_sequence
 from backend.run.data_report import Subject, inputs_of, targets_of
 from backend.run.glance_words import warnings_of
-from backend.run.material import choose_columns, quiet, reading
+from backend.run.material import choose_columns, misread, quiet, reading
 from backend.run.resolving import SPLITS
 from backend.tasks.task import Columns, Task, Use
 from backend.tokenizers.loading import open_tokenizer
@@ -62,7 +62,8 @@ def data_glance(subject: Subject, model: str | None = None, report: Report = qui
         glances.append(_glance(split, found, _Seen(columns, label, numbers[split], known), glances))
     lengths, notes = _lengths(subject, inputs, splits["train"].rows, model)
     told = DataGlance(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
-    return _warned(told, subject.task)
+    wrong = misread({split: found.rows for split, found in splits.items()}, subject.data)
+    return _warned(told, subject.task, wrong)
 
 
 def unusable_rows(subject: Subject, report: Report = quiet) -> list[tuple[str, UnusableRow]]:
@@ -72,7 +73,7 @@ def unusable_rows(subject: Subject, report: Report = quiet) -> list[tuple[str, U
     return [(split, row) for split, found in splits.items() for row in found.unusable]
 
 
-def _warned(told: DataGlance, task: Task) -> DataGlance:
+def _warned(told: DataGlance, task: Task, wrong: str) -> DataGlance:
     weighs = "class_weights" in type(task).Settings.model_fields if hasattr(type(task), "Settings") else False
     return DataGlance(
         splits=told.splits,
@@ -80,7 +81,10 @@ def _warned(told: DataGlance, task: Task) -> DataGlance:
         label_column=told.label_column,
         inputs=told.inputs,
         notes=told.notes,
-        warnings=warnings_of(told, can_weigh=weighs and getattr(task.settings, "class_weights", None) is None),
+        warnings=[
+            *([wrong] if wrong else []),
+            *warnings_of(told, can_weigh=weighs and getattr(task.settings, "class_weights", None) is None),
+        ],
     )
 
 

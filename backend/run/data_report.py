@@ -16,7 +16,7 @@ from backend.data.report import CountTokens, SplitMeasure
 from backend.data.rows import Rows
 from backend.data.sources.source import Report, Source
 from backend.data.split import split_off
-from backend.run.material import choose_columns, make_source, make_task, quiet, reading
+from backend.run.material import choose_columns, make_source, make_task, misread, quiet, reading
 from backend.run.resolving import SPLITS, absolute
 from backend.tasks.task import Columns, Task, Use, used_columns
 from backend.tokenizers.loading import open_tokenizer
@@ -117,7 +117,7 @@ def data_report(subject: Subject, report: Report = quiet) -> DataReport:
         inputs=inputs,
         task=subject.task_name,
         tokenizer=subject.tokenizer or "" if count_tokens else "",
-        notes=notes,
+        notes=[*notes, *filter(None, [misread({split: rows for split, (rows, _) in splits.items()}, subject.data)])],
         seconds=time.monotonic() - started,
     )
 

@@ -1,5 +1,6 @@
 """Owns the rows of a run: read, split, their columns chosen, what cannot be used left out, and what the task learnt of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from backend import registry
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
-from backend.contract.spec import RunSpec, validated
+from backend.contract.spec import DataSection, RunSpec, validated
+from backend.data import mojibake
 from backend.data.paths import passed_over
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, Source
@@ -80,8 +82,18 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
     for split in sorted(rows.keys() - {"train"}, reverse=True):
         task.check(rows[split], columns, facts, split)
     guessed = guessed_columns(used_columns(task), guesses)
-    notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread(spec)]))
+    notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread(spec), misread(rows, spec.data)]))
     return Material(rows, columns, with_max_length(task, facts, model_folder), notes, guessed)
+
+
+def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
+    """The first text of the splits that seems to be read with the wrong encoding, in a sentence with the way out."""
+    for found in rows.values():
+        if wrong := mojibake.garbled(found.table):
+            return mojibake.sentence(
+                wrong, found.place(wrong.row), str((data.model_extra or {}).get("encoding", "auto"))
+            )
+    return ""
 
 
 def _unread(spec: RunSpec) -> str:

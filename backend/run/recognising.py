@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+import pyarrow as pa
+
 from backend import registry
 from backend.contract.data_choice import LeftOut, RecognisedData
 from backend.contract.errors import InputError
-from backend.data.formats.detect import content_format, format_of
+from backend.data import mojibake
+from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.packed import packer_of
+from backend.data.formats.reader import Options
 from backend.data.paths import folder_files, pattern_files, saved_splits
 from backend.data.sources.source import Known
 from backend.data.split_names import by_split, files_for, split_of
 
+_LOOKED_AT = 2000
+"""Rows whose text is looked at for a wrong encoding."""
 FORMATS = {
     "csv": "a table (CSV)", "tsv": "a table (TSV)", "jsonl": "JSON lines", "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
     "text": "plain text",
@@ -214,7 +220,28 @@ def _told(found: _Found) -> RecognisedData:
         words=_words(found),
         task=found.task,
         left_out=found.left_out,
+        warnings=_warnings(found),
     )
+
+
+def _warnings(found: _Found) -> list[str]:
+    """What is wrong with the text of the first rows of each split's first file, of what is read as a table or as text."""
+    said: list[str] = []
+    for split in _SPLITS if found.source == "files" else ():
+        value = found.data.get(split)
+        path = Path(value[0] if isinstance(value, list) else value) if isinstance(value, list | str) else None
+        if path is None or not path.is_file():
+            continue
+        try:
+            reader = open_reader(path, found.data.get("format") or _format(path), Options(max_rows=_LOOKED_AT))
+            piece = next(iter(reader.pieces(reader.schema())), None)
+        except InputError as error:
+            said.append(str(error))
+            continue
+        table = pa.Table.from_batches([piece.batch]) if piece is not None else None
+        if table is not None and piece is not None and (wrong := mojibake.garbled(table)):
+            said.append(mojibake.sentence(wrong, f"{path.name}:{piece.lines[wrong.row]}", "auto"))
+    return said
 
 
 def _words(found: _Found) -> str:

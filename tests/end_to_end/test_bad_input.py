@@ -33,7 +33,10 @@ DATA = {
     "header only": (b"text,label\n", ["train.csv", "no row"]),
     "duplicate columns": (b"text,label,text\na,b,c\n", ["train.csv", "two columns", "rename"]),
     "nul bytes": (b"text,label\na\x00b,yes\nc,no\n", ["train.csv", "NUL"]),
-    "latin-1": ("text,label\ncafé,yes\nthé,no\n".encode("latin-1"), ["train.csv", "line 2", "latin-1"]),
+    "latin-1": (
+        "text,label\ncafé,yes\nthé,no\n".encode("latin-1"),
+        ["train.csv", "line 2", "“café,yes”", "data.encoding=windows-1252"],
+    ),
     "unbalanced quotes": (b'text,label\n"open,yes\nother,no\n', ["train.csv", "quot", "line 2"]),
     "single class": (b"text,label\na,yes\nb,yes\n", ["label", "single label"]),
 }

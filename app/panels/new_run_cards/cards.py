@@ -225,6 +225,8 @@ class Cards(QWidget):
             self.data.show_unread()
             self.data.mark(mistake.field or "data", said)
             self.data.again.show()
+            if mistake.fix is not None:
+                self.data.offer_fix(mistake.fix)
         elif topic == "model":
             self.model.show_problem(said)
         elif topic == "devices":

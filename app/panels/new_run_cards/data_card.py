@@ -7,6 +7,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import schema
+from app.core.backend_sentences import told
 from app.core.draft import Draft
 from app.core.language import tr, trn
 from app.core.source_choice import split_kind
@@ -25,6 +26,7 @@ from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.schema_form import SchemaForm
 from backend.contract.catalog import Column, SourceEntry
 from backend.contract.data_choice import RecognisedData
+from backend.contract.errors import Fix
 from backend.contract.queries import DataPreview, Progress
 
 DROP_TITLE = tr("Drop your data here")
@@ -73,6 +75,11 @@ class DataCard(Card):
         self.again.clicked.connect(self.read_asked)
         self.banner.buttons.addWidget(self.again)
         self.again.hide()
+        self.fix = IconButton("", "text", "quiet")
+        self.fix.clicked.connect(self._on_fix)
+        self.banner.buttons.addWidget(self.fix)
+        self.fix.hide()
+        self._fix = Fix("")
         self.view = DataView(self.columns)
         self.table, self.labels, self.skipped = self.view.table, self.view.labels, self.view.skipped
         for widget in (self._waiting(), self.columns, self.banner, self.view):
@@ -261,11 +268,23 @@ class DataCard(Card):
     def show_problem(self, sentence: str, again: bool = False) -> None:
         """The data cannot be used, or (empty) there is none; `again` offers to read it once more."""
         self.again.setVisible(again)
+        self.fix.hide()
         if sentence:
             self.banner.show_message("error", sentence)
         else:
             self.banner.clear()
         self.state.setText("")
+
+    def offer_fix(self, fix: Fix) -> None:
+        """Beside the problem stands a button that takes this way out, and below it how the data would look then."""
+        self._fix = fix
+        self.fix.setText(told(fix.title))
+        self.fix.show()
+        self.banner.show_message("error", "\n".join([self.banner.text(), *fix.preview]))
+
+    def _on_fix(self) -> None:
+        for key, value in self._fix.changes.items():
+            self.changed.emit(key, value)
 
     def show_unread(self) -> None:
         """The data cannot be read, so nothing of other data is shown."""

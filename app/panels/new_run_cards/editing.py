@@ -105,11 +105,15 @@ class Editing(QObject):
         with self.undoing.step(words, typed):
             if not self.draft.set(key, value):
                 return
-            self._drag_along(key, source)
+            self._drag_along(key, before, source)
         self.changed.emit(key)
 
-    def _drag_along(self, key: str, source: SourceEntry | None) -> None:
+    def _drag_along(self, key: str, before: Any, source: SourceEntry | None) -> None:
         """What meant the value before is forgotten."""
+        if key == "data.train" and before and source is not None:
+            for name, setting in source.settings.get("properties", {}).items():
+                if setting.get("of_file"):
+                    self.draft.unset(f"data.{name}")
         if key == "data.source" and (after := self.source()):
             change_source(self.draft, source, after)
         if key == "training.optimizer":
@@ -176,9 +180,9 @@ class Editing(QObject):
         before = self.draft.values()
         with self.undoing.step(words):
             for key, value in values.items():
-                source = self.source()
+                held, source = self.draft.get(key), self.source()
                 if self.draft.set(key, value):
-                    self._drag_along(key, source)
+                    self._drag_along(key, held, source)
         self.undoing.went.emit(before)
 
     # The whole

@@ -46,7 +46,7 @@ class RecognisedNote(QFrame):
 
     def say(self, found: RecognisedData, task: str) -> None:
         """What was taken, and what was left out; `task` names another one that such data is made for."""
-        said = " ".join(filter(None, (found.words, data_words.left_out_line(found.left_out))))
+        said = " ".join(filter(None, (found.words, data_words.left_out_line(found.left_out), *found.warnings)))
         self.words.setText(said)
         self.setAccessibleName(said)
         self.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))

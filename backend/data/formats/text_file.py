@@ -1,4 +1,4 @@
-"""Owns text files as lines: their encoding, and one clear sentence where the bytes do not go with it."""
+"""Reads text files as lines: their encoding, and one clear sentence where the bytes do not go with it."""
 
 import codecs
 import io
@@ -6,7 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import BinaryIO
 
-from backend.contract.errors import InputError
+from backend.contract.errors import Fix, InputError
 from backend.data.formats.packed import first_bytes, opened
 
 _MARKS = (
@@ -17,6 +17,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BLOCK = 1 << 16
+WINDOWS = "windows-1252"
+"""What text of Western Europe is that is no UTF-8; Latin-1 is a part of it, as far as it has letters."""
+_PREVIEW_LINES, _PREVIEW_CHARACTERS = 4, 100
 
 
 class TextFile:
@@ -51,7 +54,7 @@ class TextFile:
                         raise InputError(self._nul_sentence(number))
                     yield line
             except UnicodeDecodeError as error:
-                raise InputError(self._undecodable(error)) from None
+                raise self._undecodable(error) from None
             finally:
                 self._walked, self._binary = 0 if binary.closed else binary.tell(), None
 
@@ -69,14 +72,53 @@ class TextFile:
             "(for example utf-16-le), or save the file again as UTF-8"
         )
 
-    def _undecodable(self, error: UnicodeDecodeError) -> str:
+    def _undecodable(self, error: UnicodeDecodeError) -> InputError:
         line, byte = _first_undecodable(self.path, self.encoding)
-        way_out = "save the file again as UTF-8"
-        if self.encoding in {"utf-8", "utf-8-sig"}:
-            likely = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"  # there Latin-1 has no letters, Windows has quotes
-            way_out = f"set data.encoding: {likely} (or the encoding that it has), or {way_out}"
         shown = self.encoding.removesuffix("-sig").upper()
-        return f"{self.name} line {line} is not {shown} (byte 0x{byte:02X}, {error.reason}); {way_out}"
+        problem = f"{self.name} line {line} is not {shown} (byte 0x{byte:02X}, {error.reason})"
+        preview = _windows_lines(self.path) if self.encoding in {"utf-8", "utf-8-sig"} else []
+        example = next((shown for shown, is_utf8 in preview if not is_utf8), "")
+        if not example:
+            return InputError(f"{problem}; set data.encoding to the one that it has, or save the file again as UTF-8")
+        return InputError(
+            f"{problem}; as Windows-1252 it reads “{example}”: if that is right, use --set data.encoding={WINDOWS}, "
+            "otherwise set the encoding that it has, or save the file again as UTF-8",
+            fix=Fix("Read as Windows-1252", {"data.encoding": WINDOWS}, tuple(line for line, _ in preview)),
+        )
+
+
+def _windows_lines(path: Path) -> list[tuple[str, bool]]:
+    """The first line and the first ones that are no UTF-8, as Windows-1252, and whether they are UTF-8.
+
+    None where they are no such text.
+    """
+    found: list[bytes] = []
+    with opened(path) as (content, _):
+        for number, line in enumerate(content):
+            if number == 0 or not _is_utf8(line):
+                found.append(line)
+            if len(found) == _PREVIEW_LINES:
+                break
+    try:
+        return [(_around_first_letter(line.decode(WINDOWS).strip()), _is_utf8(line)) for line in found]
+    except UnicodeDecodeError:
+        return []
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _around_first_letter(line: str) -> str:
+    """At most some characters of the line, the first one beyond ASCII among them."""
+    place = next((number for number, letter in enumerate(line) if not letter.isascii()), 0)
+    start = 0 if place < _PREVIEW_CHARACTERS - 20 else place - 40
+    cut = line[start : start + _PREVIEW_CHARACTERS]
+    return f"{'…' if start else ''}{cut}{'…' if start + len(cut) < len(line) else ''}"
 
 
 def _marked_encoding(path: Path) -> str:

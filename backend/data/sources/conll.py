@@ -3,7 +3,7 @@
 import codecs
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -16,11 +16,10 @@ from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
 from backend.data.paths import data_files
 from backend.data.rows import Rows
-from backend.data.sources.files import Files, naming, read_files, split_files
+from backend.data.sources.files import ADVANCED, OF_FILE, Files, naming, read_files, split_files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Known, Reading, named
 
-ADVANCED: dict[str, Any] = {"advanced": True}
 _DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
 _TABLES = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".feather"}
 
@@ -29,13 +28,13 @@ class Settings(Section):
     """How the columns are read."""
 
     delimiter: Annotated[
-        Literal["auto", "tab", "spaces"], Field(title="Columns end at", json_schema_extra=ADVANCED)
+        Literal["auto", "tab", "spaces"], Field(title="Columns end at", json_schema_extra=ADVANCED | OF_FILE)
     ] = "auto"
     """`tab` lets cells hold spaces; `auto` takes tabs where the first line has one."""
-    column_names: Annotated[list[str] | None, Field(title="Column names", json_schema_extra=ADVANCED)] = None
+    column_names: Annotated[list[str] | None, Field(title="Column names", json_schema_extra=ADVANCED | OF_FILE)] = None
     """A name for every column of the files, one of them `tokens`; empty takes words first and tags last."""
-    encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED)] = "auto"
-    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `latin-1`."""
+    encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED | OF_FILE)] = "auto"
+    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `windows-1252`."""
 
     @field_validator("encoding")
     @classmethod

@@ -20,20 +20,25 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, check_apart, named
 
 ADVANCED: dict[str, Any] = {"advanced": True}
+OF_FILE: dict[str, Any] = {"of_file": True}
+"""Settings that belong to the files of the moment: in the window they go when other files are chosen."""
 
 
 class Settings(Section):
     """How files are read."""
 
     format: Annotated[
-        Literal["auto", "csv", "tsv", "jsonl", "json", "parquet", "arrow", "text"], Field(title="Format")
+        Literal["auto", "csv", "tsv", "jsonl", "json", "parquet", "arrow", "text"],
+        Field(title="Format", json_schema_extra=OF_FILE),
     ] = "auto"
     """`auto` goes by the file's extension, then by its content."""
-    delimiter: Annotated[str | None, Field(title="Delimiter", json_schema_extra=ADVANCED)] = None
+    delimiter: Annotated[str | None, Field(title="Delimiter", json_schema_extra=ADVANCED | OF_FILE)] = None
     """The character between the cells of a CSV or TSV file; empty finds it."""
-    encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED)] = "auto"
-    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `latin-1`."""
-    quoting: Annotated[Literal["auto", "double", "none"], Field(title="Quotes", json_schema_extra=ADVANCED)] = "auto"
+    encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED | OF_FILE)] = "auto"
+    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `windows-1252`."""
+    quoting: Annotated[
+        Literal["auto", "double", "none"], Field(title="Quotes", json_schema_extra=ADVANCED | OF_FILE)
+    ] = "auto"
     """`double`: quotes enclose cells of CSV or TSV; `none`: they belong to the text; `auto` looks at the file."""
 
     @field_validator("delimiter")
@@ -140,7 +145,7 @@ def naming(field: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise error if error.field else InputError(f"{field}: {error}", field) from None
+        raise error if error.field else InputError(f"{field}: {error}", field, fix=error.fix) from None
 
 
 def _contents(paths: list[Path], report: Report) -> list[str]:

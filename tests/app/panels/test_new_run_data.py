@@ -9,6 +9,8 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app.panels.new_run import Panel
+from backend.contract.errors import Fix
+from backend.contract.queries import Mistake
 from backend.contract.resources import resource
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
@@ -63,6 +65,33 @@ def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(qtbot, new_
     new_run.cards.data.train.choose(str(tmp_path))
     qtbot.waitUntil(lambda: new_run.draft.get("data.validation") == str(tmp_path / "dev.json"), timeout=SLOW_MS)
     assert new_run.draft.get("data.train") == str(tmp_path / "train.json")
+
+
+def test_how_a_file_is_read_goes_with_the_file(new_run, tmp_path: Path):
+    for name in ("old.csv", "new.csv"):
+        (tmp_path / name).write_text("text;label\na film;good\n", encoding="utf-8")
+    editing = new_run.editing
+    editing.change("data.train", str(tmp_path / "old.csv"))
+    editing.change("data.encoding", "windows-1252")
+    editing.change("data.max_rows", 100)
+    editing.change("data.train", str(tmp_path / "new.csv"))
+    assert (new_run.draft.get("data.encoding"), new_run.draft.get("data.max_rows")) == (None, 100)
+    editing.undoing.undo()
+    assert new_run.draft.get("data.encoding") == "windows-1252"
+
+
+def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(new_run):
+    card = new_run.cards.data
+    new_run.editing.change("data.train", "films.csv")
+    fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("text,label", "a poem,poesía"))
+    new_run.findings.refused.emit("data", Mistake("films.csv line 2 is not UTF-8", "data.train", fix=fix))
+    assert card.fix.isVisible()
+    assert card.fix.text() == "Read as Windows-1252"
+    assert card.banner.text().splitlines()[1:] == ["text,label", "a poem,poesía"]
+    card.fix.click()
+    assert new_run.draft.get("data.encoding") == "windows-1252"
+    card.show_problem("another problem")
+    assert not card.fix.isVisible()
 
 
 def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):

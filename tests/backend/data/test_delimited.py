@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from backend.contract.errors import Fix, InputError
+
 DATA = Path(__file__).parents[2] / "data"
 
 
@@ -57,7 +59,23 @@ def test_latin_1_is_refused_with_byte_line_and_way_out(desk):
     path = desk.write("a.csv", b"text,label\nfine,1\n" + "caf\xe9,2\n".encode("latin-1"))
     sentence = desk.refusal(path)
     assert "a.csv line 3 is not UTF-8 (byte 0xE9" in sentence
-    assert "data.encoding: latin-1" in sentence
+    assert "as Windows-1252 it reads “café,2”: if that is right, use --set data.encoding=windows-1252" in sentence
+
+
+def test_the_refusal_of_windows_text_shows_how_it_would_read_and_offers_it(desk):
+    content = b"text,label\nfine,1\n" + "café,2\nthé,3\n".encode("cp1252")
+    with pytest.raises(InputError) as caught:
+        desk.read(desk.write("a.csv", content))
+    assert caught.value.fix == Fix(
+        "Read as Windows-1252", {"data.encoding": "windows-1252"}, ("text,label", "café,2", "thé,3")
+    )
+    assert cells(desk.read(desk.folder / "a.csv", encoding="windows-1252"))["text"] == ["fine", "café", "thé"]
+
+
+def test_bytes_that_windows_does_not_know_are_not_offered(desk):
+    with pytest.raises(InputError, match=r"set data\.encoding to the one that it has") as caught:
+        desk.read(desk.write("a.csv", b"text\n\x81\x8d\n"))
+    assert caught.value.fix is None
 
 
 def test_the_undecodable_line_is_right_far_into_a_file(desk):
@@ -67,7 +85,7 @@ def test_the_undecodable_line_is_right_far_into_a_file(desk):
 
 
 def test_quotes_of_windows_are_known_by_their_bytes(desk):
-    assert "data.encoding: cp1252" in desk.refusal(desk.write("a.csv", b"text\n\x93quoted\x94\n"))
+    assert "data.encoding=windows-1252" in desk.refusal(desk.write("a.csv", b"text\n\x93quoted\x94\n"))
 
 
 def test_utf_16_by_name_needs_to_say_which(desk):

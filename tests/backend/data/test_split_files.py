@@ -134,3 +134,13 @@ def test_the_validation_rows_of_a_training_folder_are_said_to_be_unread(tmp_path
     )
     notes = read_material(spec, None).notes
     assert "data.train: dev.csv in this folder is validation data by its name and is not read" in notes[-1]
+
+
+def test_text_that_is_read_with_the_wrong_encoding_is_said_at_the_start(tmp_path: Path):
+    path = tmp_path / "train.csv"
+    path.write_text("text,label\na poem,poesía\na tale,prosa\n", encoding="utf-8")
+    data = {"train": str(path), "encoding": "windows-1252"}
+    spec = resolve({"task": {"type": "text_classification"}, "model": {"name_or_path": "x"}, "data": data}, tmp_path)
+    note = read_material(spec, None).notes[-1]
+    assert "“label” seems to be read with the wrong encoding: “poesÃ\xada” in train.csv:2 is probably “poesía”" in note
+    assert "set data.encoding: auto" in note

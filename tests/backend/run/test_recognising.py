@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -159,3 +160,24 @@ def test_a_folder_without_rows_says_what_would_do(tmp_path: Path):
 def test_another_address_is_refused_with_the_way_out():
     with pytest.raises(InputError, match="fetch the file first"):
         found_in("https://example.org/data.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            "text,label\nverse,poes\u00c3\u00ada\n".encode(),
+            "column “label” .*“poes\u00c3\u00ada” in a.csv:2 is probably “poesía”",
+        ),
+        ("text,label\nverse,poesía\n".encode("cp1252"), "as Windows-1252 it reads “verse,poesía”"),
+    ],
+)
+def test_text_in_another_encoding_is_warned_of(tmp_path: Path, content: bytes, words: str):
+    (tmp_path / "a.csv").write_bytes(content)
+    [warning] = found_in(tmp_path / "a.csv").warnings
+    assert re.search(words, warning)
+
+
+def test_text_that_reads_well_is_not_warned_of(tmp_path: Path):
+    written(tmp_path, a_dot_csv="text,label\nverse,poesía\n")
+    assert found_in(tmp_path / "a.csv").warnings == []

@@ -1,0 +1,103 @@
+"""Finds text that was decoded with the wrong encoding: “poesÃ­a” where the file says “poesía” in UTF-8.
+
+The bytes of a UTF-8 letter, read as Windows-1252 or Latin-1, are one of a few letters and then signs that hardly ever follow
+it. Found are only such runs that are whole UTF-8 letters once they are turned back, and quotes that may well stand behind a
+letter (“CAFÉ»”) prove nothing.
+"""
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ROWS = 20_000
+"""So many are looked at, from the first."""
+_AFTER = "".join(
+    sorted({bytes([one]).decode("cp1252", "ignore") for one in range(0x80, 0xC0)} | {*map(chr, range(0x80, 0xC0))})
+)
+_QUOTES = "«»“”„‘’‚‹›…–—"
+_SIGNS = re.escape("".join(set(_AFTER) - set(_QUOTES)))
+_ANY = re.escape(_AFTER)
+_RUN = (
+    f"[ÂÃÄÅ][{_SIGNS}]"  # accented letters of Latin script, signs such as ° and £
+    f"|(?:[ÎÏÐÑØÙ×][{_ANY}]){{2,}}"  # Greek, Cyrillic, Arabic, Hebrew: at least two letters of a word
+    f"|â[€‚„\x80\x82\x84][{_ANY}]"  # typographic quotes, dashes, the euro's and the trademark's sign
+    f"|ð[Ÿ\x9f][{_ANY}]{{2}}"  # emoji
+    f"|(?:[à-ï][{_ANY}]{{2}}){{2,}}"  # scripts of three bytes, at least two letters
+    f"|ï»¿"  # a byte order mark
+)
+_FOUND = re.compile(_RUN)
+_WORD_CHARACTERS = 24
+
+
+@dataclass(frozen=True)
+class Garbled:
+    """The first text of that kind: where it stands and how it probably should read."""
+
+    column: str
+    row: int
+    text: str
+    right: str
+
+
+def garbled(table: pa.Table) -> Garbled | None:
+    """The first such text of a table's columns; None where all seems well."""
+    for name, column in zip(table.column_names, table.slice(0, ROWS).columns, strict=True):
+        texts, rows = _texts(column)
+        if texts is None:
+            continue
+        for place in pc.indices_nonzero(pc.fill_null(pc.match_substring_regex(texts, _RUN), False)).to_pylist():
+            if found := garbled_text(texts[place].as_py()):
+                return Garbled(name, rows[place].as_py() if rows is not None else place, *found)
+    return None
+
+
+def garbled_text(text: str) -> tuple[str, str] | None:
+    """The first such word, and the same turned back; None without one."""
+    for match in _FOUND.finditer(text):
+        right = _turned_back(match.group())
+        if right is not None:
+            start = max(text.rfind(" ", 0, match.start()) + 1, match.start() - _WORD_CHARACTERS)
+            end = (text.find(" ", match.end()) + len(text) + 1) % (len(text) + 1)
+            word = text[start : min(end, match.end() + _WORD_CHARACTERS)].strip(".,;:!?\"'()\r\n\t")
+            return word, _FOUND.sub(lambda one: _turned_back(one.group()) or one.group(), word)
+    return None
+
+
+def sentence(found: Garbled, place: str, encoding: str) -> str:
+    """What a person should know of it before training; `encoding` is how the file was read."""
+    way_out = (
+        "save the data again from where it comes from, as UTF-8"
+        if encoding in ("auto", "", "utf-8")
+        else f"data.encoding is {encoding}, and the file is probably UTF-8: set data.encoding: auto"
+    )
+    return (
+        f"The column “{found.column}” seems to be read with the wrong encoding: “{found.text}” in {place} is probably "
+        f"“{found.right}”; {way_out}."
+    )
+
+
+def _turned_back(text: str) -> str | None:
+    content = bytearray()
+    for letter in text:
+        try:
+            content += letter.encode("cp1252")
+        except UnicodeEncodeError:
+            if ord(letter) > 0xFF:
+                return None
+            content.append(ord(letter))  # the five bytes that Windows-1252 leaves out stay what they are
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _texts(column: pa.ChunkedArray) -> tuple[pa.Array | None, pa.Array | None]:
+    """All texts of a column of text or of lists of text, and of the latter the row of each."""
+    whole = column.combine_chunks()
+    if pa.types.is_string(column.type):
+        return whole, None
+    if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+        return whole.flatten(), pc.list_parent_indices(whole)
+    return None, None
