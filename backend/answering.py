@@ -15,6 +15,7 @@ from backend import predict
 from backend.contract.catalog import Column
 from backend.contract.collected_rows import AddedRow
 from backend.contract.errors import InputError
+from backend.contract.generation import never
 from backend.contract.heads import Head
 from backend.contract.queries import Answer
 from backend.contract.spec import validated
@@ -60,13 +61,20 @@ class Answerer:
         self.note = _untrained(len(opened.loaded.new_weights), opened.session.task.title)
 
     def answer(
-        self, rows: Sequence[TypedRow], settings: Mapping[str, Any] | None = None, say: Say = lambda piece: None
+        self,
+        rows: Sequence[TypedRow],
+        settings: Mapping[str, Any] | None = None,
+        say: Say = lambda piece: None,
+        stop_requested: Callable[[], bool] = never,
     ) -> Answer:
-        """One answer per row; `settings` are the task's decoding settings. Raises InputError naming what is missing."""
+        """One answer per row; `settings` are the task's decoding settings.
+
+        Raises InputError naming what is missing, and GenerationStopped between two tokens once `stop_requested`.
+        """
         started = time.perf_counter()
         session = _under(self._session, settings or {})
         typed = _typed(rows, used_columns(session.task), session.columns)
-        session = replace(session, columns=typed.columns)
+        session = replace(session, columns=typed.columns, stop_requested=stop_requested)
         _refuse_unusable(session, typed.rows)
         answers = (
             _continued(session, typed.rows, settings or {}, say)
@@ -178,7 +186,8 @@ def _continued(session: Session, rows: Rows, settings: Mapping[str, Any], say: S
 
 
 def _pieces(session: Session, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
-    chosen = replace(generation(session.task, session.tokenizer), seed=int(settings.get("seed") or 0))
+    wanted = generation(session.task, session.tokenizer)
+    chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
     if not ids:
         raise InputError("input: the text holds no token; write at least a word")

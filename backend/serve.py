@@ -21,7 +21,7 @@ from backend import process_tree
 from backend.contract import scratch
 from backend.contract.open_models import OpenModels
 from backend.contract.processes import child_environment, python_command
-from backend.contract.queries import Reply, Request
+from backend.contract.queries import CANCEL, CANCELLED, Mistake, Reply, Request
 from backend.queries.channel import Channel
 from backend.queries.query import DEVICE_GIVEN_UP
 from backend.queries.worker import QUERIES
@@ -30,6 +30,8 @@ MOST_WORKERS = 6
 IDLE_KEPT = 3
 """Workers that wait for the next question; a fresh one takes up to seconds to load its libraries."""
 IDLE_SECONDS = 300.0
+STOP_SECONDS = 5.0
+"""Until a worker that was asked to stop is ended, with all that it has in memory."""
 OPEN_MODELS, LET_GO = "open_models", "let_go"
 """What the helper answers itself, since it alone knows what its workers have in memory."""
 MODEL = "target="
@@ -44,14 +46,22 @@ class Worker:
     request: Request | None = None
     warm: str = ""
     proven: bool = False
+    deadline: float | None = None
+    """Until when it has to stop what nobody waits for any more."""
     free_since: float = field(default_factory=time.monotonic)
+
+    def write(self, request: Request) -> None:
+        """Send it a line. Raises BrokenPipeError where it has died."""
+        assert self.process.stdin
+        self.process.stdin.write(msgspec.json.encode(request) + b"\n")
+        self.process.stdin.flush()
 
 
 class _Kind(msgspec.Struct):
     """As much of a reply as the helper looks at."""
 
     progress: Any = None
-    error: Any = None
+    error: Mistake | None = None
 
 
 Line = tuple[Worker | None, bytes]
@@ -84,8 +94,9 @@ class Helper:
         self._listen(None, os.fdopen(os.dup(0), "rb"))
         self._hire()  # its libraries load while the window makes its first question
         while True:
+            self._end_overdue()
             try:
-                worker, line = self._lines.get(timeout=IDLE_SECONDS / 4)
+                worker, line = self._lines.get(timeout=self._patience())
             except queue.Empty:
                 self._dismiss_idle()
                 continue
@@ -107,7 +118,7 @@ class Helper:
         except msgspec.DecodeError as error:
             sys.stderr.write(f"a question that cannot be read: {error}\n")
             return
-        if request.query == "cancel":
+        if request.query == CANCEL:
             self._cancel(request.id)
         elif request.query in (OPEN_MODELS, LET_GO):
             if request.query == LET_GO:
@@ -120,21 +131,29 @@ class Helper:
             self._hand_out()
 
     def _hand_out(self) -> None:
-        while self._waiting:
-            worker = self._worker_for(self._waiting[0])
+        for request in [one for one in self._waiting if not self._is_about_to_be_free(one)]:
+            worker = self._worker_for(request)
+            while worker is not None and not self._give(worker, request):
+                worker = self._worker_for(request)  # the other died while it waited
             if worker is None:
                 return
-            request = self._waiting.popleft()
-            worker.request = request
-            if (warm := _warm(request)) and warm != worker.warm:
-                worker.warm, worker.proven = warm, False
-            assert worker.process.stdin
-            try:
-                worker.process.stdin.write(msgspec.json.encode(request) + b"\n")
-                worker.process.stdin.flush()
-            except BrokenPipeError:
-                self._end(worker)  # it died while it waited, so the question goes to another
-                self._waiting.appendleft(request)
+            self._waiting.remove(request)
+
+    def _is_about_to_be_free(self, request: Request) -> bool:
+        """Whether a worker that has what is needed in memory is just stopping; another would open it a second time."""
+        warm = _warm(request)
+        return bool(warm) and any(one.deadline is not None and one.warm == warm for one in self._workers)
+
+    def _give(self, worker: Worker, request: Request) -> bool:
+        worker.request = request
+        if (warm := _warm(request)) and warm != worker.warm:
+            worker.warm, worker.proven = warm, False
+        try:
+            worker.write(request)
+        except BrokenPipeError:
+            self._end(worker)
+            return False
+        return True
 
     def _worker_for(self, request: Request) -> Worker | None:
         free = [worker for worker in self._workers if worker.request is None]
@@ -183,12 +202,14 @@ class Helper:
         if not line:
             self._died(worker)
             return
-        self._channel.send_line(line)
+        if worker.deadline is None:
+            self._channel.send_line(line)
         kind = msgspec.json.decode(line, type=_Kind)
         if kind.progress is not None:
             return
-        request, worker.request = worker.request, None
-        worker.proven = worker.proven or (kind.error is None and bool(request and _warm(request)))
+        request, worker.request, worker.deadline = worker.request, None, None
+        has_worked = kind.error is None or kind.error.message == CANCELLED
+        worker.proven = worker.proven or (has_worked and bool(request and _warm(request)))
         worker.free_since = time.monotonic()
         if request and (QUERIES[request.query].takes_device or QUERIES[request.query].trains):
             self._end(worker)
@@ -197,25 +218,52 @@ class Helper:
 
     def _died(self, worker: Worker) -> None:
         self._end(worker)
-        if worker.request:
+        if worker.request and worker.deadline is None:
             self._channel.refuse(worker.request.id, _epitaph(worker.process.returncode, worker.request.query))
         self._hand_out()
 
     def _cancel(self, number: int) -> None:
         for request in [one for one in self._waiting if one.id == number]:
             self._waiting.remove(request)
-            self._channel.refuse(number, "cancelled")
+            self._channel.refuse(number, CANCELLED)
         for worker in [one for one in self._workers if one.request and one.request.id == number]:
-            self._end(worker)
-            self._channel.refuse(number, "cancelled")
+            if worker.deadline is not None:
+                continue
+            self._channel.refuse(number, CANCELLED)
+            self._stop(worker)
         self._hand_out()
+
+    def _stop(self, worker: Worker) -> None:
+        """Let it stop by itself and keep what it has in memory, if it can; else end it."""
+        assert worker.request is not None
+        if not QUERIES[worker.request.query].can_stop:
+            self._end(worker)
+            return
+        try:
+            worker.write(Request(worker.request.id, CANCEL))
+            worker.deadline = time.monotonic() + STOP_SECONDS
+        except BrokenPipeError:
+            self._end(worker)
+
+    def _patience(self) -> float:
+        """Seconds until the next thing is due."""
+        ends = [worker.deadline - time.monotonic() for worker in self._workers if worker.deadline is not None]
+        return max(0.0, min(IDLE_SECONDS / 4, *ends)) if ends else IDLE_SECONDS / 4
+
+    def _end_overdue(self) -> None:
+        overdue = [one for one in self._workers if one.deadline is not None and one.deadline <= time.monotonic()]
+        for worker in overdue:
+            self._end(worker)
+        if overdue:
+            self._hand_out()
 
     def _open_models(self) -> list[str]:
         proven = (worker.warm for worker in self._workers if worker.proven and worker.warm.startswith(MODEL))
         return sorted({warm.removeprefix(MODEL) for warm in proven})
 
     def _let_go(self, target: object) -> None:
-        for worker in [one for one in self._workers if one.request is None and one.warm.startswith(MODEL)]:
+        free = [one for one in self._workers if one.request is None or one.deadline is not None]
+        for worker in [one for one in free if one.warm.startswith(MODEL)]:
             if target is None or worker.warm == f"{MODEL}{target}":
                 self._end(worker)
 

@@ -56,7 +56,7 @@ class Asking(QObject):
             self._next()
 
     def stop(self) -> None:
-        """Take the open question back; the model that was answering is closed."""
+        """Take the open question back; the model stops writing and stays open."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None

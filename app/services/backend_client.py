@@ -198,7 +198,7 @@ class BackendClient(QObject):
     def forget(self, number: int) -> None:
         """Drop a question and tell the helper to stop working on it."""
         if self._questions.pop(number, None) and self._process is not None:
-            self._send(queries.Request(number, "cancel"))
+            self._send(queries.Request(number, queries.CANCEL))
         self._tell()
 
     def close(self) -> None:

@@ -1,6 +1,16 @@
 """Owns how a model writes text: what a task's settings ask of an engine."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+class GenerationStopped(Exception):
+    """Nobody waits for the text any more; the model stays as it was."""
+
+
+def never() -> bool:
+    """Nobody asks to stop."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -25,3 +35,10 @@ class GenerationSettings:
     seed: int = 0
     eos_token_id: int | None = None
     """None ends a text as the model's own configuration says."""
+    stop_requested: Callable[[], bool] = field(default=never, compare=False, repr=False)
+    """Asked before each token."""
+
+    def check_stop(self) -> None:
+        """Raises GenerationStopped if somebody asks to stop."""
+        if self.stop_requested():
+            raise GenerationStopped

@@ -15,6 +15,11 @@ from backend.contract.cost import Remedy, TimePart
 from backend.contract.errors import Fix
 from backend.contract.measurement import Measurement
 
+CANCEL = "cancel"
+"""The query that takes back the one with its id."""
+CANCELLED = "cancelled"
+"""What is said of a question that was taken back."""
+
 
 class Request(msgspec.Struct, frozen=True):
     """One question."""

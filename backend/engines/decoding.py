@@ -99,6 +99,7 @@ def _steps(
     rows, seen = np.arange(len(prompts)), prompts
     going = np.ones(len(prompts), dtype=bool)
     for number in range(rules.room):
+        rules.settings.check_stop()
         tokens = _chosen(rules.apply(scores, seen, number), random)
         going = going & ~np.isin(tokens, sorted(rules.ends))
         if not going.any():
@@ -128,6 +129,7 @@ class _Beams:
         prompts = np.repeat(prompts, self._count, axis=0)
         scores = np.repeat(scores, self._count, axis=0)
         for number in range(self._rules.room):
+            self._rules.settings.check_stop()
             seen = np.concatenate([prompts, self._texts.reshape(len(prompts), -1)], axis=1)
             ruled = self._rules.apply(_log_softmax(scores), seen, number)
             origins = self._extend(ruled.reshape(self._rows, self._count, -1), is_last=number + 1 == self._rules.room)

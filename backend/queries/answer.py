@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -17,11 +18,11 @@ from backend.queries.query import DEVICE_GIVEN_UP, Arguments, Query, Tell, neede
 if TYPE_CHECKING:
     from backend.answering import Answerer
 
-_DECODING = {field.name for field in fields(GenerationSettings)}
+_DECODING = {field.name for field in fields(GenerationSettings) if field.compare}
 """Settings under which an open model can be asked; any other changes the model and opens it anew."""
 
 
-def _answer(arguments: Arguments, tell: Tell) -> Answer:
+def _answer(arguments: Arguments, tell: Tell, stop_requested: Callable[[], bool]) -> Answer:
     settings: dict[str, Any] = arguments.get("settings") or {}
     target, task = needed(arguments, "target"), str(arguments.get("task") or "")
     opening = {name: value for name, value in settings.items() if name not in _DECODING}
@@ -34,7 +35,7 @@ def _answer(arguments: Arguments, tell: Tell) -> Answer:
         tell(Progress(done=len(told), unit="pieces", text=piece))
 
     decoding = {name: value for name, value in settings.items() if name in _DECODING}
-    return answerer.answer(needed(arguments, "rows", list), decoding, say)
+    return answerer.answer(needed(arguments, "rows", list), decoding, say, stop_requested)
 
 
 _present: dict[str, Tell] = {}
@@ -67,4 +68,4 @@ def _version(target: str) -> str:
         return str(consents.changed_at())
 
 
-QUERIES = (Query("answer", _answer, warm_by="target"),)
+QUERIES = (Query("answer", _answer, warm_by="target", can_stop=True),)

@@ -19,13 +19,16 @@ class Query:
     """One question. `answer` gets its arguments and may raise InputError; it runs in a worker process."""
 
     name: str
-    answer: Callable[[Arguments, Tell], Any]
+    answer: Callable[..., Any]
+    """Takes (Arguments, Tell), and where it `can_stop` also `stop_requested`."""
     warm_by: str = ""
     """The argument whose value a worker keeps in memory, so that the next question about it goes to the same worker."""
     as_table: bool = False
     """An answer above 1 MB becomes an Arrow file, which whoever asks this knows to read; any other is a line of any size."""
     takes_device: bool = False
     """The worker may hold an accelerator afterwards, so it is ended with the answer."""
+    can_stop: bool = False
+    """It asks `stop_requested` again and again and then raises GenerationStopped; what is open stays open."""
     trains: bool = False
     """It starts a training, whose time is to be that of a run: a worker that gives way to nobody answers this alone.
 

@@ -1,4 +1,4 @@
-"""Owns a worker of the helper: it answers one question after another over its own stdin and stdout."""
+"""Answers one question of the helper after another over its own stdin and stdout; a question can be taken back meanwhile."""
 
 import os
 import queue
@@ -6,12 +6,14 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 
 import msgspec
 import psutil
 
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.queries import Mistake, Progress, Reply, Request
+from backend.contract.generation import GenerationStopped, never
+from backend.contract.queries import CANCEL, CANCELLED, Mistake, Progress, Reply, Request
 from backend.contract.redaction import redacted
 from backend.queries import (
     answer,
@@ -84,11 +86,11 @@ def run(*, gives_way: bool = True) -> int:
     if gives_way:
         _give_way()
     channel = Channel()
-    waiting: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_read, args=(waiting,), daemon=True).start()
+    inbox = Inbox()
+    threading.Thread(target=inbox.read, daemon=True).start()
     while True:
-        request = msgspec.json.decode(waiting.get(), type=Request)
-        channel.send(answered(request, channel))
+        request = inbox.questions.get()
+        channel.send(answered(request, channel, lambda number=request.id: inbox.cancelled == number))
 
 
 def _give_way() -> None:
@@ -97,15 +99,18 @@ def _give_way() -> None:
     own.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if psutil.WINDOWS else own.nice() + NICENESS)
 
 
-def answered(request: Request, channel: Channel) -> Reply:
+def answered(request: Request, channel: Channel, stop_requested: Callable[[], bool] = never) -> Reply:
     """The last reply to a request; the one place of this process where an exception becomes a sentence."""
     try:
         query = QUERIES[request.query]
-        answer = query.answer(request.arguments, Teller(request.id, channel))
+        more = {"stop_requested": stop_requested} if query.can_stop else {}
+        answer = query.answer(request.arguments, Teller(request.id, channel), **more)
         encoded = msgspec.json.encode(answer)
         if query.as_table and len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
             return Reply(request.id, {"arrow": large_answer.written(answer)})
         return Reply(request.id, msgspec.Raw(encoded))
+    except GenerationStopped:
+        return Reply(request.id, error=Mistake(CANCELLED))
     except InputError as error:
         return Reply(request.id, error=Mistake(redacted(str(error)), error.field, error.line, error.fix))
     except RunFailed as error:
@@ -131,7 +136,19 @@ class Teller:
             self._channel.send(Reply(self._number, progress=progress))
 
 
-def _read(waiting: "queue.Queue[bytes]") -> None:
-    for line in sys.stdin.buffer:
-        waiting.put(line)
-    os._exit(0)
+class Inbox:
+    """What comes in: questions in their order, and beside them which one was taken back last."""
+
+    def __init__(self) -> None:
+        self.questions: queue.Queue[Request] = queue.Queue()
+        self.cancelled = -1
+
+    def read(self) -> None:
+        """Until stdin closes; then the process ends at once."""
+        for line in sys.stdin.buffer:
+            request = msgspec.json.decode(line, type=Request)
+            if request.query == CANCEL:
+                self.cancelled = request.id
+            else:
+                self.questions.put(request)
+        os._exit(0)

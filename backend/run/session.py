@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from backend.contract.generation import GenerationStopped, never
 from backend.contract.places import cache_folder
 from backend.contract.spec import RunSpec
 from backend.data import batches
@@ -66,6 +67,8 @@ class Session:
     tokenizer: Any
     pad_token_id: int
     engine: Engine
+    stop_requested: Callable[[], bool] = never
+    """Asked while answers are computed, which then raise GenerationStopped."""
 
     def features(self, rows: Rows, report: Report = quiet, *, to_train: bool = False) -> Features:
         """The rows' features, from the cache where they were made before.
@@ -192,6 +195,8 @@ class Session:
         def answers() -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
             done = 0
             for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
+                if self.stop_requested():
+                    raise GenerationStopped
                 yield indices, self.engine.evaluate(batch)
                 done += len(indices)
                 tell(done)
@@ -199,7 +204,9 @@ class Session:
         return batches.in_order(answers(), source, self.task.head)
 
     def _written(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
-        settings = replace(generation(self.task, self.tokenizer), seed=self.spec.training.seed)
+        settings = replace(
+            generation(self.task, self.tokenizer), seed=self.spec.training.seed, stop_requested=self.stop_requested
+        )
         written: dict[int, np.ndarray] = {}
         for indices, batch in batches.prompt_batches(source, batch_size, **self._padding):
             written |= dict(zip(indices.tolist(), self.engine.generate(batch, settings), strict=False))

@@ -142,8 +142,9 @@ class TryBox(QWidget):
         self.asking.ask(self._questions)
 
     def cancel(self) -> None:
-        """Take the open question back."""
+        """Take the open question back; what was written until then stays in view."""
         if self.asking.open:
+            self._show_written()
             self.asking.stop()
             self.form.show_busy(False)
             self.card.facts.setText(tr("Stopped"))
@@ -169,7 +170,7 @@ class TryBox(QWidget):
         self._say_opening(place + 1)
 
     def _show_written(self) -> None:
-        if not self.asking.open:
+        if not self.asking.open or not (self.asking.text or self.asking.answered):
             return
         self.card.facts.setText(tr("Writing…"))
         if len(self._questions) == 1:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import GenerationConfig
+from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
 from backend.contract.generation import GenerationSettings
 from backend.engines import decoding
@@ -31,9 +31,22 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
         return [np.zeros(0, dtype=np.int64) for _ in ids]
     torch.manual_seed(settings.seed)  # whatever was written, trained or evaluated before
     wanted = _configuration(model, settings, room, start)
-    found = model.generate(ids, attention_mask=mask, generation_config=wanted, **given)
+    stop = StoppingCriteriaList([_StopOnRequest(settings)])
+    found = model.generate(ids, attention_mask=mask, generation_config=wanted, stopping_criteria=stop, **given)
     ends = list(end_tokens(settings, model.generation_config, model.config))
     return [_before_end(row, ends) for row in found[:, known:].cpu().numpy()]
+
+
+class _StopOnRequest(StoppingCriteria):
+    """Ends the search between two tokens, with beams too; what was written until then is of no use to anyone."""
+
+    def __init__(self, settings: GenerationSettings) -> None:
+        self._settings = settings
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **_: Any) -> torch.Tensor:  # type: ignore[override]
+        """Which rows (rows,) end here: none. Raises GenerationStopped."""
+        self._settings.check_stop()
+        return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
 
 def _configuration(model: Any, settings: GenerationSettings, room: int, start: int | None) -> GenerationConfig:

@@ -108,6 +108,16 @@ def test_an_open_question_can_be_taken_back(qtbot, box: TryBox):
     assert len(box.kept) == 1
 
 
+def test_what_was_written_until_it_is_stopped_stays_in_view(qtbot, box: TryBox):
+    choose_task(box, "causal_lm")
+    box.form.fill({"text": "never"})
+    box.ask()
+    qtbot.waitUntil(lambda: box.asking.text == " lived a queen")
+    box.form.cancel.click()
+    assert " lived a queen" in box.card.view.text.plain()
+    assert box.card.facts.text() == "Stopped"
+
+
 def test_last_answers_stay_and_can_be_looked_at_again(qtbot, box: TryBox):
     ask(qtbot, box, text="first")
     ask(qtbot, box, text="second")

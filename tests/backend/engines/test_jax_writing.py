@@ -1,13 +1,14 @@
 """What the JAX engine writes is, token for token, what the torch engine writes with transformers' own search."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from backend.contract.generation import GenerationSettings
+from backend.contract.generation import GenerationSettings, GenerationStopped
 from backend.contract.heads import Head, HeadFacts
 from backend.engines import decoding
 from backend.engines.engine import Batch, Engine
@@ -128,3 +129,20 @@ def test_a_source_is_read_before_the_first_token_and_never_again(name, tiny: Cal
     found = decoding.write(first, passes.advance, passes.prompt, rules)
     assert [row.tolist() for row in found] == [row.tolist() for row in expected]
     assert max(len(row) for row in found) > 2
+
+
+@pytest.mark.parametrize("beams", [1, 2], ids=["greedy", "beams"])
+def test_writing_stops_between_two_tokens(beams: int, tiny: Callable[[str], Path]) -> None:
+    engine, batch, asked = opened(JaxEngine, tiny("gpt2"), "gpt2"), prompts("gpt2"), list[int]()
+    settings = GenerationSettings(max_new_tokens=8, min_new_tokens=8, num_beams=beams)
+    before = [row.tolist() for row in engine.generate(batch, settings)]
+
+    def stop_requested() -> bool:
+        asked.append(1)
+        return len(asked) > 3
+
+    with pytest.raises(GenerationStopped):
+        engine.generate(batch, replace(settings, stop_requested=stop_requested))
+
+    assert len(asked) == 4
+    assert [row.tolist() for row in engine.generate(batch, settings)] == before

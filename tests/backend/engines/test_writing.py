@@ -1,5 +1,6 @@
 """Whole batches are written as transformers writes each prompt alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
+from backend.contract.generation import GenerationSettings, GenerationStopped
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
 from tests.backend.engines.head_batches import facts, head_batch
@@ -198,3 +199,31 @@ def test_a_model_without_a_start_token_is_refused_by_the_key_that_helps(engine_f
     engine._model.generation_config.bos_token_id = None
     with pytest.raises(InputError, match=r"decoder_start_token_id"):
         engine.generate(prompts("mbart"), SETTINGS["greedy"])
+
+
+@pytest.mark.parametrize("beams", [1, 2], ids=["greedy", "beams"])
+@pytest.mark.parametrize("name", ["gpt2", "t5"])
+def test_writing_stops_between_two_tokens_and_the_model_stays_as_it_was(name, beams, engine_for, tiny):
+    engine, batch, asked = ready(name, engine_for, tiny), prompts(name), []
+    settings = GenerationSettings(max_new_tokens=16, min_new_tokens=16, num_beams=beams)
+    before = lists(engine.generate(batch, settings))
+
+    with pytest.raises(GenerationStopped):
+        engine.generate(batch, replace(settings, stop_requested=lambda: asked.append(1) or len(asked) > 3))
+
+    assert len(asked) == 4
+    assert lists(engine.generate(batch, settings)) == before
+
+
+@pytest.mark.parametrize("beams", [1, 2], ids=["greedy", "beams"])
+def test_a_text_that_is_written_piece_by_piece_stops_between_two_tokens(beams, engine_for, tiny):
+    written = []
+    settings = GenerationSettings(
+        max_new_tokens=16, min_new_tokens=16, num_beams=beams, stop_requested=lambda: beams > 1 or len(written) == 3
+    )
+
+    tokens = ready("gpt2", engine_for, tiny).continue_prompt([5, 6, 7], settings)
+    with pytest.raises(GenerationStopped):
+        written.extend(tokens)  # one by one, so that `stop_requested` sees how many there are
+
+    assert len(written) == (3 if beams == 1 else 0)

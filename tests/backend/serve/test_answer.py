@@ -1,6 +1,9 @@
 """Tests that a model answers typed rows, stays open for the next question, and makes room for a run."""
 
 import json
+import os
+import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ import pytest
 
 from backend import answering
 from backend.contract.errors import InputError
+from backend.contract.generation import GenerationStopped
 from backend.contract.places import cache_folder
 from backend.contract.resources import resource
 from backend.hardware import claims
@@ -203,3 +207,73 @@ def test_each_word_needs_its_right_tag(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="there are 2 words and 1 tags"):
         collected.add(tmp_path / "mine.csv", TokenClassification.columns, {}, row, "B-PER")
+
+
+def test_answer_that_is_stopped_leaves_the_model_open(writer: Path) -> None:
+    answerer = answering.Answerer(str(writer), "causal_lm", ["hardware.device=cpu"])
+    row, settings, pieces = {"text": "the film"}, {"max_new_tokens": 20, "min_new_tokens": 20}, list[str]()
+    whole = answerer.answer([row], settings).rows[0]["prediction"]
+
+    with pytest.raises(GenerationStopped):
+        answerer.answer([row], settings, pieces.append, lambda: len(pieces) > 1)
+
+    assert whole.startswith("".join(pieces))
+    assert answerer.answer([row], settings).rows[0]["prediction"] == whole
+
+
+def test_stopped_batch_of_rows_raises_too(answerer: answering.Answerer) -> None:
+    with pytest.raises(GenerationStopped):
+        answerer.answer([{"text": "a good film"}], stop_requested=lambda: True)
+
+
+@pytest.fixture(scope="module")
+def endless(writer: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same language model with room for a text that takes minutes."""
+    import torch
+    from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+    folder = tmp_path_factory.mktemp("endless")
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(writer)
+    tokenizer.save_pretrained(folder)
+    config = GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=1, n_positions=20_000)
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+def ask_without_end(helper, model: str) -> int:
+    """A question whose answer is being written."""
+    endless_text = {"max_new_tokens": 10_000, "min_new_tokens": 10_000}
+    asked = helper.ask("answer", target=model, task="causal_lm", rows=[{"text": "the film"}], settings=endless_text)
+    while '"pieces"' not in helper.process.stdout.readline().decode():
+        pass
+    return asked
+
+
+def test_stop_ends_the_writing_and_not_the_model(helper, endless: str) -> None:
+    asked = ask_without_end(helper, endless)
+    workers = helper.workers()
+
+    helper.cancel(asked)
+    assert helper.reply(asked)["error"]["message"] == "cancelled"
+    next_question = {"target": endless, "task": "causal_lm", "rows": [{"text": "a"}], "settings": {"max_new_tokens": 3}}
+    answer = helper.answer("answer", **next_question)
+
+    assert answer["rows"][0]["prediction"]
+    assert helper.workers() == workers
+    assert helper.answer("open_models")["targets"] == [endless]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="puts a process to sleep")
+def test_model_that_does_not_stop_in_time_is_ended(helper, endless: str) -> None:
+    asked = ask_without_end(helper, endless)
+    (worker,) = helper.workers()
+    os.kill(worker, signal.SIGSTOP)
+
+    helper.cancel(asked)
+    assert helper.reply(asked)["error"]["message"] == "cancelled"
+    next_question = {"target": endless, "task": "causal_lm", "rows": [{"text": "a"}], "settings": {"max_new_tokens": 3}}
+
+    assert helper.answer("answer", **next_question)["rows"][0]["prediction"]
+    assert worker not in helper.workers()
