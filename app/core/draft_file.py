@@ -1,6 +1,7 @@
 """Owns spec files that a person opens and saves: what in them cannot be used is left out and said with its line."""
 
 import difflib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,7 @@ def save_draft(draft: Draft, path: Path) -> None:
     """Write the draft as a spec that `burnish train` takes; it begins with this file from now on. Raises OSError."""
     path = path.absolute()
     heading = tr("# A training of Burnish: start it with `burnish train` and this file's name.\n")
-    beside = path.with_name(f".{path.name}.part")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(heading + spec_file.dump(draft.values()), encoding="utf-8")
     beside.replace(path)
     draft.filed(path)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.core import wording
 from app.core.language import tr
@@ -49,16 +50,16 @@ def remembered(preferences: Preferences) -> list[MadeBefore]:
 def remember(preferences: Preferences, made: MadeTokenizer) -> None:
     """Put it at the top."""
     entry = {"path": made.path, "pieces": made.vocabulary, "when": time.time()}
-    preferences.set("made_tokenizers", [entry, *_without(preferences, made.path)][:MOST])
+    preferences.change("made_tokenizers", lambda kept: [entry, *_without(kept, made.path)][:MOST])
 
 
 def forget(preferences: Preferences, path: str) -> None:
     """Offer it no more; its folder stays as it is."""
-    preferences.set("made_tokenizers", _without(preferences, path))
+    preferences.change("made_tokenizers", lambda kept: _without(kept, path))
 
 
-def _without(preferences: Preferences, path: str) -> list[dict]:
-    return [entry for entry in preferences.made_tokenizers if _is_entry(entry) and entry.get("path") != path]
+def _without(entries: Sequence[Any], path: str) -> list[dict]:
+    return [entry for entry in entries if _is_entry(entry) and entry.get("path") != path]
 
 
 def _number(entry: dict, name: str) -> float:

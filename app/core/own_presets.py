@@ -1,5 +1,6 @@
 """Owns a person's own presets: one file each in the configuration folder, shaped like the shipped ones."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -88,7 +89,7 @@ def save(title: str, description: str, spec: Mapping[str, Any], within: Path | N
     path = (within or folder()) / f"{file_name(title)}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     values = {"title": title.strip(), "description": description.strip(), "spec": dict(spec)}
-    beside = path.with_name(f".{path.name}.part")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(spec_file.dump(values), encoding="utf-8")
     beside.replace(path)
     return Preset(path.stem, values["title"], values["description"], values["spec"])

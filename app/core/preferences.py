@@ -1,14 +1,14 @@
-"""Owns the user's settings: one versioned file in the configuration folder."""
+"""Keeps the user's settings: one versioned file in the configuration folder, which several windows may change."""
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from backend.contract import places
-from backend.contract.run_folder import write_json
+from backend.contract.run_folder import changing, write_json
 
 VERSION = 1
 RECENT = 12
@@ -17,7 +17,7 @@ RECENT = 12
 
 @dataclass
 class Preferences:
-    """What a person has chosen once and for all. Change a value with `set`, which writes the file."""
+    """What a person has chosen once and for all. Change a value with `set` or `change`, which write it, and it alone."""
 
     theme: str = "system"
     text_size: int = 13
@@ -43,21 +43,24 @@ class Preferences:
     """Where an unreadable settings file was put aside, if there was one."""
 
     def set(self, name: str, value: Any) -> None:
-        """Change one value and write the file."""
-        assert name in _KINDS, name
-        setattr(self, name, value)
-        self.save()
+        """Change one value and write it."""
+        self.change(name, lambda _: value)
 
-    def save(self) -> None:
-        """Write the file beside and rename it, so that a reader sees the old one or the new one."""
+    def change(self, name: str, change: Callable[[Any], Any]) -> None:
+        """Write what `change` makes of a value as it is in the file now; what other windows wrote beside it stays."""
+        assert name in _KINDS, name
         path = self.path or default_path()
+        own = {name: value for name, value in asdict(self).items() if name in _KINDS}
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = {name: value for name, value in asdict(self).items() if name in _KINDS}
-        write_json(path, {"version": VERSION, **kept})
+        with changing(path):
+            stored = _stored(path)
+            value = change({**own, **_usable(stored or {})}[name])
+            write_json(path, {**(own if stored is None else stored), "version": VERSION, name: value})
+        setattr(self, name, value)
 
     def remember_model(self, name_or_path: str) -> None:
         """Put a model at the top of the recent ones."""
-        self.set("recent_models", _first(name_or_path, self.recent_models))
+        self.change("recent_models", lambda recent: _first(name_or_path, recent))
 
     def runs_path(self) -> Path:
         """Where runs lie."""
@@ -97,6 +100,15 @@ def load(path: Path | None = None) -> Preferences:
     except (OSError, ValueError):
         return Preferences(path=path, damaged=_put_aside(path))
     return Preferences(**_usable(values), path=path)
+
+
+def _stored(path: Path) -> dict[str, Any] | None:
+    """What the file holds, also what a newer version may have put there; None where there is nothing to be kept."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return values if isinstance(values, dict) else None
 
 
 def _put_aside(path: Path) -> Path | None:

@@ -16,7 +16,7 @@ from app.core.verdict import doubt
 from backend.contract import events
 from backend.contract.landmarks import Landmarks
 from backend.contract.run_folder import RunFolder
-from backend.contract.run_notes import RunNotes, notes_file, read_notes, write_notes
+from backend.contract.run_notes import RunNotes, change_notes, notes_file, read_notes
 
 HEAD_BYTES = 24_000
 TAIL_BYTES = 48_000
@@ -136,8 +136,9 @@ class RunLibrary:
         self._read = here
 
     def annotate(self, path: Path, notes: RunNotes) -> None:
-        """Write a note and tags to a run, and show them at once. Raises InputError where that is not possible."""
-        write_notes(RunFolder(path), notes)
+        """Write what of a run's note and tags was changed, and show both at once. Raises InputError where that is not possible."""
+        seen = next((RunNotes(run.note, run.tags) for run in self.runs if run.path == path), None)
+        notes = change_notes(RunFolder(path), lambda stored: stored.edited(seen or stored, notes))
         self.runs = [replace(run, note=notes.note, tags=notes.tags) if run.path == path else run for run in self.runs]
 
     def refresh(self) -> list[RunSummary]:

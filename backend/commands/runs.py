@@ -108,15 +108,16 @@ def _note_arguments(parser: ArgumentParser) -> None:
 
 
 def _note(arguments: Namespace) -> int:
-    from backend.contract.run_notes import RunNotes, read_notes, tags_of, write_notes
+    from backend.contract.run_notes import RunNotes, change_notes, tags_of
 
     folder = named_run(arguments.run)
-    before = read_notes(folder)
-    gone = tags_of(arguments.untag)
-    tags = tuple(tag for tag in tags_of([*before.tags, *arguments.tag]) if tag not in gone)
-    notes = RunNotes(before.note if arguments.text is None else arguments.text.strip(), tags)
-    if notes != before:
-        write_notes(folder, notes)
+    gone, added = tags_of(arguments.untag), tags_of(arguments.tag)
+
+    def changed(before: RunNotes) -> RunNotes:
+        tags = tuple(tag for tag in dict.fromkeys([*before.tags, *added]) if tag not in gone)
+        return RunNotes(before.note if arguments.text is None else arguments.text.strip(), tags)
+
+    notes = change_notes(folder, changed)
     print(f"{folder.name}: {notes.note or 'no note'}{''.join(f'  #{tag}' for tag in notes.tags)}")
     return 0
 

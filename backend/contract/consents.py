@@ -5,12 +5,13 @@ Window and command line both write it; every process that is about to run such c
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.contract.places import config_folder
-from backend.contract.run_folder import write_json
+from backend.contract.run_folder import changing, write_json
 
 
 @dataclass(frozen=True)
@@ -59,19 +60,26 @@ def changed_at() -> int:
 def agree(name: str, version: str, code: str, files: tuple[str, ...] = (), origin: str = "") -> None:
     """Keep the consent. Raises InputError where it cannot be kept."""
     assert all((name, version, code)), "a consent to nothing in particular would be one to everything"
-    others = [one for one in read() if (one.name, one.version) != (name, version)]
-    _write([*others, CodeConsent(name, version, code, time.time(), files, origin)])
+
+    def agreed(kept: list[CodeConsent]) -> list[CodeConsent]:
+        others = [one for one in kept if (one.name, one.version) != (name, version)]
+        return [*others, CodeConsent(name, version, code, time.time(), files, origin)]
+
+    _write(agreed)
 
 
 def withdraw(name: str, version: str) -> None:
     """Agree no longer, neither to it nor to copies of it. Raises InputError where that cannot be kept."""
-    kept = read()
+    _write(lambda kept: _without(kept, name, version))
+
+
+def _without(kept: list[CodeConsent], name: str, version: str) -> list[CodeConsent]:
     gone = [one for one in kept if (one.name, one.version) == (name, version)]
     while gone:
         codes = {(one.name, one.code) for one in gone}
         kept = [one for one in kept if one not in gone]
         gone = [one for one in kept if (one.origin, one.code) in codes]
-    _write(kept)
+    return kept
 
 
 def covers(name: str, version: str, code: str) -> bool:
@@ -79,10 +87,11 @@ def covers(name: str, version: str, code: str) -> bool:
     return any((one.name, one.version, one.code) == (name, version, code) for one in read())
 
 
-def _write(consents: list[CodeConsent]) -> None:
+def _write(change: Callable[[list[CodeConsent]], list[CodeConsent]]) -> None:
     try:
         path().parent.mkdir(parents=True, exist_ok=True)
-        write_json(path(), {"code": [asdict(one) for one in consents]})
+        with changing(path()):  # window and command line may both agree to something
+            write_json(path(), {"code": [asdict(one) for one in change(read())]})
     except OSError as error:
         raise InputError(
             f"{path()}: your consents cannot be kept there: {error.strerror}; set BURNISH_CONFIG to a folder that you "

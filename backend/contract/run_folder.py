@@ -1,5 +1,6 @@
 """Owns the run folder: its file names, its lock, its requests, and what can be derived from them (stdlib only)."""
 
+import errno
 import json
 import os
 import platform
@@ -21,6 +22,9 @@ GROWTH_SECONDS = 60.0
 
 LOCK_TRIES = 40
 """Whoever only looks whether a run is alive (`is_locked`) holds its lock for an instant; that is no refusal."""
+
+CHANGE_TRIES = 500
+"""Five seconds: whoever changes a small file has done so in milliseconds."""
 
 _HOST = "host-"
 Life = Literal["new", "alive", "ended", "lost"]
@@ -323,13 +327,13 @@ else:
         return True
 
 
-def take_lock(path: Path, *, of_all_users: bool = False) -> int:
+def take_lock(path: Path, tries: int = LOCK_TRIES, *, of_all_users: bool = False) -> int:
     """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked.
 
     A lock `of_all_users` may be taken by whoever may write in its folder, whoever made the file.
     """
     descriptor = _open_for_all(path) if of_all_users else os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    for _ in range(LOCK_TRIES):
+    for _ in range(tries):
         if _try_lock(descriptor):
             return descriptor
         time.sleep(0.01)
@@ -351,6 +355,19 @@ def _open_for_all(path: Path) -> int:
 def locked(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
     """Hold the lock for a block. Raises RunLocked."""
     descriptor = take_lock(path, of_all_users=of_all_users)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def changing(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
+    """Nobody else who uses this changes the file at `path` between reading and writing it. Raises OSError."""
+    try:
+        descriptor = take_lock(path.with_name(f".{path.name}.lock"), CHANGE_TRIES, of_all_users=of_all_users)
+    except RunLocked:
+        raise TimeoutError(errno.ETIMEDOUT, "another process is changing it and does not end", str(path)) from None
     try:
         yield
     finally:

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder, write_json
+from backend.contract.run_folder import RunFolder, changing, write_json
 
 LONGEST_TAG = 40
 
@@ -18,6 +18,11 @@ class RunNotes(msgspec.Struct, frozen=True):
 
     note: str = ""
     tags: tuple[str, ...] = ()
+
+    def edited(self, before: "RunNotes", after: "RunNotes") -> "RunNotes":
+        """These with what a person changed who saw `before` and wrote `after`; the rest may be another window's."""
+        note = after.note if after.note != before.note else self.note
+        return RunNotes(note, after.tags if after.tags != before.tags else self.tags)
 
 
 def notes_file(folder: RunFolder) -> Path:
@@ -35,8 +40,18 @@ def read_notes(folder: RunFolder) -> RunNotes:
 
 def write_notes(folder: RunFolder, notes: RunNotes) -> None:
     """Put them in place, whole. Raises InputError where the folder takes no file."""
+    change_notes(folder, lambda _: notes)
+
+
+def change_notes(folder: RunFolder, change: Callable[[RunNotes], RunNotes]) -> RunNotes:
+    """Write what `change` makes of the notes as they are now. Raises InputError where the folder takes no file."""
     try:
-        write_json(notes_file(folder), {"note": notes.note, "tags": list(notes.tags)})
+        with changing(notes_file(folder), of_all_users=True):
+            before = read_notes(folder)
+            after = change(before)
+            if after != before:
+                write_json(notes_file(folder), {"note": after.note, "tags": list(after.tags)})
+            return after
     except OSError as error:
         raise InputError(f"{folder.path}: the note cannot be written there: {error.strerror}") from None
 

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -27,17 +28,30 @@ def spoil(text: str) -> str:
     return text
 
 
+def spoiled(value: Any) -> Any:
+    """An answer with the same markup before these words in its texts, and in names that are keys of a mapping."""
+    match value:
+        case str():
+            return f"{HOSTILE}{value}" if any(word in value for word in SPOILED) else value
+        case dict():
+            return {spoiled(key): spoiled(item) for key, item in value.items()}
+        case list() | tuple():
+            return type(value)(map(spoiled, value))
+        case msgspec.Struct():
+            fields = {field: spoiled(getattr(value, field)) for field in value.__struct_fields__}
+            return msgspec.structs.replace(value, **fields)
+    return value
+
+
 def main() -> None:
     """Answer as the small helper does; the catalog and the demo's spec are our own."""
     answered = small_helper.answered
 
-    def spoiled(request: queries.Request) -> object:
+    def answer_hostile(request: queries.Request) -> object:
         answer = answered(request)
-        if answer is None or request.query in ("catalog", "demo_spec"):
-            return answer
-        return msgspec.json.decode(spoil(msgspec.json.encode(answer).decode()), type=type(answer))
+        return answer if request.query in ("catalog", "demo_spec") else spoiled(answer)
 
-    small_helper.answered = spoiled
+    small_helper.answered = answer_hostile
     small_helper.main()
 
 

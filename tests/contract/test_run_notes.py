@@ -6,7 +6,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
-from backend.contract.run_notes import RunNotes, notes_file, read_notes, tags_of, write_notes
+from backend.contract.run_notes import RunNotes, change_notes, notes_file, read_notes, tags_of, write_notes
 
 
 def test_what_was_written_is_read(tmp_path: Path):
@@ -34,3 +34,11 @@ def test_a_sentence_is_no_tag():
 def test_a_folder_that_takes_no_file_says_so(tmp_path: Path):
     with pytest.raises(InputError, match="cannot be written"):
         write_notes(RunFolder(tmp_path / "gone"), RunNotes("x"))
+
+
+def test_two_who_change_different_words_keep_both(tmp_path: Path):
+    folder, seen = RunFolder(tmp_path), RunNotes("first", ("paper",))
+    write_notes(folder, seen)
+    change_notes(folder, lambda stored: stored.edited(seen, RunNotes("better", ("paper",))))
+    change_notes(folder, lambda stored: stored.edited(seen, RunNotes("first", ("paper", "baseline"))))
+    assert read_notes(folder) == RunNotes("better", ("paper", "baseline"))

@@ -1,9 +1,13 @@
 """The user's settings on disk."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from app.core import preferences
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_value_survives(tmp_path: Path):
@@ -52,3 +56,35 @@ def test_offline_and_cache_reach_the_backend(tmp_path: Path):
     loaded.set("cache_folder", str(tmp_path / "cache"))
     assert loaded.environment()["HF_HUB_OFFLINE"] == "1"
     assert loaded.environment()["BURNISH_CACHE"] == str(tmp_path / "cache")
+
+
+def test_two_windows_keep_each_others_changes(tmp_path: Path):
+    path = tmp_path / "preferences.json"
+    one, other = preferences.load(path), preferences.load(path)
+    one.remember_model("team/first")
+    one.set("theme", "dark")
+    other.remember_model("team/second")
+    other.set("offline", True)
+    found = preferences.load(path)
+    assert (found.recent_models, found.theme, found.offline) == (["team/second", "team/first"], "dark", True)
+
+
+def test_two_windows_that_write_at_once_lose_nothing(tmp_path: Path):
+    path = tmp_path / "preferences.json"
+    code = (
+        "import sys; from pathlib import Path; from app.core import preferences\n"
+        "kept = preferences.load(Path(sys.argv[1]))\n"
+        "for n in range(6): kept.remember_model(f'{sys.argv[2]}-{n}')"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    started = [subprocess.Popen([*command, name], cwd=ROOT) for name in ("one", "other")]
+    assert [process.wait() for process in started] == [0, 0]
+    expected = {f"{name}-{n}" for name in ("one", "other") for n in range(6)}
+    assert set(preferences.load(path).recent_models) == expected
+
+
+def test_what_a_newer_version_keeps_in_the_file_stays(tmp_path: Path):
+    path = tmp_path / "preferences.json"
+    path.write_text(json.dumps({"version": 1, "from_the_future": 1}))
+    preferences.load(path).set("theme", "dark")
+    assert json.loads(path.read_text())["from_the_future"] == 1

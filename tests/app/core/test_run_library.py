@@ -361,3 +361,14 @@ def test_runs_that_wait_are_listed_above_those_that_have_begun(tmp_path: Path, c
     assert [run.name for run in found if isinstance(run, RunSummary)] == ["waiting", "over", "going"]
     grouped = arranged(RunLibrary(tmp_path).refresh(), Arrangement(group="state"))
     assert [line.title for line in grouped if not isinstance(line, RunSummary)] == ["Queued", "Starting", "Lost"]
+
+
+def test_two_windows_keep_each_others_note_and_tags(tmp_path: Path):
+    folder = made(tmp_path, "one", started("one"), plan())
+    libraries = [RunLibrary(tmp_path), RunLibrary(tmp_path)]
+    for library in libraries:
+        library.refresh()
+    libraries[0].annotate(folder.path, RunNotes("better than before", ()))
+    libraries[1].annotate(folder.path, RunNotes("", ("paper",)))
+    anew = RunLibrary(tmp_path).refresh()[0]
+    assert (anew.note, anew.tags) == ("better than before", ("paper",))

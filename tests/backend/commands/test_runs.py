@@ -79,4 +79,4 @@ def test_one_run_alone_cannot_be_compared(recorded, capsys):
 
 def test_a_report_is_printed(recorded, capsys):
     assert main(["report", "sentiment-failed"]) == 0
-    assert "RuntimeError: out of memory" in capsys.readouterr().out
+    assert "code out_of_memory" in capsys.readouterr().out
