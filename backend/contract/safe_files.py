@@ -54,7 +54,8 @@ def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
 def read_regular(path: Path, limit: int) -> bytes:
     """The whole content of a regular file of at most `limit` bytes. Raises OSError and InputError."""
     with open_regular(path, limit) as file:
-        content = file.read(limit + 1)
+        # A read of `limit` bytes would allocate them all for the smallest file.
+        content = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
     if len(content) > limit:  # it grew meanwhile
         raise InputError(f"{path} is too large (more than {limit / MB:,.0f} MB)")
     return content

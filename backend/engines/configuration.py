@@ -6,6 +6,7 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.engines.engine import Loading
+from backend.models.config_check import check_changed, read_checked
 from backend.models.decoder_start import decoder_start
 from backend.models.own_code import code_folder, decides_code, running
 from backend.models.positions import longest_sequence
@@ -28,6 +29,7 @@ def open_configuration(loading: Loading) -> tuple[Any, Any]:
     """
     from transformers import AutoConfig  # takes a second, and no torch
 
+    check_changed(read_checked(loading.folder), loading.model.config)
     code = code_folder(loading.folder, wanted=loading.model.trust_remote_code)
     with running(loading.folder, trusted=code is not None):
         stored, config = (

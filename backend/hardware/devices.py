@@ -1,6 +1,5 @@
 """Owns what is here to compute on, and which of it a run takes with which precision."""
 
-import json
 import re
 import subprocess
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from backend.contract.processes import child_environment, python_command
 from backend.contract.queries import DeviceList
 from backend.contract.spec import RunSpec
 from backend.engines.processor import processor
+from backend.models.model_files import read_table_if_sound
 
 Precision = Literal["float32", "bfloat16", "float16"]
 SECONDS_TO_LIST = 60.0
@@ -196,8 +196,4 @@ def _config(spec: RunSpec) -> dict[str, Any]:
             found = try_to_load_from_cache(name, "config.json", revision=spec.model.revision)
         except HFValidationError:  # a folder that is not there
             return {}
-    try:
-        config = json.loads(Path(found).read_text(encoding="utf-8")) if isinstance(found, str | Path) else {}
-    except (OSError, ValueError):
-        return {}
-    return config if isinstance(config, dict) else {}
+    return read_table_if_sound(Path(found)) if isinstance(found, str | Path) else {}

@@ -1,6 +1,5 @@
 """Owns what a run will cost: memory by parts, the rows of a forward pass that fit, steps, tokens, time."""
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -15,6 +14,7 @@ from backend.contract.queries import PlanPart
 from backend.contract.spec import RunSpec, Section, validated
 from backend.engines.engine import Split
 from backend.models import inspection
+from backend.models.config_check import check_changed
 from backend.models.parameter_names import frozen
 from backend.models.weights import read_weights
 
@@ -157,10 +157,10 @@ def available_mb(spec: RunSpec, device: Device) -> float:
 
 def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:
     """The model's configuration with the spec's changes. Raises InputError where there is none."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InputError(f"model.name_or_path: {folder} has no readable config.json", "model.name_or_path") from None
+    if reason := inspection.config_problem(folder):
+        raise InputError(f"model.name_or_path: {reason}", "model.name_or_path")
+    config = inspection.read_config(folder)
+    check_changed(config, spec.model.config)
     return {**config, **spec.model.config}
 
 

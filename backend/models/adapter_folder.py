@@ -1,11 +1,11 @@
 """Owns the layout of a folder with an adapter alone, which is PEFT's, and what it says of the model that it belongs to."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.models.model_files import read_table_if_sound
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 PREFIX = "base_model.model."
@@ -33,11 +33,9 @@ class Base:
 
 def base_of(folder: Path) -> Base | None:
     """What the adapter in the folder needs; None where the folder is no adapter's."""
-    try:
-        found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        return Base(str(found["base_model_name_or_path"]), str(found.get("revision") or "main"))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    found = read_table_if_sound(folder / CONFIG)
+    name, revision = found.get("base_model_name_or_path"), found.get("revision") or "main"
+    return Base(name, revision) if isinstance(name, str) and name and isinstance(revision, str) else None
 
 
 def is_alone(folder: Path) -> bool:

@@ -86,7 +86,8 @@ def _why_own_code_cannot(config: dict[str, Any], head: Head) -> str:
 
 def needs_code(config: dict[str, Any]) -> bool:
     """Whether a configuration points to Python code of its own because transformers does not know its architecture."""
-    known = any(config.get("model_type") in types for types in _tables().values())
+    kind = config.get("model_type")
+    known = isinstance(kind, str) and any(kind in types for types in _tables().values())
     return "auto_map" in config and not known
 
 

@@ -1,12 +1,12 @@
 """Owns whether the model below an adapter is still the one that the adapter was trained on."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
 from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.model_files import read_table_if_sound
 from backend.models.weights import read_weights
 
 NOTE, KEY = "burnish.json", "base"
@@ -37,11 +37,7 @@ def check_alone(folder: Path) -> None:
 
 
 def _note(folder: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None  # an adapter of another origin says nothing
-    return found if isinstance(found, dict) else None
+    return read_table_if_sound(folder / NOTE) or None  # an adapter of another origin says nothing
 
 
 def _digest(folder: Path) -> str:

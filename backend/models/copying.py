@@ -11,6 +11,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError
+from backend.models.model_files import read_table
 from backend.models.sharing import share
 
 Numbers = Literal["float32", "float16"]
@@ -21,6 +22,8 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
 
     Raises InputError where `target` is not empty, or where a weight is beyond the range of float16.
     """
+    if target.exists() and not target.is_dir():
+        raise InputError(f"--model: {target} is a file; name a new folder")
     if target.exists() and any(target.iterdir()):
         raise InputError(f"--model: {target} is not empty; name a new folder")
     beside = target.with_name(f".{target.name}.{os.getpid()}")
@@ -53,6 +56,6 @@ def _as(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
 
 
 def _name_numbers(path: Path, numbers: Numbers) -> None:
-    config = json.loads(path.read_text(encoding="utf-8"))
+    config = read_table(path)
     config.pop("torch_dtype", None)
     path.write_text(json.dumps({**config, "dtype": numbers}, indent=2, sort_keys=True) + "\n", encoding="utf-8")

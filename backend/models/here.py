@@ -80,7 +80,7 @@ def of_folder(
     """A folder as a row of the chooser."""
     config = inspection.read_config(folder)
     weights = read_weights(folder)
-    lacking = "" if config else f"{folder} has no readable config.json, so it is no model folder"
+    lacking = inspection.config_problem(folder)
     if not lacking and weights.format in ("lfs-pointer", "broken"):
         lacking = weights.problem
     if not lacking and weights.format == "none" and not wish.from_scratch:

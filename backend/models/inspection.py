@@ -1,6 +1,5 @@
 """Owns what is known of a model before it is loaded: its description, and whether it can do a task."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from backend.models import location
 from backend.models.adapter_folder import is_alone, weights_folder
 from backend.models.architectures import why_not
 from backend.models.base_weights import check_alone
+from backend.models.config_check import read_checked
+from backend.models.model_files import read_small, read_table
 from backend.models.own_code import may_run, own_code
 from backend.models.positions import longest_sequence
 from backend.models.tokenizer_files import TokenizerFiles, read_tokenizer
@@ -19,6 +20,8 @@ from backend.models.weights import OLD_FORMATS, Weights, flax_problem, read_weig
 from backend.registry import find
 
 FIELD = "model.name_or_path"
+_SMALL_TABLES = ("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "adapter_config.json")
+"""What a framework reads beside the configuration when it opens the model."""
 _LICENCE = re.compile(r"^license:\s*[\"']?([^\"'\n#]+)", re.MULTILINE)
 
 
@@ -121,8 +124,8 @@ def nameless_labels(folder: Path) -> list[str]:
 def licence(folder: Path) -> str:
     """What the model card's front matter states, or nothing."""
     try:
-        text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = (read_small(folder / "README.md") or b"").decode("utf-8", errors="replace")
+    except InputError:
         return ""
     if not text.startswith("---"):
         return ""
@@ -137,10 +140,8 @@ def _problem(
     tokenizer: TokenizerFiles | None,
     head: Head | None,
 ) -> str:
-    if not config:
-        if not (folder / "config.json").is_file():
-            return f"{folder} has no config.json, so it is no model folder; choose the folder that holds it"
-        return f"{folder / 'config.json'} is no readable JSON table; download it again"
+    if reason := config_problem(folder):
+        return reason
     if head is not None and (reason := why_not(config, head)):
         return reason
     if weights is not None and weights.problem:
@@ -184,9 +185,19 @@ def _rows(config: dict[str, Any]) -> int:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's configuration; empty where there is none that can be read."""
+    """The folder's configuration; empty where there is none that can be used (`config_problem` says why)."""
     try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_checked(folder)
+    except InputError:
         return {}
-    return found if isinstance(found, dict) else {}
+
+
+def config_problem(folder: Path) -> str:
+    """Why there is no configuration that can be used, as the end of a sentence; empty where there is one."""
+    try:
+        found = read_checked(folder)
+        for name in _SMALL_TABLES:
+            read_table(folder / name)
+    except InputError as error:
+        return str(error).removeprefix(f"{FIELD}: ")
+    return "" if found else f"{folder} has no config.json, so it is no model folder; choose the folder that holds it"

@@ -25,10 +25,10 @@ def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
         ) from None
 
 
-def parse_table(content: bytes, path: Path | str) -> dict[str, Any]:
-    """A JSON object. Raises InputError for anything else: not UTF-8, too deep, numbers without end, a key twice."""
+def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> dict[str, Any]:
+    """A JSON object, of which no key stands twice where `unique`. Raises InputError for anything else, however deep."""
     try:
-        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_unique)
+        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_unique if unique else None)
     except RecursionError:
         raise InputError(f"{path} is nested too deeply; download it again") from None
     except _TwiceError as error:
@@ -40,10 +40,10 @@ def parse_table(content: bytes, path: Path | str) -> dict[str, Any]:
     return found
 
 
-def read_table(path: Path, limit: int = SMALL_LIMIT) -> dict[str, Any]:
+def read_table(path: Path, limit: int = SMALL_LIMIT, *, unique: bool = False) -> dict[str, Any]:
     """The JSON object in a file; empty where the file does not exist. Raises InputError."""
     content = read_small(path, limit)
-    return {} if content is None else parse_table(content, path)
+    return {} if content is None else parse_table(content, path, unique=unique)
 
 
 def read_table_if_sound(path: Path, limit: int = SMALL_LIMIT) -> dict[str, Any]:

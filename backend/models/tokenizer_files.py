@@ -1,10 +1,11 @@
 """Owns what can be said of a folder's tokenizer without opening it: whether there is one and how many tokens it has."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.contract.errors import InputError
+from backend.models.model_files import read_table, read_table_if_sound
 from backend.models.weights import is_pointer
 
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json")
@@ -29,9 +30,13 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
     if pointer:
         problem = f"{folder / pointer} is a Git LFS pointer; run `git lfs pull` in {folder}"
         return TokenizerFiles(kind, problem=problem)
+    try:
+        tokens = _count(folder)
+    except InputError as error:
+        return TokenizerFiles(kind, problem=str(error))
     opaque = any(next(folder.glob(pattern), None) for pattern in _OPAQUE)
     if opaque or kind in _WITHOUT_FILES or any((folder / name).is_file() for name in _VOCABULARIES):
-        return TokenizerFiles(kind or "tokenizer", _count(folder))
+        return TokenizerFiles(kind or "tokenizer", tokens)
     problem = f"{folder} holds no tokenizer; add its tokenizer.json, or name another in model.tokenizer"
     return TokenizerFiles(problem=problem)
 
@@ -47,12 +52,14 @@ def end_token(folder: Path) -> str:
 
 
 def _count(folder: Path) -> int:
-    stored = _read(folder / "tokenizer.json")
+    """Raises InputError where the file that says it is damaged."""
+    stored = read_table(folder / "tokenizer.json")
     if stored:
-        vocabulary = stored.get("model", {}).get("vocab") or {}
-        ids = list(vocabulary.values()) if isinstance(vocabulary, dict) else range(len(vocabulary))
-        added = [token["id"] for token in stored.get("added_tokens", [])]
-        return max([*ids, *added], default=-1) + 1
+        model, added = stored.get("model"), stored.get("added_tokens")
+        vocabulary = model.get("vocab") if isinstance(model, dict) else None
+        ids = list(vocabulary.values()) if isinstance(vocabulary, dict) else range(len(vocabulary or ()))
+        more = [token.get("id") for token in added if isinstance(token, dict)] if isinstance(added, list) else []
+        return max((one for one in [*ids, *more] if isinstance(one, int)), default=-1) + 1
     if (folder / "vocab.txt").is_file():
         with (folder / "vocab.txt").open("rb") as file:
             return sum(1 for _ in file)
@@ -60,8 +67,4 @@ def _count(folder: Path) -> int:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return read_table_if_sound(path)

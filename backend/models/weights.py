@@ -1,14 +1,16 @@
 """Owns what stands in a model folder's weight files: their format, tensors and damage, read from headers alone."""
 
-import json
 import math
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import open_regular
 from backend.models import flax_names
 from backend.models.adapter_folder import weights_folder
+from backend.models.model_files import parse_table, read_table_if_sound
 
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
 BIN, BIN_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
@@ -17,6 +19,12 @@ OLD_FORMATS = ("bin", "flax")
 """What is turned into safetensors once, after consent."""
 _POINTER = b"version https://git-lfs"
 _LARGEST_HEADER = 100_000_000  # the format's own limit
+_BITS = {
+    "BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8,
+    "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32,
+    "C64": 64, "F64": 64, "I64": 64, "U64": 64,
+}  # fmt: skip
+"""The types of the format."""
 _NUMBERS = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"}
 
 
@@ -65,11 +73,7 @@ def read_weights(folder: Path) -> Weights:
 
 def flax_problem(folder: Path) -> str:
     """Why Flax weights of the folder's architecture cannot be read, as the end of a sentence; nothing where they can."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        config = None
-    return flax_names.problem(str(config.get("model_type", "")) if isinstance(config, dict) else "")
+    return flax_names.problem(str(read_table_if_sound(folder / "config.json").get("model_type", "")))
 
 
 def is_pointer(path: Path) -> bool:
@@ -83,13 +87,18 @@ def _files(folder: Path, single: str, index: str) -> tuple[tuple[Path, ...], str
         return (folder / single,), ""
     if not (folder / index).is_file():
         return (), ""
-    try:
-        names = sorted(set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values()))
-    except (ValueError, KeyError, AttributeError):
+    places = read_table_if_sound(folder / index).get("weight_map")
+    names = set(places.values()) if isinstance(places, dict) and all(map(_is_plain, places.values())) else set()
+    if not names:
         return (), f"{folder / index} is no readable list of weight files; download the model again"
-    paths = tuple(folder / Path(name).name for name in names)
+    paths = tuple(folder / name for name in sorted(names))
     missing = [path.name for path in paths if not path.is_file()]
     return paths, f"{folder} lacks {', '.join(missing[:3])}; download the model again" if missing else ""
+
+
+def _is_plain(name: Any) -> bool:
+    """Whether it is the name of a file in the same folder; transformers would follow any path."""
+    return isinstance(name, str) and bool(name) and name not in (".", "..") and not set("/\\\0") & set(name)
 
 
 def _none_way_out(folder: Path) -> str:
@@ -108,7 +117,7 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
             return _pointed(path)
         try:
             header = read_header(path)
-        except (ValueError, struct.error, KeyError, TypeError) as error:
+        except (ValueError, OSError) as error:
             problem = f"{path} is damaged ({error}); download it again"
             return Weights("broken", files, problem=problem)
         for name, entry in header.items():
@@ -121,19 +130,48 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
 def read_header(path: Path) -> dict[str, dict]:
     """Tensor → its entry in a safetensors file. Raises ValueError where the file is damaged."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 2 <= length <= min(_LARGEST_HEADER, size - 8):
             raise ValueError("its header is cut off or no safetensors header")
-        header = json.loads(file.read(length))
-    if not isinstance(header, dict):
-        raise ValueError("its header is no table of tensors")
+        content = file.read(length)
+    try:
+        header = parse_table(content, "its header", unique=True)
+    except InputError as error:
+        raise ValueError(str(error).partition(";")[0]) from None
     header.pop("__metadata__", None)
-    end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    end = 0
+    for name, entry in sorted(header.items(), key=lambda item: _offsets(*item)):
+        begin, after = _offsets(name, entry)
+        if begin != end:
+            raise ValueError(f"tensor {name[:80]!r} begins at byte {begin:,} instead of {end:,}")
+        if after - begin != _bytes(name, entry):
+            raise ValueError(f"tensor {name[:80]!r} has {after - begin:,} bytes, which is not what its shape takes")
+        end = after
     if 8 + length + end != size:
         raise ValueError(f"it should have {8 + length + end:,} bytes and has {size:,}")
     return header
+
+
+def _offsets(name: str, entry: Any) -> tuple[int, int]:
+    found = entry.get("data_offsets") if isinstance(entry, dict) else None
+    if not (isinstance(found, list) and len(found) == 2 and all(map(_is_count, found)) and found[0] <= found[1]):
+        raise ValueError(f"tensor {name[:80]!r} has no place in the file")
+    return found[0], found[1]
+
+
+def _bytes(name: str, entry: dict) -> int:
+    kind, shape = entry.get("dtype"), entry.get("shape")
+    if not isinstance(kind, str) or kind not in _BITS:
+        raise ValueError(f"tensor {name[:80]!r} has the unknown type {str(kind)[:20]!r}")
+    if not (isinstance(shape, list) and all(map(_is_count, shape))):
+        raise ValueError(f"tensor {name[:80]!r} has no shape")
+    return math.prod(shape) * _BITS[kind] // 8
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
 def _pointed(path: Path) -> Weights:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.models.config_check import read_checked
+from backend.models.model_files import read_small
 from backend.models.own_code import code_folder, own_code
 from backend.tokenizers import naming, single_files, stored
 from backend.tokenizers.options import apply, check, given_at_construction
@@ -125,6 +127,7 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
     _check_json(folder)
     if alone := _only_file(folder):
         return _from_file(alone, options)
+    read_checked(folder)  # transformers reads the model's configuration first, whatever stands in it
     code = _code_folder(folder)
     from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
 
@@ -226,8 +229,12 @@ def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
 
 def _read_json(path: Path) -> Any:
     """None where it is not there, or no JSON. Raises OSError."""
+    if not path.is_file():
+        return None
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig")) if path.is_file() else None
+        return json.loads((read_small(path) or b"").decode("utf-8-sig"))
+    except InputError:
+        raise
     except (ValueError, RecursionError):  # answered by the caller: whatever is no object is damaged
         return None
 

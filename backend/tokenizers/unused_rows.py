@@ -1,11 +1,12 @@
 """Owns the ids that a model's embedding has a row for and no piece has: holes in a vocabulary, and rows to spare behind it."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+
+from backend.models.model_files import read_table_if_sound
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -17,11 +18,9 @@ MOST = 1_000_000
 
 def embedding_rows(tokenizer: "PreTrainedTokenizerBase") -> int:
     """How many rows the configuration beside the tokenizer gives its model; 0 where none says so."""
-    try:
-        config = json.loads((Path(str(tokenizer.name_or_path)) / "config.json").read_text(encoding="utf-8"))
-        rows = config.get("vocab_size") or (config.get("text_config") or {}).get("vocab_size")
-    except (OSError, ValueError, AttributeError):
-        return 0
+    config = read_table_if_sound(Path(str(tokenizer.name_or_path)) / "config.json")
+    of_text = config.get("text_config")
+    rows = config.get("vocab_size") or (of_text.get("vocab_size") if isinstance(of_text, dict) else None)
     return rows if isinstance(rows, int) else 0
 
 

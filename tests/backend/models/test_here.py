@@ -70,7 +70,7 @@ def test_a_folder_without_its_weights_is_listed_with_the_reason(folder: Path) ->
     assert "holds no weights" in here.of_folder(folder, Wish(), "recent", "x").problem
     assert here.of_folder(folder, Wish("masked_lm", from_scratch=True), "recent", "x").problem == ""
     (folder / "config.json").unlink()
-    assert "no readable config.json" in here.of_folder(folder, Wish(), "recent", "x").problem
+    assert "has no config.json" in here.of_folder(folder, Wish(), "recent", "x").problem
 
 
 def test_memory_rules_out_what_cannot_lie_in_it_and_offers_an_adapter_for_what_can() -> None:

@@ -112,11 +112,11 @@ def test_files_that_make_no_sense_are_told_in_a_sentence(bert_folder: Path, name
 
 
 def test_a_folder_that_may_not_be_read_is_told_in_a_sentence(bert_folder: Path, monkeypatch: pytest.MonkeyPatch):
-    def refuse(path: Path, *_: object, **__: object) -> str:
+    def refuse(path: Path, *_: object) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_text", refuse)
-    with pytest.raises(InputError, match=r"it cannot be read \(permission denied\); check its rights"):
+    monkeypatch.setattr("backend.models.model_files.read_regular", refuse)
+    with pytest.raises(InputError, match=r"cannot be read \(permission denied\); check its rights"):
         open_tokenizer(str(bert_folder))
 
 

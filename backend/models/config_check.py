@@ -1,0 +1,155 @@
+"""Checks a model's config.json for values that no model has, before anything is allocated or handed to a framework.
+
+A configuration may come from anybody: a billion labels would fill the memory while it is read, a size of 0 or a text
+in place of a number would fail deep inside a library. The limits are far above what the largest models have.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.models.model_files import CONFIG_LIMIT, read_table
+
+FIELD = "model.name_or_path"
+MOST_LABELS = 1_000_000
+_MOST_PARAMETERS = 10**13
+_LARGEST = {
+    10**8: ("vocab_size", "decoder_vocab_size", "src_vocab_size", "tgt_vocab_size"),
+    10**6: ("hidden_size", "d_model", "n_embd", "dim", "embedding_size", "head_dim", "d_kv", "d_head", "type_vocab_size",
+        "num_labels"),
+    10**7: ("intermediate_size", "d_ff", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "hidden_dim", "n_inner", "d_inner"),
+    10**4: (
+        "num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers", "num_decoder_layers",
+        "num_hidden_groups", "num_attention_heads", "num_heads", "n_head", "n_heads", "encoder_attention_heads",
+        "decoder_attention_heads", "num_key_value_heads", "num_experts", "num_local_experts", "n_routed_experts",
+    ),
+    10**9: ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length"),
+}  # fmt: skip
+_LIMITS = {name: limit for limit, names in _LARGEST.items() for name in names}
+_MAY_BE_ZERO = {"type_vocab_size", "num_hidden_layers", "n_inner", "d_ff", "intermediate_size", "num_experts",
+    "num_local_experts", "n_routed_experts", "max_position_embeddings", "encoder_layers", "decoder_layers"}  # fmt: skip
+"""Sizes that some architectures do without: DeBERTa counts no types of token, an encoder has no layers of a decoder."""
+_WIDTHS = (("hidden_size", "num_attention_heads"), ("n_embd", "n_head"), ("d_model", "encoder_attention_heads"),
+    ("d_model", "decoder_attention_heads"), ("dim", "n_heads"))  # fmt: skip
+_OWN_WIDTH = {"head_dim", "d_kv", "d_head", "attention_head_size", "kv_channels", "qk_head_dim", "qk_nope_head_dim",
+    "num_attention_heads_per_layer", "attention_hidden_size"}  # fmt: skip
+"""Keys with which a head's width does not follow from the model's."""
+
+
+def read_checked(folder: Path) -> dict[str, Any]:
+    """The folder's config.json; empty where there is none. Raises InputError where it cannot be used."""
+    path = folder / "config.json"
+    config = read_table(path, CONFIG_LIMIT, unique=True)
+    if problem := problem_of(config):
+        raise InputError(f"{FIELD}: {path}: {problem}", FIELD)
+    return config
+
+
+def check_changed(config: dict[str, Any], changes: dict[str, Any]) -> None:
+    """The same of a configuration with a spec's changes. Raises InputError that names the key."""
+    if changes and (problem := problem_of({**config, **changes})):
+        key = next((name for name in changes if name in problem), next(iter(changes)))
+        raise InputError(f"model.config.{key}: {problem}", f"model.config.{key}")
+
+
+def problem_of(config: dict[str, Any]) -> str:
+    """What no model can have, with the way out; empty where nothing is wrong."""
+    for part in _parts(config):
+        if problem := _kinds(part) or _sizes(part) or _labels(part) or _heads(part) or _code(part):
+            return f"{problem}; correct it there, or choose another model"
+    return ""
+
+
+def _parts(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The configuration and those within it, of an encoder or of a text model."""
+    rest = [config]
+    while rest:
+        part = rest.pop()
+        yield part
+        rest += [value for name, value in part.items() if isinstance(value, dict) and name not in _TABLES]
+
+
+_TABLES = {"id2label", "label2id", "auto_map", "task_specific_params"}
+
+
+def _kinds(part: dict[str, Any]) -> str:
+    if not isinstance(part.get("model_type", ""), str | None):
+        return f"model_type is {_shown(part['model_type'])}, which is no name"
+    classes = part.get("architectures")
+    if classes is not None and not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
+        return f"architectures is {_shown(classes)}, which is no list of names"
+    return ""
+
+
+def _sizes(part: dict[str, Any]) -> str:
+    for name in part.keys() & _LIMITS.keys():
+        value, limit = part[name], _LIMITS[name]
+        least = 0 if name in _MAY_BE_ZERO else 1
+        for one in value if isinstance(value, list) and value else [value]:
+            if one is None:
+                continue
+            if not isinstance(one, int) or isinstance(one, bool):
+                return f"{name} is {_shown(one)}, which is no whole number"
+            if one < least:
+                return f"{name} is {_shown(one)}, and it must be at least {least}"
+            if one > limit:
+                return f"{name} is {_shown(one)}, and no model has more than {limit:,}"
+    if estimate(part) > _MOST_PARAMETERS:
+        return "its sizes make more than ten trillion parameters"
+    return ""
+
+
+def estimate(part: dict[str, Any]) -> int:
+    """A lower bound of the parameters that a configuration makes: the word embedding, and a matrix in each layer."""
+    width = _first(part, "hidden_size", "d_model", "n_embd", "dim")
+    rows = _first(part, "vocab_size")
+    layers = _first(part, "num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers")
+    return rows * (_first(part, "embedding_size") or width) + layers * width * width
+
+
+def _first(part: dict[str, Any], *names: str) -> int:
+    found = next((part[name] for name in names if name in part), 0)
+    return found if isinstance(found, int) else 0
+
+
+def _labels(part: dict[str, Any]) -> str:
+    names, numbers = part.get("id2label"), part.get("label2id")
+    for key, table in (("id2label", names), ("label2id", numbers)):
+        if table is not None and not isinstance(table, dict):
+            return f"{key} is {_shown(table)}, which is no table"
+        if table is not None and len(table) > MOST_LABELS:
+            return f"{key} has {len(table):,} labels, and no model has more than {MOST_LABELS:,}"
+    for number in names or ():
+        if not (str(number).isascii() and str(number).isdigit() and len(str(number)) <= 10):
+            return f"id2label numbers a label {_shown(number)}, which is no whole number"
+    return ""
+
+
+def _heads(part: dict[str, Any]) -> str:
+    for width, heads in _WIDTHS:
+        size, count = part.get(width), part.get(heads)
+        fixed = any(part.get(name) is not None for name in _OWN_WIDTH)
+        if not fixed and isinstance(size, int) and isinstance(count, int) and count and size % count:
+            return f"{width} is {size:,}, which {count:,} attention heads ({heads}) cannot share"
+    count, groups = part.get("num_attention_heads"), part.get("num_key_value_heads")
+    if isinstance(count, int) and isinstance(groups, int) and groups and count % groups:
+        return f"num_attention_heads is {count:,}, which num_key_value_heads ({groups:,}) does not divide"
+    return ""
+
+
+def _code(part: dict[str, Any]) -> str:
+    """What would fetch code from a hub that nobody was asked about."""
+    for name in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
+        value = part.get(name)
+        for one in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(one, str) and "/" in one:
+                return f"{name} asks for code of the hub ({_shown(one)}), which is never run"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}" if abs(value) < 10**15 else f"a number of {value.bit_length() * 3 // 10} digits or more"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

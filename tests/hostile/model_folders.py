@@ -1,0 +1,172 @@
+"""Model folders that mean harm or are damaged: each a name and a function that turns a small sound model into it."""
+
+import json
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+BERT = Path(__file__).parents[2] / "resources" / "demo" / "bert-tiny"
+Spoil = Callable[[Path], object]
+
+
+def model_folders() -> Iterator[tuple[str, Callable[[Path], Path]]]:
+    """A name, and what makes the folder below a given one. None of them can be opened."""
+    for name, spoil in {**_configs(), **_other_json(), **_headers(), **_indexes()}.items():
+        yield name, _maker(spoil)
+
+
+def _maker(spoil: Spoil) -> Callable[[Path], Path]:
+    def make(parent: Path) -> Path:
+        folder = Path(shutil.copytree(BERT, parent / "model"))
+        spoil(folder)
+        return folder
+
+    return make
+
+
+def _configs() -> dict[str, Spoil]:
+    """What stands in config.json."""
+    values: dict[str, dict[str, Any]] = {
+        "a billion labels": {"num_labels": 10**9},
+        "no width": {"hidden_size": 0},
+        "negative width": {"hidden_size": -128},
+        "no heads": {"num_attention_heads": 0},
+        "width that heads cannot share": {"hidden_size": 129},
+        "huge vocabulary": {"vocab_size": 10**12},
+        "a billion layers": {"num_hidden_layers": 10**9},
+        "a trillion positions": {"max_position_embeddings": 10**12},
+        "negative vocabulary": {"vocab_size": -1},
+        "too large together": {"vocab_size": 10**8, "hidden_size": 10**6, "num_attention_heads": 1},
+        "width as text": {"hidden_size": "128"},
+        "width as list": {"hidden_size": [128, "x"]},
+        "width as table": {"hidden_size": {"x": 1}},
+        "width as yes": {"hidden_size": True},
+        "width with a fraction": {"hidden_size": 128.5},
+        "endless width": {"hidden_size": float("inf")},
+        "width that is no number": {"hidden_size": float("nan")},
+        "width of four thousand digits": {"hidden_size": 10**4000},
+        "label numbered by a word": {"id2label": {"first": "a"}},
+        "labels as list": {"id2label": ["a", "b"]},
+        "labels as number": {"label2id": 7},
+        "architecture as number": {"architectures": 7},
+        "architectures of numbers": {"architectures": [7]},
+        "type as list": {"model_type": ["bert"]},
+        "type as table": {"model_type": {"bert": "bert"}},
+        "attention code of the hub": {"_attn_implementation": "stranger/attention"},
+        "attention code of the hub within": {"text_config": {"attn_implementation": "stranger/attention@main:fast"}},
+        "labels within": {"text_config": {"num_labels": 10**9}},
+    }
+    texts = {
+        "nested": '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "nested lists": '{"a":' + "[" * 100_000 + "]" * 100_000 + "}",
+        "five thousand digits": '{"model_type": "bert", "hidden_size": ' + "9" * 5_000 + "}",
+        "key twice": '{"model_type": "bert", "hidden_size": 128, "hidden_size": 0}',
+        "list": "[]",
+        "empty": "",
+        "null": "null",
+        "half": '{"model_type": "be',
+        "bytes": b"\xff\xfe\x00",
+        "surrogate": '{"model_type": "\\ud800"}',
+    }
+    found: dict[str, Spoil] = {f"config: {name}": _changed("config.json", change) for name, change in values.items()}
+    found |= {f"config: {name}": _written("config.json", text) for name, text in texts.items()}
+    return found | {
+        "config: too large": lambda folder: _grow(folder / "config.json", 10**10),
+        "config: folder": lambda folder: ((folder / "config.json").unlink(), (folder / "config.json").mkdir()),
+        "config: missing": lambda folder: (folder / "config.json").unlink(),
+    }
+
+
+def _other_json() -> dict[str, Spoil]:
+    deep = '{"a":' * 100_000 + "1" + "}" * 100_000
+    names = ("generation_config.json", "tokenizer_config.json", "special_tokens_map.json")
+    found: dict[str, Spoil] = {f"{name}: nested": _written(name, deep) for name in names}
+    found |= {f"{name}: list": _written(name, "[]") for name in names}
+    return found | {
+        "tokenizer.json: nested": _written("tokenizer.json", deep),
+        "tokenizer.json: too large": lambda folder: _grow(folder / "tokenizer.json", 10**10),
+        "tokenizer_config.json: too large": lambda folder: _grow(folder / "tokenizer_config.json", 10**10),
+    }
+
+
+def _headers() -> dict[str, Spoil]:
+    """What stands in the header of model.safetensors."""
+    one = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+    headers: dict[str, object] = {
+        "overlapping": {"a": one, "b": {**one, "data_offsets": [4, 12]}},
+        "same place": {"a": one, "b": one},
+        "gap": {"a": one, "b": {**one, "data_offsets": [12, 20]}},
+        "beyond the end": {"a": {**one, "shape": [2_000], "data_offsets": [0, 8_000]}},
+        "backwards": {"a": {**one, "data_offsets": [8, 0]}},
+        "negative place": {"a": {**one, "data_offsets": [-8, 0]}},
+        "place as text": {"a": {**one, "data_offsets": ["0", "8"]}},
+        "no place": {"a": {"dtype": "F32", "shape": [2]}},
+        "negative shape": {"a": {**one, "shape": [-2]}},
+        "huge shape": {"a": {**one, "shape": [10**30]}},
+        "shape as number": {"a": {**one, "shape": 2}},
+        "other size": {"a": {**one, "shape": [3]}},
+        "unknown type": {"a": {**one, "dtype": "F1"}},
+        "type as list": {"a": {**one, "dtype": ["F32"]}},
+        "tensor as number": {"a": 7},
+        "list": [],
+    }
+    found: dict[str, Spoil] = {f"weights: {name}": _weights(json.dumps(head)) for name, head in headers.items()}
+    entry = json.dumps(one)
+    return found | {
+        "weights: tensor twice": _weights(f'{{"a": {entry}, "a": {entry}}}'),
+        "weights: nested": _weights('{"a":' * 100_000 + "1" + "}" * 100_000),
+        "weights: header beyond the file": _written("model.safetensors", struct.pack("<Q", 10**9) + b"{}"),
+        "weights: endless header": _written("model.safetensors", b"\xff" * 64),
+        "weights: empty": _written("model.safetensors", b""),
+        "weights: text": _written("model.safetensors", "no weights"),
+    }
+
+
+def _indexes() -> dict[str, Spoil]:
+    def index(text: str) -> Spoil:
+        def spoil(folder: Path) -> None:
+            (folder / "model.safetensors").rename(folder / "shard.safetensors")
+            (folder / "model.safetensors.index.json").write_text(text, encoding="utf-8")
+
+        return spoil
+
+    def places(name: object) -> Spoil:
+        return index(json.dumps({"weight_map": {"a": name}}))
+
+    return {
+        "index: missing file": places("model-00001-of-00002.safetensors"),
+        "index: outside": places("../model.safetensors"),
+        "index: far outside": places("../../../../etc/passwd"),
+        "index: absolute": places("/etc/passwd"),
+        "index: backslashes": places("..\\model.safetensors"),
+        "index: number": places(7),
+        "index: table": places({"x": "y"}),
+        "index: list": index('{"weight_map": ["a"]}'),
+        "index: no map": index("{}"),
+        "index: nested": index('{"weight_map":' * 100_000 + "1" + "}" * 100_000),
+        "index: empty": index('{"weight_map": {}}'),
+    }
+
+
+def _changed(name: str, change: dict[str, Any]) -> Spoil:
+    def spoil(folder: Path) -> None:
+        found = json.loads((folder / name).read_text(encoding="utf-8"))
+        (folder / name).write_text(json.dumps({**found, **change}), encoding="utf-8")
+
+    return spoil
+
+
+def _written(name: str, content: str | bytes) -> Spoil:
+    return lambda folder: (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def _weights(header: str) -> Spoil:
+    content = header.encode()
+    return _written("model.safetensors", struct.pack("<Q", len(content)) + content + b"\0" * 20)
+
+
+def _grow(path: Path, size: int) -> None:
+    with path.open("ab") as file:
+        file.truncate(size)  # holes: it takes no room on the disk

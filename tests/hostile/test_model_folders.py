@@ -1,0 +1,107 @@
+"""Whoever opens a model folder that means harm is told so in one sentence, before anything is allocated."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.models import here, inspection
+from backend.models.config_check import check_changed, problem_of
+from backend.models.judgement import Wish
+from backend.tokenizers.loading import open_tokenizer
+from tests.hostile.model_folders import BERT, model_folders
+
+FOLDERS = dict(model_folders())
+OF_A_TOKENIZER = ("tokenizer", "special_tokens", "config: a billion labels", "config: nested")
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folder_is_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
+    folder = FOLDERS[name](tmp_path)
+    described = inspection.describe(str(folder), task="text_classification")
+    row = here.of_folder(folder, Wish(task="text_classification"), "recent", "model")
+    with pytest.raises(InputError) as refused:
+        inspection.check(folder, Head.SEQUENCE_CLASSIFICATION, max_length=128)
+    sentence = str(refused.value)
+    assert sentence.startswith("model.name_or_path: ")
+    assert "\n" not in sentence
+    assert len(sentence) < 700
+    assert described.problem
+    assert row.problem or name.startswith(("generation", "tokenizer", "special")), "the chooser looks at no tokenizer"
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith(OF_A_TOKENIZER)])
+def test_tokenizer_of_such_a_folder_is_refused_too(name: str, tmp_path: Path) -> None:
+    folder = FOLDERS[name](tmp_path)
+    with pytest.raises(InputError) as refused:
+        open_tokenizer(str(folder))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+@pytest.mark.parametrize(
+    "file", ["config.json", "tokenizer_config.json", "generation_config.json", "model.safetensors"]
+)
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: Path(path).symlink_to("/dev/zero")], ids=["fifo", "endless"])
+def test_file_without_end_is_not_waited_for(file: str, make: Callable, tmp_path: Path) -> None:
+    folder = FOLDERS["config: no width"](tmp_path)
+    (folder / file).unlink(missing_ok=True)
+    make(folder / file)
+    with pytest.raises(InputError):
+        inspection.check(folder, Head.SEQUENCE_CLASSIFICATION, max_length=128)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_labels": 10**9},
+        {"hidden_size": 0},
+        {"num_hidden_layers": 10**9},
+        {"hidden_size": 129},
+        {"vocab_size": "x"},
+    ],
+)
+def test_changes_of_a_spec_are_checked_alike(changes: dict) -> None:
+    config = inspection.read_config(BERT)
+    with pytest.raises(InputError, match=r"^model\.config\.") as refused:
+        check_changed(config, changes)
+    assert str(refused.value.field) == f"model.config.{next(iter(changes))}"
+
+
+def test_changes_that_go_together_are_taken_together() -> None:
+    check_changed(inspection.read_config(BERT), {"hidden_size": 130, "num_attention_heads": 10})
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "mamba2", "time_step_limit": [0.0, float("inf")], "hidden_size": 768, "num_heads": 24},
+        {"model_type": "deberta-v2", "type_vocab_size": 0, "hidden_size": 768, "num_attention_heads": 12},
+        {"model_type": "t5", "d_model": 512, "num_heads": 6, "d_kv": 64, "model_max_length": 10**30},
+        {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_inner": None, "architectures": None},
+        {
+            "model_type": "gemma3n",
+            "text_config": {"intermediate_size": [8192, 8192], "hidden_size": 2048, "head_dim": 256},
+        },
+        {
+            "model_type": "qwen3",
+            "hidden_size": 1024,
+            "num_attention_heads": 16,
+            "num_key_value_heads": 8,
+            "head_dim": 128,
+        },
+        {"model_type": "bert", "id2label": {"0": "no", "1": "yes"}, "attn_implementation": "sdpa"},
+    ],
+    ids=lambda config: config["model_type"],
+)
+def test_what_real_models_say_passes(config: dict) -> None:
+    assert problem_of(config) == ""
+
+
+def test_models_that_come_with_the_program_pass() -> None:
+    for folder in BERT.parent.iterdir():
+        if (folder / "config.json").is_file():
+            assert inspection.config_problem(folder) == ""
