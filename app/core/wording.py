@@ -133,6 +133,12 @@ def name_of_path(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
 
 
+def short_name(name: str, most: int = 32) -> str:
+    """A name that data or a run brought, without its middle where it is longer than `most` letters."""
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[:half]}…{name[-half:]}"
+
+
 def short_path(path: str, parts: int = 2) -> str:
     """A hub id as it is, of a path on this computer the last folders: `…/demo/bert-tiny`."""
     names = path.replace("\\", "/").rstrip("/").split("/")

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import preferences
 from app.main_window import PANELS, MainWindow
+from app.panels.predictions_cards.row_views.row_view import Values
 from app.services import context as services
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card
@@ -222,3 +223,11 @@ def test_a_heading_from_data_is_shown_as_it_stands(styled: QApplication, qtbot):
     qtbot.addWidget(card)
     card.show()
     assert card.heading.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_a_long_column_name_does_not_widen_the_row(styled: QApplication, qtbot):
+    values = Values()
+    qtbot.addWidget(values)
+    values.show_values({"column" * 40: "1"})
+    assert values.minimumSizeHint().width() < 320
+    assert any(one.toolTip() == "column" * 40 for one in values.findChildren(QLabel))

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.core.language import tr, trn
 from app.core.run_library import RunSummary
+from app.core.wording import short_name
 from app.services.trash import Trashed, move_to_trash, take_back
 from app.widgets.banner import Banner
 from app.widgets.icon_label import IconButton
@@ -75,4 +76,4 @@ class Deletion(QObject):
 
 
 def _named(runs: Sequence[RunSummary]) -> str:
-    return f"“{runs[0].title}”" if len(runs) == 1 else trn("{count} run", "{count} runs", len(runs))
+    return f"“{short_name(runs[0].title)}”" if len(runs) == 1 else trn("{count} run", "{count} runs", len(runs))

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.core.predicted_row import PROBABILITY, PredictedRow
-from app.core.wording import number
+from app.core.wording import number, short_name
 from app.widgets.card import label
 from app.widgets.marked_text import MarkedText
 
@@ -172,7 +172,8 @@ class Values(QWidget):
             item.widget().deleteLater()  # type: ignore[union-attr]
         self._values = {name: label("", "caption", wrap=True, selectable=True) for name in names}
         for place, (name, value) in enumerate(self._values.items()):
-            title = label(name.removeprefix(PROBABILITY).replace("_", " "), "faint")
+            title = label(short_name(name.removeprefix(PROBABILITY).replace("_", " ")), "faint")
+            title.setToolTip(name)
             for column, widget in enumerate((title, value)):
                 self._grid.addWidget(widget, place, column, Qt.AlignmentFlag.AlignTop)
 
