@@ -1,6 +1,11 @@
-"""Owns reading a text file that a person opens on the Tokenizer page: whole where it is small, else in stretches."""
+"""Reads a text file that a person opens on the Tokenizer page: whole where it is small, else in stretches."""
 
+import os
 from pathlib import Path
+from typing import IO
+
+from backend.contract.errors import InputError
+from backend.contract.safe_files import open_regular
 
 SMALL_BYTES = 200_000
 """A larger file is not put into an editor, whose layout would stop the window."""
@@ -8,16 +13,25 @@ SMALL_BYTES = 200_000
 
 def is_small(path: Path) -> bool:
     """Whether an editor takes it. Raises OSError."""
-    return path.stat().st_size <= SMALL_BYTES
+    with _open(path) as file:
+        return os.fstat(file.fileno()).st_size <= SMALL_BYTES
 
 
 def read_text(path: Path) -> str:
     """A small file as text, what is no UTF-8 replaced. Raises OSError."""
-    return path.read_bytes().decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    with _open(path) as file:
+        return file.read(SMALL_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def read_stretch(path: Path, begin: int, end: int) -> str:
     """Bytes `begin` to `end` as text. Raises OSError."""
-    with path.open("rb") as file:
+    with _open(path) as file:
         file.seek(begin)
         return file.read(end - begin).decode("utf-8", "replace")
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        return open_regular(path)
+    except InputError as error:  # a pipe or a device, which would stop the window
+        raise OSError(str(error)) from None

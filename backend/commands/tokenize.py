@@ -1,6 +1,5 @@
 """Owns `burnish tokenize`: what a tokenizer makes of a text, of several, of ids and of pieces."""
 
-import json
 import re
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,6 +10,8 @@ from backend.commands import consents
 from backend.commands.command import Command, add_consents, add_json
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
+from backend.contract.safe_files import MB, MOST_TEXT, read_regular
+from backend.contract.safe_text import parse_json
 from backend.contract.tokens import LONG_TEXT, Message, TokenizeQuestion
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _messages(given: str) -> list[Message]:
     path = Path(given)
     text = given if given.lstrip().startswith("[") else _read(path, "--messages")
     try:
-        values = json.loads(text)
+        values = parse_json(text)
         return [Message(role=str(one["role"]), content=str(one["content"])) for one in values]
     except (ValueError, KeyError, TypeError):
         raise InputError(
@@ -195,7 +196,7 @@ def _text(arguments: Namespace) -> str:
 
 def _read(path: Path, option: str) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_regular(path, MOST_TEXT).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
         raise InputError(f"{option} {path}: {reason}") from None
@@ -205,9 +206,14 @@ def _piped() -> str:
     if sys.stdin.isatty():
         sys.stderr.write("Type the text; Ctrl-D ends it.\n")
     try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
+        content = sys.stdin.buffer.read(MOST_TEXT + 1)
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("--stdin: what is piped in is not UTF-8 text; convert it first") from None
+    if len(content) > MOST_TEXT:
+        raise InputError(
+            f"--stdin: what is piped in is too large (more than {MOST_TEXT / MB:,.0f} MB); give --file with --counts"
+        )
     if text:
         return text
     raise InputError("--text: there is no text; give --text or --file, or pipe one in")

@@ -15,6 +15,19 @@ from typing import IO, Any
 from backend.contract.errors import InputError
 
 MB = 1_000_000
+MOST_SPEC = 2 * MB
+"""Of a spec, or another tool's configuration: thousands of labels take a few hundred kilobytes; parsed in two seconds."""
+MOST_TEXT = 100 * MB
+"""Of a text, template, chat or list of tokens that is read whole. `tokenize --counts` streams larger ones."""
+MOST_VOCABULARY = 500 * MB
+"""Of one file that is a tokenizer: those with a million pieces have 50 MB."""
+MOST_JSON = 1000 * MB
+"""Of one JSON document, whose values take ten times as much memory: SQuAD has 45 MB. JSON lines have no limit."""
+LONGEST_LINE = 1 << 26
+"""Characters of one line of data, which is in memory as a whole: the longest books have a fifth of that."""
+LARGEST_UNPACKED = 1000 * MB
+LARGEST_RATIO = 200
+"""A packed file that unpacks to more than both was made to fill a disk: tables pack to a tenth, at best to a hundredth."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)

@@ -12,12 +12,10 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MB, read_regular
+from backend.contract.safe_files import MB, MOST_SPEC, read_regular
 from backend.contract.safe_text import whole_text
 from backend.contract.spec_include import with_includes
 
-MOST_BYTES = 2 * MB
-"""A spec with thousands of labels has a few hundred kilobytes, and 2 MB are parsed in about two seconds."""
 MOST_NODES = 50_000
 """Keys and values, those counted again that an alias stands for: nine lines of aliases can stand for a billion."""
 MOST_LEVELS = 100
@@ -106,8 +104,8 @@ def _yaml() -> YAML:
 
 def parse(text: str, name: str = "spec") -> Any:
     """The plain values of YAML 1.2 text (`3e-5` is a number, `yes` is text, JSON is valid). Raises InputError."""
-    if len(text) > MOST_BYTES:
-        raise InputError(f"{name} is too large ({len(text) / MB:,.0f} MB; at most {MOST_BYTES / MB:,.0f} MB)")
+    if len(text) > MOST_SPEC:
+        raise InputError(f"{name} is too large ({len(text) / MB:,.0f} MB; at most {MOST_SPEC / MB:,.0f} MB)")
     try:
         return _yaml().load(text)
     except YAMLError as error:
@@ -146,7 +144,7 @@ def read(path: Path) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """The text of a spec file. Raises InputError where it is missing, unreadable or too large."""
     try:
-        return read_regular(path, MOST_BYTES).decode("utf-8-sig")
+        return read_regular(path, MOST_SPEC).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such spec file") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -3,6 +3,7 @@
 import http
 import http.client
 import json
+import lzma
 import re
 import tarfile
 import urllib.error
@@ -12,6 +13,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED
 from backend.data.sources.source import Report
 
 SECONDS_TO_ANSWER = 60
@@ -99,11 +101,16 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
     leads out of a folder, where a wanted name is a link, or stands there twice.
     """
     found: list[str] = []
-    size = archive.stat().st_size
+    size, unpacked = archive.stat().st_size, 0
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
                 _check_name(member, archive)
+                unpacked += member.size
+                if unpacked > max(LARGEST_UNPACKED, LARGEST_RATIO * size):
+                    raise InputError(
+                        f"{archive.name} unpacks to more than {LARGEST_RATIO} times its size; it is not unpacked"
+                    )
                 name = PurePosixPath(member.name).name
                 if member.isdir() or not wanted.fullmatch(name):
                     continue
@@ -111,7 +118,7 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
                 _extract(tar, member, folder)
                 found.append(name)
                 report(member.offset_data + member.size, size, "bytes")
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(f"{archive.name} is no tar archive, or it is damaged ({error}); fetch it again") from None
     return found
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from backend.contract.safe_files import open_regular
+
 _BLOCK = 1 << 20
 
 
@@ -18,7 +20,7 @@ def fingerprint(*parts: object) -> str:
 def file_fingerprint(path: Path) -> str:
     """32 hex digits that change with any byte of the file, whatever its name and time."""
     digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()

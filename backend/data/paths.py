@@ -6,13 +6,13 @@ Files that are named one by one are taken as they are. Of a folder or a pattern 
 
 import difflib
 import glob
-import json
 import os
 from itertools import islice
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import user_path
+from backend.contract.safe_files import MOST_TEXT, read_regular, user_path
+from backend.contract.safe_text import parse_json
 from backend.data.formats.detect import is_data_file
 from backend.data.formats.packed import plain_suffix
 from backend.data.split_names import by_split, files_for, split_of, why_no_data
@@ -178,6 +178,6 @@ def _saved_files(folder: Path) -> list[Path]:
 
 def _json(path: Path) -> dict:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(read_regular(path, MOST_TEXT))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); save the data set again") from None

@@ -1,12 +1,14 @@
 """Owns the opening of a tokenizer from one file without a folder's configuration: vocabularies, merges, SentencePiece, tiktoken."""
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import MOST_VOCABULARY, open_regular
 from backend.tokenizers import sentencepiece_file, tiktoken_file
 from backend.tokenizers.vocabulary import ALPHABET
 
@@ -27,7 +29,6 @@ _ROLES = {
     "eos_token": ("</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>"),
 }
 """What a piece of that name is for, in every tokenizer that we know."""
-_LARGEST = 2**30
 
 
 def belongs_to_folder(path: Path) -> bool:
@@ -37,8 +38,9 @@ def belongs_to_folder(path: Path) -> bool:
 
 def opened_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     """A tokenizer of one file. Raises InputError in one sentence; other exceptions are the libraries' own."""
-    size = path.stat().st_size
-    if not 0 < size < _LARGEST:
+    with open_regular(path) as file:  # the libraries open it by its name
+        size = os.fstat(file.fileno()).st_size
+    if not 0 < size < MOST_VOCABULARY:
         raise _mistake(path, "it is empty; fetch it again" if not size else f"it is too large for one; name {_KNOWN}")
     built, note = _built(path, options)
     if not built.get_vocab_size():

@@ -1,9 +1,9 @@
 """Owns the reading of a long text: from memory or from a file, some characters at a time."""
 
 import io
-from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import open_regular, user_path
 from backend.tokenizers.sources import cleaned
 
 MARK = b"\xef\xbb\xbf"
@@ -37,10 +37,10 @@ class File:
     text, replaced = "", 0
 
     def __init__(self, path: str) -> None:
-        self._path = Path(path).expanduser()
+        self._path = user_path(path)
         self.path = str(self._path)
         try:
-            self._raw = self._path.open("rb")
+            self._raw = open_regular(self._path)
             self.size = self._path.stat().st_size
             self.skip = len(MARK) if self._raw.read(len(MARK)) == MARK else 0
             self._raw.seek(self.skip)

@@ -7,6 +7,7 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import open_regular
 from backend.tokenizers.vocabulary import ALPHABET
 
 _SIGNS = {byte: sign for sign, byte in ALPHABET.items()}
@@ -29,7 +30,7 @@ _PATTERNS = {50_256: ("GPT-2's", _GPT2), 50_280: ("GPT-2's", _GPT2), 199_998: ("
 
 def is_one(path: Path) -> bool:
     """Whether the file begins as tiktoken files do."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         parts = file.readline(4096).split()
     try:
         return len(parts) == 2 and parts[1].isdigit() and len(base64.b64decode(parts[0], validate=True)) > 0

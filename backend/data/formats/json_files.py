@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import MOST_JSON
 from backend.data.formats import records
 from backend.data.formats.reader import Options, Piece
 from backend.data.formats.records import Record
@@ -62,7 +63,7 @@ class JsonList:
     def __init__(self, path: Path, options: Options) -> None:
         self.skipped: list[tuple[int, str]] = []
         self._name = path.name
-        text = "".join(TextFile(path, options.encoding).lines(""))
+        text = _whole(TextFile(path, options.encoding))
         self._size = path.stat().st_size
         self._records = list(enumerate(_objects(text, path.name), 1))
         for number, value in self._records:
@@ -94,6 +95,20 @@ def begins_with_object(head: str) -> bool:
     """Whether the first line is an object by itself, or too long to tell."""
     first, end, _ = head.strip().partition("\n")
     return isinstance(_decoded(first), dict) or (not end and len(first) > 60_000)
+
+
+def _whole(file: TextFile) -> str:
+    parts: list[str] = []
+    size = 0
+    with closing(file.lines("")) as lines:
+        for line in lines:
+            parts.append(line)
+            size += len(line)
+            if size > MOST_JSON:
+                raise InputError(
+                    f"{file.name} is too large for one JSON document; write one object a line (JSON lines)"
+                )
+    return "".join(parts)
 
 
 def _lines(piece: list[Record]) -> np.ndarray:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, MOST_JSON, open_regular
 
 _PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 SUFFIXES = {".gz", ".gzip", ".bz2", ".xz"}
@@ -20,7 +21,7 @@ _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 def packer_of(path: Path) -> str:
     """`gzip`, `bzip2` or `xz` by the file's first bytes; empty where it is not packed."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(6)
     return next((name for signature, name in _PACKERS if start.startswith(signature)), "")
 
@@ -35,11 +36,12 @@ def plain_suffix(path: Path) -> str:
 def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The file's content unpacked, and the file itself, whose position tells how much of it is read. Raises InputError."""
     packer = packer_of(path)
-    with path.open("rb") as raw:
+    with open_regular(path) as file:
+        raw = cast(BinaryIO, file)
         if not packer:
             yield raw, raw
             return
-        with _unpacking(packer, raw) as content, said_plainly(path, packer):
+        with bounded(_OPENERS[packer](raw), path) as content, said_plainly(path, packer):
             yield content, raw
 
 
@@ -54,15 +56,47 @@ def said_plainly(path: Path, packer: str) -> Iterator[None]:
         raise InputError(f"{path.name} is compressed with {packer} and damaged or cut off; get it again") from None
 
 
-def _unpacking(packer: str, raw: BinaryIO) -> BinaryIO:
+class _Unpacked(io.RawIOBase):
+    """What a decoder gives, as long as that is not absurdly more than the file holds."""
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        super().__init__()
+        self._stream, self._path, self._done = stream, path, 0
+        self._most = max(LARGEST_UNPACKED, LARGEST_RATIO * path.stat().st_size)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """As of any raw stream. Raises InputError where the file is a bomb."""
+        count = self._stream.readinto(buffer)
+        self._done += count
+        if self._done > self._most:
+            raise InputError(
+                f"{self._path.name} unpacks to more than {LARGEST_RATIO} times its size; unpack it yourself if you trust it"
+            )
+        return count
+
+    def close(self) -> None:
+        """The decoder with it."""
+        self._stream.close()
+        super().close()
+
+
+def bounded(stream: Any, path: Path) -> BinaryIO:
+    """What a decoder of `path` gives, until that is absurdly more than the file holds; then InputError."""
     # Buffered, for a decoder asks for a few thousand bytes at a time.
-    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, _OPENERS[packer](raw)), 1 << 18))
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, path), 1 << 18))
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, limit: int = MOST_JSON) -> bytes:
     """The whole content, unpacked. Raises InputError."""
     with opened(path) as (content, _):
-        return content.read()
+        found = content.read(limit + 1)
+    if len(found) > limit:
+        raise InputError(f"{path.name} is too large to be read as a whole (more than {limit / MB:,.0f} MB)")
+    return found
 
 
 def first_bytes(path: Path, count: int) -> bytes:

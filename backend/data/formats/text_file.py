@@ -3,10 +3,12 @@
 import codecs
 import io
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from backend.contract.errors import Fix, InputError
+from backend.contract.safe_files import LONGEST_LINE
 from backend.data.formats.packed import first_bytes, opened
 
 _MARKS = (
@@ -48,8 +50,10 @@ class TextFile:
             self._binary, number = binary, 0
             text = io.TextIOWrapper(content, encoding=self.encoding, newline=newline)
             try:
-                for line in text:
+                for line in iter(partial(text.readline, LONGEST_LINE), ""):
                     number += 1
+                    if len(line) == LONGEST_LINE:
+                        raise InputError(_endless_line(self.name, number))
                     if "\0" in line:
                         raise InputError(self._nul_sentence(number))
                     yield line
@@ -94,7 +98,7 @@ def _windows_lines(path: Path) -> list[tuple[str, bool]]:
     """
     found: list[bytes] = []
     with opened(path) as (content, _):
-        for number, line in enumerate(content):
+        for number, line in enumerate(iter(partial(content.readline, LONGEST_LINE), b"")):
             if number == 0 or not _is_utf8(line):
                 found.append(line)
             if len(found) == _PREVIEW_LINES:
@@ -119,6 +123,12 @@ def _around_first_letter(line: str) -> str:
     start = 0 if place < _PREVIEW_CHARACTERS - 20 else place - 40
     cut = line[start : start + _PREVIEW_CHARACTERS]
     return f"{'…' if start else ''}{cut}{'…' if start + len(cut) < len(line) else ''}"
+
+
+def _endless_line(name: str, line: int) -> str:
+    return (
+        f"{name} line {line} has more than {LONGEST_LINE:,} characters, so it is hardly text in lines; check the file"
+    )
 
 
 def _marked_encoding(path: Path) -> str:

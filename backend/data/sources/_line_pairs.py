@@ -4,17 +4,20 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import LONGEST_LINE, open_regular
 from backend.contract.spec import Section
 from backend.data.fingerprint import file_fingerprint
+from backend.data.formats.packed import bounded
 from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
 from backend.data.rows import Rows
 from backend.data.sources.files import read_files
@@ -134,10 +137,10 @@ class _Lines:
 
     def __init__(self, path: Path) -> None:
         self.name, self.number = path.name, 0
-        self._raw = path.open("rb")
+        self._raw = open_regular(path)
         zipped = self._raw.read(2) == b"\x1f\x8b"
         self._raw.seek(0)
-        self._stream: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if zipped else self._raw
+        self._stream = bounded(gzip.GzipFile(fileobj=self._raw), path) if zipped else self._raw
 
     def __enter__(self) -> "_Lines":
         return self
@@ -153,8 +156,10 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         try:
-            for line in self._stream:
+            for line in iter(partial(self._stream.readline, LONGEST_LINE), b""):
                 self.number += 1
+                if len(line) == LONGEST_LINE:
+                    raise InputError(f"{self.name} line {self.number} is too long to be a line of text; check the file")
                 yield self._text(line)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise InputError(f"{self.name} is damaged or incomplete; fetch or make it again") from None

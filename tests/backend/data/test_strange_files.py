@@ -1,0 +1,74 @@
+"""Data that is no regular file, or would fill memory or disk, is refused at once and in one sentence."""
+
+import gzip
+import io
+import os
+import re
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.contract.safe_files import LONGEST_LINE
+from backend.data import archive
+from backend.data.fingerprint import file_fingerprint
+from backend.data.formats.detect import format_of
+from backend.data.formats.packed import bounded
+from backend.data.formats.text_file import TextFile
+from backend.data.paths import data_files
+from backend.tokenizers.single_files import opened_file
+from backend.tokenizers.text_reading import File
+
+
+@pytest.mark.parametrize("read", [format_of, file_fingerprint, lambda path: opened_file(path, {}), lambda path: File(str(path))])  # fmt: skip
+@pytest.mark.parametrize("name", ["/dev/zero", "/proc/self/environ", "pipe"])
+def test_what_is_no_regular_file_is_refused(tmp_path: Path, name: str, read):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="not a regular file"):
+        read(tmp_path / name)
+
+
+def test_pipe_in_a_folder_of_data_is_left_out(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "rows.csv").write_text("text\nwords\n")
+    assert data_files(str(tmp_path), "train") == [tmp_path / "rows.csv"]
+    assert data_files(str(tmp_path / "*.csv"), "train") == [tmp_path / "rows.csv"]
+
+
+def test_endless_line_is_refused(tmp_path: Path):
+    with gzip.open(tmp_path / "line.txt.gz", "wb", 1) as file:
+        for _ in range(LONGEST_LINE // (1 << 20) + 1):
+            file.write(b"x" * (1 << 20))
+    with pytest.raises(InputError, match="line 1 has more than"):
+        next(TextFile(tmp_path / "line.txt.gz").lines())
+
+
+def test_packed_file_that_would_fill_the_disk_is_refused(tmp_path: Path):
+    class Lines(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer) -> int:
+            return len(buffer)
+
+    (tmp_path / "bomb.gz").write_bytes(b"small")
+    unpacked = bounded(Lines(), tmp_path / "bomb.gz")
+    with Path(os.devnull).open("wb") as nowhere, pytest.raises(InputError, match="200 times its size"):
+        shutil.copyfileobj(unpacked, nowhere)
+
+
+def test_archive_of_huge_members_is_refused_before_they_are_unpacked(tmp_path: Path):
+    path = tmp_path / "pair.tar.gz"
+    member = tarfile.TarInfo("train.src")
+    member.size = 10**12
+    path.write_bytes(gzip.compress(member.tobuf()))
+    with pytest.raises(InputError, match="200 times its size"):
+        archive.unpack(path, tmp_path, re.compile(".*"), lambda *_: None)
+
+
+def test_saved_data_set_whose_list_is_nested_too_deep_is_refused(tmp_path: Path):
+    (tmp_path / "dataset_dict.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="nested too deep"):
+        data_files(str(tmp_path), "train")
