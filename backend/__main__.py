@@ -29,8 +29,9 @@ from backend.commands import (
     window,
 )
 from backend.commands.command import Command
+from backend.commands.screen import plain_streams
 from backend.contract import offline
-from backend.contract.errors import InputError, RunFailed
+from backend.contract.errors import InputError, RunFailed, plain_reason
 from backend.contract.places import cache_folder
 from backend.contract.redaction import redacted
 
@@ -57,6 +58,8 @@ COMMANDS: tuple[Command, ...] = (
     *helper.COMMANDS,
 )
 INTERRUPTED = 130
+LONGEST = 1000
+"""Characters of a sentence; a stranger's name may have any number."""
 DEBUG = "BURNISH_DEBUG"
 """With this variable set to 1 an unexpected exception is shown in full."""
 
@@ -74,7 +77,24 @@ class Parser(ArgumentParser):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 if it did what it was asked, 1 if it failed, 2 if what it was given cannot be used."""
-    chosen = _parser().parse_args(arguments)
+    with plain_streams():
+        if problem := _unusable(sys.argv[1:] if arguments is None else arguments):
+            sys.stderr.write(f"burnish: {problem}\n")
+            return 2
+        return _execute(_parser().parse_args(arguments))
+
+
+def _unusable(arguments: list[str]) -> str:
+    """Why an argument cannot be used whatever it is for; empty where all can be."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            return f"{argument!r} is not UTF-8 text; rename the file, or use a terminal with UTF-8"
+    return ""
+
+
+def _execute(chosen: Namespace) -> int:
     offline.enforce()
     os.environ.update(_guarded())
     try:
@@ -99,17 +119,25 @@ def _told(error: Exception, arguments: Namespace) -> int:
     if os.environ.get(DEBUG) == "1":
         sys.stderr.write(redacted(traceback.format_exc()))
     if isinstance(error, InputError):
-        sys.stderr.write(f"{redacted(str(error))}\n")
+        sys.stderr.write(f"{_shortened(redacted(str(error)))}\n")
         return 2
     if isinstance(error, RunFailed):
         sys.stderr.write(f"{redacted(str(error))}{f'. {error.hint}' if error.hint else ''}\n")
         return 1
+    if reason := plain_reason(error):
+        sys.stderr.write(f"{redacted(reason)}\n")
+        return 1 if isinstance(error, MemoryError | ImportError) else 2
     first = next(iter(str(error).splitlines()), "it has no words")
     sys.stderr.write(
         f"burnish {arguments.command or ''} failed unexpectedly: {type(error).__name__}: {redacted(first)} "
         f"(set {DEBUG}=1 to see everything)\n".replace("  ", " ")
     )
     return 1
+
+
+def _shortened(sentence: str) -> str:
+    """Without the midst of a name of thousands of letters."""
+    return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST // 2]}…{sentence[-LONGEST // 2 :]}"
 
 
 def _parser() -> Parser:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
@@ -101,7 +102,7 @@ def predict(
 def _check_output(option: str, output: Path, other: Path) -> None:
     if not output.absolute().parent.is_dir():
         raise InputError(f"{option}: the folder {output.absolute().parent} does not exist; make it first")
-    other = other.expanduser()
+    other = user_path(other)
     is_same = output.samefile(other) if output.exists() and other.exists() else output.resolve() == other.resolve()
     if is_same:
         raise InputError(f"{option}: {output} is the file that is read, or written as well; name another one")
@@ -184,7 +185,7 @@ def _scored(
     """What a person should know of the rows, the rows, their predictions, and how long these took."""
     task, source = make_task(spec), make_source(spec)
     say("Reading the file")
-    rows = source.read_file(data.expanduser().absolute(), spec.data, reading(report))
+    rows = source.read_file(user_path(data).absolute(), spec.data, reading(report))
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
     say("Loading the model")

@@ -7,6 +7,7 @@ from typing import Any
 
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 
 
 def add_import(actions: Any) -> None:
@@ -30,7 +31,7 @@ def _import(arguments: Namespace) -> int:
     from backend.data.sources.source import Reading
     from backend.data.sources.tatoeba import Settings, pair_folder
 
-    where = Path(arguments.data).expanduser()
+    where = user_path(arguments.data)
     output = arguments.output or _beside(where)
     languages = language_names(arguments.languages, re.sub(r"(\.tar)?(\.gz)?$", "", where.absolute().name))
     given = {"folder": str(where)} if where.exists() else {"pair": arguments.data}

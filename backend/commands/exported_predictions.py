@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 
 SUFFIXES = {".csv": "csv", ".parquet": "parquet"}
 
@@ -37,7 +38,7 @@ def export(arguments: Namespace) -> int:
     """Write them and say where. Raises InputError."""
     from backend.queries import chosen_rows, predictions  # load pyarrow
 
-    run, output = named_run(arguments.run), arguments.predictions.expanduser().absolute()
+    run, output = named_run(arguments.run), user_path(arguments.predictions).absolute()
     kind = SUFFIXES.get(output.suffix.lower())
     if kind is None:
         raise InputError(f"--predictions {output.name}: name a file that ends in .csv or .parquet")

@@ -1,14 +1,76 @@
-"""Owns how progress looks in a terminal: a bar where stderr is one, else a plain line now and then."""
+"""Shows progress in a terminal, a bar where stderr is one, else a plain line now and then; lets no stranger's text steer it."""
 
+import io
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+from backend.contract.safe_text import visible
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 LINE_SECONDS = 5.0
 """At most one plain line about progress in this time."""
+
+
+class PlainStream(io.TextIOBase):
+    """A stream for people: what would steer their terminal is written out, whoever's name, path, cell or answer holds it."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Pass it on, made visible."""
+        self.stream.write(visible(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass it on."""
+        self.stream.flush()
+
+    def isatty(self) -> bool:
+        """As the real one."""
+        return self.stream.isatty()
+
+    def fileno(self) -> int:
+        """The real one, for libraries that write by it."""
+        return self.stream.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """As of the real one."""
+        return getattr(self.stream, "encoding", None) or "utf-8"
+
+    @property
+    def buffer(self) -> Any:
+        """The bytes of the real one."""
+        return getattr(self.stream, "buffer")  # noqa: B009 (a stream that a test puts there has none)
+
+
+@contextmanager
+def plain_streams() -> Iterator[None]:
+    """Lets commands print anything: stderr is for people, and so is stdout where it is a terminal; a file stays exact.
+
+    What JSON prints is JSON still, as the signs are written like its own escapes.
+    """
+    out, err = sys.stdout, sys.stderr
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="backslashreplace")  # half a character has no encoding
+    sys.stderr = PlainStream(err)
+    if out.isatty():
+        sys.stdout = PlainStream(out)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = out, err
+
+
+def _raw(stream: Any) -> Any:
+    """The stream itself, for what Burnish says to the terminal."""
+    return stream.stream if isinstance(stream, PlainStream) else stream
 
 
 class Screen:
@@ -29,7 +91,8 @@ class Screen:
 
             self._bar = tqdm(
                 total=total or None,
-                desc=name,
+                desc=visible(name),
+                file=_raw(sys.stderr),
                 unit=f" {unit}" if unit else "",
                 leave=False,
                 dynamic_ncols=True,
@@ -42,7 +105,7 @@ class Screen:
         """How far the stage is; `words` are shown beside."""
         if self._bar is not None:
             self._bar.total = total or self._bar.total
-            self._bar.set_postfix_str(words, refresh=False)
+            self._bar.set_postfix_str(visible(words), refresh=False)
             self._bar.update(done - self._bar.n)
         elif time.monotonic() - self._spoken >= LINE_SECONDS:
             self.line(f"{self._name} {done}{f'/{total}' if total else ''}{f'  {words}' if words else ''}")
@@ -51,7 +114,7 @@ class Screen:
         """One line that stays."""
         self._spoken = time.monotonic()
         if self._bar is not None:
-            self._bar.write(text, file=sys.stderr)
+            self._bar.write(visible(text), file=_raw(sys.stderr))
         else:
             print(text, file=sys.stderr, flush=True)
 

@@ -10,6 +10,7 @@ from backend.commands.command import add_json
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
+from backend.contract.safe_files import user_path
 from backend.contract.vocabulary import TYPES
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _frequencies(arguments: Namespace, tokenizer: Any, pieces: "pa.Table") -> "p
 def _write(table: "pa.Table", arguments: Namespace) -> int:
     from backend.data.csv_file import write_csv
 
-    path = arguments.output.expanduser().absolute()
+    path = user_path(arguments.output).absolute()
     try:
         write_csv(table, path, arguments.defuse)
     except OSError as error:

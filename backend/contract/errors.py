@@ -1,8 +1,11 @@
-"""The exceptions whose messages are meant for people."""
+"""The exceptions whose messages are meant for people, and what other exceptions mean to them (stdlib only)."""
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+_NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,33 @@ class RunFailed(RuntimeError):
         super().__init__(message)
         self.code = code
         self.hint = hint
+
+
+def plain_reason(error: BaseException) -> str | None:
+    """One sentence for what the system refused, be it a file, room or memory; None for what only we can explain."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or _lacks_memory(error):
+        return (
+            "there is not enough memory for this; close other programs, raise the limit (ulimit -v), or use less data"
+        )
+    if isinstance(error, RecursionError):
+        return "something in the input is nested too deep to be read; give a flatter one"
+    if isinstance(error, UnicodeEncodeError):
+        return "a name or text holds half of a character (a lone surrogate), which cannot be written; correct it"
+    if not isinstance(error, OSError) or error.filename is None:
+        return None
+    name, reason = str(error.filename), (error.strerror or "it cannot be used").lower()
+    if error.errno in _NO_ROOM:
+        return f"{name}: the disk is full; make room, or choose another folder"
+    if len(name) > 300:
+        name = f"{name[:100]}…{name[-20:]}"
+    if error.filename2:
+        name = f"{name} and {error.filename2}"
+    return f"{name}: {reason}; check the path and its permissions"
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether a library could not be loaded, or a thread not be started, for want of address space."""
+    words = str(error)
+    return (isinstance(error, ImportError) and ("failed to map" in words or "allocate memory" in words)) or (
+        isinstance(error, RuntimeError) and "can't start new thread" in words
+    )

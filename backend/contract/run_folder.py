@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from backend.contract.safe_files import user_path
+
 ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
 """Request that ends a run → the state in which it ends, the most urgent first: who interrupts gives little time."""
 REQUESTS = (*ENDS, "checkpoint")
@@ -286,7 +288,7 @@ def run_folders(root: Path) -> list[RunFolder]:
 
 def find_run(name_or_path: str, root: Path) -> RunFolder | None:
     """The run of that name under `root`, or the run folder at that path."""
-    for path in (root / name_or_path, Path(name_or_path).expanduser()):
+    for path in (root / name_or_path, user_path(name_or_path)):
         if RunFolder(path).exists():
             return RunFolder(path)
     return None

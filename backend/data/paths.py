@@ -54,7 +54,7 @@ def _files_of(value: str, split: str | None) -> list[Path]:
 
 def pattern_files(pattern: str) -> list[Path]:
     """The files that go with a pattern, in order. Raises InputError where there are none."""
-    names = glob.iglob(str(Path(pattern).expanduser()), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
+    names = glob.iglob(str(user_path(pattern)), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
     found = sorted(Path(name) for name in names if Path(name).is_file())
     if not found:
         raise InputError(f"no file goes with the pattern {pattern}; check the folder and the pattern")
@@ -147,7 +147,7 @@ def saved_splits(folder: Path) -> list[str] | None:
 
 def passed_over(value: str | list[str] | None, split: str = "train") -> list[str]:
     """The names of the files in named folders that the split does not read: hidden ones are not told."""
-    folders = [Path(one).expanduser() for one in (value if isinstance(value, list) else [value or ""])]
+    folders = [user_path(one) for one in (value if isinstance(value, list) else [value or ""])]
     found: list[str] = []
     for folder in folders:
         if folder.is_dir() and saved_splits(folder) is None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.model_choices import ModelChoice
 from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import user_path
 from backend.models import hub_transfer, inspection, judgement, purpose
 from backend.models.judgement import Known, Wish
 from backend.models.weights import flax_problem, read_weights
@@ -38,7 +39,7 @@ def used_before(wish: Wish, recent: Sequence[str], cached: dict[str, ModelChoice
     """Folders and hub ids, newest first; a hub model that is not in the cache any more needs a download."""
     found = []
     for name in recent:
-        path = Path(name).expanduser()
+        path = user_path(name)
         if name in cached:
             found.append(replace(cached[name], group="recent"))
         elif path.is_dir():

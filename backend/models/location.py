@@ -10,6 +10,7 @@ from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.data.hub_answers import check_revision
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
@@ -138,7 +139,7 @@ def must_be_converted(name: str, weights_format: str) -> str:
 
 
 def _local(name: str, revision: str) -> ModelLocation | None:
-    path = Path(name).expanduser()
+    path = user_path(name)
     if path.is_dir():
         return ModelLocation(path.absolute(), "folder", "", name)
     if path.is_file():

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract import consents
@@ -13,6 +12,7 @@ from backend.contract.generation import GenerationSettings
 from backend.contract.places import runs_folder
 from backend.contract.queries import Answer, Progress
 from backend.contract.run_folder import find_run
+from backend.contract.safe_files import user_path
 from backend.queries.query import DEVICE_GIVEN_UP, Arguments, Query, Tell, needed, reporting
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _opened(target: str, task: str, settings: str, version: str) -> "Answerer":
 def _version(target: str) -> str:
     """Changes when a run has written its model again, or a person has agreed to code or withdrawn that."""
     run = find_run(target, runs_folder())
-    path = (run.model if run is not None else Path(target).expanduser()) / "config.json"
+    path = (run.model if run is not None else user_path(target)) / "config.json"
     try:
         return f"{path.stat().st_mtime_ns} {consents.changed_at()}"
     except OSError:

@@ -5,7 +5,9 @@ import sys
 
 import msgspec
 
+from backend.contract.errors import plain_reason
 from backend.contract.queries import Mistake, Reply
+from backend.contract.safe_text import visible
 
 LARGEST_ANSWER = 1_000_000
 """Bytes; a larger answer that is a table goes into an Arrow file."""
@@ -21,7 +23,12 @@ class Channel:
 
     def send(self, reply: Reply) -> None:
         """One reply as one line, written whole."""
-        self.send_line(msgspec.json.encode(reply) + b"\n")
+        try:
+            line = msgspec.json.encode(reply)
+        except UnicodeEncodeError as error:  # half a character, for example of a file's name, which JSON cannot hold
+            words = reply.error.message if reply.error is not None else plain_reason(error)
+            line = msgspec.json.encode(Reply(reply.id, error=Mistake(visible(words or ""))))
+        self.send_line(line + b"\n")
 
     def send_line(self, line: bytes) -> None:
         """A reply that is encoded already. Raises OSError where nobody listens any more."""

@@ -11,6 +11,7 @@ from backend.contract.data_choice import DataGlance, DataRow, RecognisedData
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.queries import DataPreview, DataReport, Exported, GuessedColumn
+from backend.contract.safe_files import user_path
 from backend.data.cells import cell_text
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
@@ -181,7 +182,7 @@ def _export_unusable(arguments: Arguments, tell: Tell) -> Exported:
     from backend.run.data_glance import unusable_rows
 
     found = unusable_rows(_subject(arguments), reporting(tell))
-    output = Path(needed(arguments, "output")).expanduser()
+    output = user_path(needed(arguments, "output"))
     try:
         with output.open("w", newline="", encoding="utf-8-sig") as file:
             writer = csv.writer(file)

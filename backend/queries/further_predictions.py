@@ -10,6 +10,7 @@ from backend.contract.places import runs_folder
 from backend.contract.predictions import FileFit, FilePart, PredictedFile
 from backend.contract.queries import Progress
 from backend.contract.run_folder import RunFolder, find_run
+from backend.contract.safe_files import user_path
 from backend.queries.query import Arguments, Query, Tell, needed, reporting
 
 LISTED = 100
@@ -80,7 +81,7 @@ def _run(arguments: Arguments) -> RunFolder:
 
 
 def _data(arguments: Arguments) -> Path:
-    return Path(needed(arguments, "data")).expanduser().absolute()
+    return user_path(needed(arguments, "data")).absolute()
 
 
 QUERIES = (

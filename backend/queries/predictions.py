@@ -9,6 +9,7 @@ from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.predictions import AT_THRESHOLD
 from backend.contract.queries import Exported, Progress
+from backend.contract.safe_files import user_path
 from backend.queries import prediction_pages
 from backend.queries.derived_columns import at_threshold, with_column
 from backend.queries.query import Arguments, Query, Tell, needed
@@ -39,7 +40,7 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
     threshold = arguments.get("threshold")
     wishes = Wishes(
         parquet=needed(arguments, "parquet"),
-        output=Path(needed(arguments, "output")).expanduser().absolute(),
+        output=user_path(needed(arguments, "output")).absolute(),
         rows=_numbers(arguments.get("indices")),
         columns=[str(name) for name in arguments["columns"]] if arguments.get("columns") else None,
         format=str(arguments.get("format") or "csv"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.queries import Progress
+from backend.contract.safe_files import user_path
 from backend.contract.tokenizer_making import MadeTokenizer, ProposedTokens, TokenCounts
 from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
 from backend.queries.tokens import _named, _tokenizer
@@ -101,7 +102,7 @@ def _output(arguments: Arguments) -> Path:
     written = needed(arguments, OUTPUT).strip()
     if not written:
         raise InputError(f"{OUTPUT}: name the folder of the new tokenizer", OUTPUT)
-    path = Path(written).expanduser()
+    path = user_path(written)
     return path if path.is_absolute() else Path.home() / path
 
 

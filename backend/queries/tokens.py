@@ -2,13 +2,13 @@
 
 import json
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from backend.contract import consents
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.contract.token_batches import BatchQuestion, Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokenizer_steps import StepsQuestion, TokenizerSteps
 from backend.contract.tokens import TokenizeQuestion, TokenizerDescription
@@ -111,7 +111,7 @@ def _kept(name: str, revision: str, options: str, age: float) -> Any:
 
 def _age(name: str) -> float:
     """Changes when a folder or file is written anew, so that no tokenizer is shown that is gone."""
-    path = Path(name).expanduser()
+    path = user_path(name)
     try:
         return max((one.stat().st_mtime for one in (path, *path.glob("*token*"))), default=0.0)
     except (OSError, ValueError):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
 from backend.contract.queries import Exported, Progress
+from backend.contract.safe_files import user_path
 from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 from backend.queries.query import Arguments, Query, Tell, listed, needed
 from backend.queries.tokens import MOST_IDS, _tokenizer
@@ -134,7 +135,7 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
         import numpy as np
 
         table = table.take(np.load(rows))
-    output = Path(needed(arguments, "output")).expanduser().absolute()
+    output = user_path(needed(arguments, "output")).absolute()
     defuse, bom = bool(arguments.get("defuse", False)), bool(arguments.get("bom", False))
     try:
         write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))

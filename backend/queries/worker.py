@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import psutil
 
-from backend.contract.errors import InputError, RunFailed
+from backend.contract.errors import InputError, RunFailed, plain_reason
 from backend.contract.generation import GenerationStopped, never
 from backend.contract.queries import CANCEL, CANCELLED, Mistake, Progress, Reply, Request
 from backend.contract.redaction import redacted
@@ -118,6 +118,8 @@ def answered(request: Request, channel: Channel, stop_requested: Callable[[], bo
     except Exception as error:
         sys.stderr.write(redacted(traceback.format_exc()))
         sys.stderr.flush()
+        if reason := plain_reason(error):
+            return Reply(request.id, error=Mistake(redacted(reason)))
         first = next(iter(str(error).splitlines()), "it has no words")
         message = f"{request.query} failed unexpectedly: {type(error).__name__}: {first}"
         return Reply(request.id, error=Mistake(redacted(message)))

@@ -8,6 +8,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
 from backend.run.model_folder import read_note
 from backend.run.resolving import resolve
@@ -25,7 +26,7 @@ class AskedCheckpoint:
 
 def checkpoint_of(target: str) -> AskedCheckpoint | None:
     """The checkpoint in that folder, `RUN/checkpoints/step-000500`; None where the target is something else."""
-    for path in (runs_folder() / target, Path(target).expanduser()):
+    for path in (runs_folder() / target, user_path(target)):
         run = RunFolder(path.absolute().parent.parent)
         is_one = path.parent.name == run.checkpoints.name and path.name.startswith(_STEP)
         if is_one and path.is_dir() and run.exists():

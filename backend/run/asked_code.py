@@ -5,6 +5,7 @@ from pathlib import Path
 from backend.contract import spec_file, tokenizer_name
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.run_folder import RunFolder, find_run
+from backend.contract.safe_files import user_path
 from backend.data.sources.source import Report
 from backend.models import location
 from backend.models.adapter_folder import is_alone, weights_folder
@@ -48,7 +49,7 @@ def _of_run(run: RunFolder, report: Report) -> list[Path]:
 
 def _folders(name: str, revision: str, report: Report) -> list[Path]:
     """The folder, and the safe copy of it that would be opened in its place."""
-    path = Path(name).expanduser()
+    path = user_path(name)
     if path.exists() and not path.is_dir():
         return [path.parent.absolute()]
     here = location.without_weights(name, revision, offline=is_offline(), report=report).folder

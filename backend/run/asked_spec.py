@@ -7,6 +7,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder, find_run
+from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
 from backend.models import inspection
 from backend.run.asked_checkpoint import checkpoint_of, has_model
@@ -48,7 +49,7 @@ def _of_run(run: RunFolder, model: Path, changes: list[str]) -> RunSpec:
 
 
 def _of_model(target: str, task: str | None, changes: list[str], generates: bool) -> RunSpec:
-    folder = Path(target).expanduser()
+    folder = user_path(target)
     note = read_note(folder) if folder.is_dir() else None
     kind = task or (note["task"]["type"] if note else _writing_task(folder) if generates else None)
     if kind is None:

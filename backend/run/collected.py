@@ -7,6 +7,7 @@ from typing import Any
 from backend.contract.catalog import Column
 from backend.contract.collected_rows import AddedRow
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.data.appended_row import NewRow, append_row
 
 SPANS, TAGS = "answers", "tags"
@@ -47,9 +48,9 @@ def add(
         ("predicted" if "prediction" in inputs else "prediction", answered.get("prediction")),
         None if answer is None else (columns.get(answer, answer), _told(answer, right, answered)),
     )
-    appended = append_row(path.expanduser().absolute(), new, defuse=defuse, bom=bom)
+    appended = append_row(user_path(path).absolute(), new, defuse=defuse, bom=bom)
     return AddedRow(
-        path=str(path.expanduser().absolute()), columns=appended.columns, rows=appended.rows, created=appended.created
+        path=str(user_path(path).absolute()), columns=appended.columns, rows=appended.rows, created=appended.created
     )
 
 

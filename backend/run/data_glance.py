@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from backend.contract.data_choice import DataGlance, LengthGlance, SplitGlance, 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.places import is_offline
+from backend.contract.safe_files import user_path
 from backend.data.label_counts import counted_labels
 from backend.data.rows import Rows
 from backend.data.same_rows import repeated, row_numbers, shared
@@ -201,7 +201,7 @@ def _tokens(
     subject: Subject, texts: list[list[str]], model: str | None
 ) -> tuple[list[int] | None, int | None, list[str]]:
     """Tokens of each row, the limit beyond which they are cut, and why they could not be counted."""
-    if not model or not Path(model).expanduser().is_dir():
+    if not model or not user_path(model).is_dir():
         return None, None, []
     try:
         tokenizer = open_tokenizer(model, offline=is_offline())
@@ -211,7 +211,7 @@ def _tokens(
     ids = tokenizer(*given, return_attention_mask=False, verbose=False)["input_ids"]
     own = getattr(subject.task.settings, "max_length", None) if subject.task else None
     cuts = subject.task is not None and subject.task.head in _CUT
-    limit = (own or longest_sequence(read_config(Path(model).expanduser()))) if cuts else None
+    limit = (own or longest_sequence(read_config(user_path(model)))) if cuts else None
     return [len(one) for one in ids], limit, []
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from backend import registry
 from backend.contract.data_choice import LeftOut, RecognisedData
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.data import mojibake
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.packed import packer_of
@@ -65,7 +66,7 @@ def _places_of(one: str) -> list[Path]:
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
         raise InputError(f"{one} is an address of the network; fetch the file first, or name a data set of the hub")
-    path = Path(unquote(address.path) if address.scheme == "file" else one).expanduser()
+    path = user_path(unquote(address.path) if address.scheme == "file" else one)
     if not path.exists() and glob.has_magic(one):
         return [found.absolute() for found in pattern_files(one)]
     if not path.exists():

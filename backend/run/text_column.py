@@ -8,6 +8,7 @@ from typing import Any
 
 from backend.contract.column_guess import LOOKED_AT, language_column, text_column
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.run.column_texts import cells, check_columns, columns_with_text, read_rows, text_of
@@ -58,7 +59,7 @@ def _section(data: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     given = [data] if isinstance(data, str) else list(data)
     if not any(path.strip() for path in given):
         raise InputError("data: name the data, for example a CSV file", "data")
-    return {"source": "files", "train": [str(Path(path).expanduser().absolute()) for path in given]}
+    return {"source": "files", "train": [str(user_path(path).absolute()) for path in given]}
 
 
 def _longest(rows: Rows) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.models.config_check import read_checked
 from backend.models.model_files import read_small
 from backend.models.own_code import code_folder, own_code
@@ -46,7 +47,7 @@ def open_tokenizer(
     """
     wanted = _checked_options(options or {})
     options = given_at_construction(wanted)
-    path = Path(name_or_path).expanduser()
+    path = user_path(name_or_path)
     if _is_file(path, name_or_path) and not single_files.belongs_to_folder(path):
         tokenizer = _from_file(path, options)
     else:

@@ -1,6 +1,7 @@
 """Owns the source `files`: tables and text in files of this computer."""
 
 import codecs
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, check_apart, named
 
+_NO_ENCODINGS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
+"""What Python calls codecs of text and what no file is written in, or what means another encoding on each computer."""
 ADVANCED: dict[str, Any] = {"advanced": True}
 OF_FILE: dict[str, Any] = {"of_file": True}
 """Settings that belong to the files of the moment: in the window they go when other files are chosen."""
@@ -55,10 +58,11 @@ class Settings(Section):
         if encoding == "auto":
             return encoding
         try:
-            b"".decode(encoding)
-            codecs.getincrementaldecoder(encoding)
-        except LookupError:
-            raise ValueError("it is no encoding; write auto, utf-8, latin-1, cp1252, utf-16 …") from None
+            io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs of bytes, such as hex and zip
+            if codecs.lookup(encoding).name.replace("_", "-") in _NO_ENCODINGS:
+                raise LookupError(encoding)
+        except (LookupError, ValueError):  # ValueError: a name with NUL
+            raise ValueError("it is not an encoding of text; write auto, utf-8, latin-1, cp1252, utf-16 …") from None
         return encoding
 
 

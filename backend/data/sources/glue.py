@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import format_of
@@ -105,7 +106,7 @@ class Glue:
 
     def _folder(self) -> Path:
         """The task's own folder, which may be one of several in the given one."""
-        folder = Path(self.settings.folder).expanduser()
+        folder = user_path(self.settings.folder)
         if not folder.is_dir():
             raise InputError(f"data.folder: there is no folder {folder}; check the path", "data.folder")
         if any(folder.glob("*.tsv")):
@@ -124,7 +125,7 @@ class Glue:
         usual = _USUAL_NAMES.get(name, name)
         if usual in self._layout.parts:
             return [path for part in self._layout.parts[usual] for path in data_files(str(folder / part), None)]
-        path = folder / Path(usual).expanduser()
+        path = folder / user_path(usual)
         return data_files(str(path if path.suffix or path.exists() else path.with_suffix(".tsv")), None)
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:

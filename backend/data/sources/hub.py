@@ -16,6 +16,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import fingerprint
 from backend.data.formats.class_labels import class_names
@@ -94,7 +95,7 @@ class Hub:
         return Files(FileSettings()).read_file(path, data, reading)
 
     def _folder(self) -> Path | None:
-        path = Path(self.settings.name).expanduser()
+        path = user_path(self.settings.name)
         return path.absolute() if path.is_dir() else None
 
     def _builder(self, reading: Reading) -> "DatasetBuilder":

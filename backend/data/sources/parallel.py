@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
 from backend.data.sources._line_pairs import ADVANCED, Directions, Pair, read_pairs
@@ -60,7 +61,7 @@ class Parallel:
     def _pairs(self, split: str, data: DataSection) -> list[Pair]:
         value = named(split, data)
         names = value if isinstance(value, list) else [value] if value is not None else []
-        return [find_pair(Path(name).expanduser(), STEMS[split], self._endings) for name in names]
+        return [find_pair(user_path(name), STEMS[split], self._endings) for name in names]
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
         """A pair by its beginning or by one of its files; a file that has no partner holds sources; or a table."""

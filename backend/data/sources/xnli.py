@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.formats.detect import format_of
 from backend.data.formats.reader import Reader
@@ -89,7 +90,7 @@ class Source:
         return self._read(data_files(str(path), None), self.settings.language, None, reading)
 
     def _file(self, name: str, language: str) -> Path:
-        folder = Path(self.settings.folder).expanduser()
+        folder = user_path(self.settings.folder)
         if not folder.is_dir():
             raise InputError(f"data.folder: there is no folder {folder}; check the path", "data.folder")
         file = _FILES.get(name, name).format(language=language)

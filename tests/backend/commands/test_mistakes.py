@@ -114,19 +114,6 @@ def test_text_file_that_is_no_text_is_named(burnish, tmp_path: Path) -> None:
     assert "not UTF-8" in sentence(burnish("tokenize", "anything", "--file", file))
 
 
-def test_unexpected_exception_is_one_sentence(burnish, runs: Path) -> None:
-    runs.mkdir()
-    (runs / "old").mkdir()
-    (runs / "old" / "spec.yaml").write_text("version: 1\n")
-    (runs / "old" / "events.jsonl").mkdir()
-
-    done = burnish("export", "old", "--csv", "-")
-
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "IsADirectoryError" in done.stderr
-
-
 def test_unexpected_exception_is_shown_in_full_for_debugging(burnish, runs: Path) -> None:
     (runs / "old" / "events.jsonl").mkdir(parents=True)
     (runs / "old" / "spec.yaml").write_text("version: 1\n")

@@ -235,7 +235,7 @@ def test_a_fraction_and_nothing_name_no_rows(desk):
 
 
 def test_an_unknown_encoding_is_no_setting():
-    with pytest.raises(ValueError, match="no encoding"):
+    with pytest.raises(ValueError, match="not an encoding"):
         Settings(encoding="klingon")
 
 
