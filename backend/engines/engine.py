@@ -203,10 +203,10 @@ class Engine(Protocol):
         """Continue one prompt, token by token as they are made."""
         ...
 
-    def save(self, folder: Path) -> Finish | None:
+    def save(self, folder: Path) -> Finish:
         """Weights and optimizer state, exact, into an existing empty folder.
 
-        Whole when it returns, or once what it returns was called, from any thread; training may go on meanwhile.
+        They are whole once what this returns was called, from any thread; training may continue meanwhile.
         """
         ...
 

@@ -37,6 +37,14 @@ class Removal:
     kept: list[Kept]
 
 
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint in its place, and what was removed once it was there."""
+
+    path: Path
+    removal: Removal
+
+
 class Checkpoints:
     """All checkpoints of one run. Several hosts write their parts of each; the first puts it in place and takes old ones away."""
 
@@ -49,27 +57,33 @@ class Checkpoints:
 
         Raises OSError (disk full), or Blocked, after taking the half-written folder away; older checkpoints are untouched.
         """
-        return self.begin(step, write).result()
+        return self.begin(step, write).result().path
 
-    def begin(self, step: int, write: Callable[[Path], Finish | None]) -> "Future[Path]":
-        """The same; where `write` leaves a rest to be finished, that is done beside, and the future tells how it ended."""
+    def begin(
+        self, step: int, write: Callable[[Path], Finish | None], keep: int | None = None, best_step: int | None = None
+    ) -> "Future[Saved]":
+        """The same beside the caller: `write` returns once training may continue, and what it returns ends the writing.
+
+        On the writer's thread the files are finished, hashed, flushed and put in place; then older checkpoints but the
+        newest `keep` and the best one are removed.
+        """
         final = self._folder.checkpoint(step)
-        begun: Future[Path] = Future()
         name = self._hosts.agree(lambda: None if verify(final) else _made_beside(final).name)
         if name is None:
-            begun.set_result(final)
-            return begun
+            return self._writer.submit(self._saved, step, final, keep, best_step)
         beside = final.with_name(name)
         with _removed_if_it_fails(beside):
             finish = write(beside)
         put = self._put_in_place if self._hosts.is_first else _wait_for_own_part
-        if finish is not None:
-            return self._writer.submit(put, step, beside, final, finish)
-        try:
-            begun.set_result(put(step, beside, final))
-        except Blocked as problem:
-            begun.set_exception(problem)
-        return begun
+
+        def complete() -> Saved:
+            put(step, beside, final, finish)
+            return self._saved(step, final, keep, best_step)
+
+        return self._writer.submit(complete)
+
+    def _saved(self, step: int, final: Path, keep: int | None, best_step: int | None) -> Saved:
+        return Saved(final, self.remove_older(step, keep, best_step) if keep is not None else Removal([], []))
 
     def steps(self) -> list[int]:
         """Steps with a checkpoint folder, ascending, verified or not."""
@@ -108,7 +122,7 @@ class Checkpoints:
             return
         delete(self._folder.checkpoints.glob(".step-*"))
 
-    def _put_in_place(self, step: int, beside: Path, final: Path, finish: Finish | None = None) -> Path:
+    def _put_in_place(self, step: int, beside: Path, final: Path, finish: Finish | None) -> None:
         with _removed_if_it_fails(beside):
             if finish is not None:
                 finish()
@@ -119,7 +133,6 @@ class Checkpoints:
                 raise Blocked(kept)
             beside.rename(final)
         _flush_folder(final.parent)
-        return final
 
 
 def _made_beside(final: Path) -> Path:
@@ -129,10 +142,9 @@ def _made_beside(final: Path) -> Path:
     return beside
 
 
-def _wait_for_own_part(step: int, beside: Path, final: Path, finish: Finish | None = None) -> Path:
+def _wait_for_own_part(step: int, beside: Path, final: Path, finish: Finish | None) -> None:
     if finish is not None:
         finish()
-    return final
 
 
 @contextmanager

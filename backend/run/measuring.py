@@ -150,14 +150,16 @@ def _validation(session: Session, material: Material) -> tuple[Rows, Features] |
 
 
 def _written(trial: Trial, run: RunFolder) -> tuple[float, float]:
-    """Seconds of a checkpoint, flushed and verified as a run's are, and of the model. Raises OSError (disk full)."""
+    """Seconds for which a checkpoint keeps training waiting, and those of the model. Raises OSError (disk full)."""
     engine = trial.session.engine
     started = time.perf_counter()
-    Checkpoints(run, engine=trial.session.spec.hardware.engine).save(1, engine.save)
-    saved = time.perf_counter()
+    begun = Checkpoints(run, engine=trial.session.spec.hardware.engine).begin(1, engine.save)
+    waited = time.perf_counter() - started
+    begun.result()
     run.model.mkdir()
+    started = time.perf_counter()
     engine.export(run.model)
-    return saved - started, time.perf_counter() - saved
+    return waited, time.perf_counter() - started
 
 
 class _Processor:

@@ -10,7 +10,7 @@ from backend.contract.events import CheckpointRemoved, CheckpointSaved, Warned
 from backend.contract.run_folder import RunFolder, write_json
 from backend.data.removal import Kept
 from backend.engines.engine import Engine, Finish
-from backend.run.checkpoints import Blocked, Checkpoints
+from backend.run.checkpoints import Blocked, Checkpoints, Removal, Saved
 from backend.run.event_log import EventLog
 from backend.run.model_folder import NOTE
 
@@ -19,7 +19,7 @@ from backend.run.model_folder import NOTE
 class _Begun:
     step: int
     best_step: int | None
-    path: "Future[Path]"
+    saved: "Future[Saved]"
     seconds: float
 
 
@@ -48,26 +48,25 @@ class Saving:
         return step == self._last
 
     def begin(self, step: int, best_step: int | None) -> None:
-        """Save this step; an engine that can goes on meanwhile. Raises OSError as the one before it may have."""
+        """Save this step while training continues. Waits for the one before, and raises OSError where that failed."""
         self.finish()
         started = time.perf_counter()
-        path = self._checkpoints.begin(step, self._save)
-        self._begun = _Begun(step, best_step, path, time.perf_counter() - started)
+        saved = self._checkpoints.begin(step, self._save, self._keep, best_step)
+        self._begun = _Begun(step, best_step, saved, time.perf_counter() - started)
         self._last = step
-        self.look()
 
-    def _save(self, path: Path) -> Finish | None:
+    def _save(self, path: Path) -> Finish:
         if self._note is not None:
             write_json(path / NOTE, self._note)
         return self._engine.save(path)
 
     def look(self) -> None:
         """Say so where the last one is whole by now."""
-        if self._begun is not None and self._begun.path.done():
+        if self._begun is not None and self._begun.saved.done():
             self.finish()
 
     def finish(self) -> None:
-        """Wait until the last one is whole, then take older ones away. Raises OSError where it could not be written.
+        """Wait until the last one is whole and older ones are removed. Raises OSError where it could not be written.
 
         The best one stays that was the best when this one was begun: a newer best may not be whole yet.
         """
@@ -75,7 +74,7 @@ class Saving:
             return
         started, begun, self._begun = time.perf_counter(), self._begun, None
         try:
-            path = begun.path.result()
+            saved = begun.saved.result()
         except Blocked as problem:
             self._warn_of_blocked(begun.step, problem.kept)
             return
@@ -83,16 +82,18 @@ class Saving:
             CheckpointSaved(
                 time=time.time(),
                 step=begun.step,
-                folder=str(path.relative_to(self._folder.path)),
+                folder=str(saved.path.relative_to(self._folder.path)),
                 seconds=begun.seconds + time.perf_counter() - started,
                 is_best=begun.step == begun.best_step,
             )
         )
-        self.remove_older(begun.step, begun.best_step)
+        self._write_removal(saved.removal)
 
     def remove_older(self, step: int, best_step: int | None) -> None:
         """Take away what need not be kept beside the checkpoint of this step, which is whole."""
-        removal = self._checkpoints.remove_older(step, self._keep, best_step)
+        self._write_removal(self._checkpoints.remove_older(step, self._keep, best_step))
+
+    def _write_removal(self, removal: Removal) -> None:
         for old in removal.steps:
             removed = str(self._folder.checkpoint(old).relative_to(self._folder.path))
             self._log.write(CheckpointRemoved(time=time.time(), step=old, folder=removed))

@@ -11,7 +11,7 @@ import torch
 from backend.contract.errors import RunFailed
 from backend.contract.generation import GenerationSettings
 from backend.data.batches import targets
-from backend.engines.engine import Batch, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
 from backend.engines.torch import Settings, memory, state
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
@@ -126,9 +126,9 @@ class TorchEngine:
         with memory.shortage_stated():
             yield from continue_prompt(self._model, input_ids, settings, self._precision)
 
-    def save(self, folder: Path) -> None:
-        """Weights and optimizer state, exact, as safetensors into an existing empty folder."""
-        state.save(folder, self._model, self._frozen, self._optimizer, self._precision)
+    def save(self, folder: Path) -> Finish:
+        """Weights and optimizer state, exact, as safetensors; copied at once, written when what it returns is called."""
+        return state.save(folder, self._model, self._frozen, self._optimizer, self._precision)
 
     def restore(self, folder: Path) -> str:
         """What `save` wrote, to the bit."""

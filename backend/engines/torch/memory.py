@@ -4,7 +4,9 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import psutil
 import torch
 
 from backend.engines.shortage import shortage
@@ -25,6 +27,30 @@ def shortage_stated() -> Iterator[None]:
         if any(words in str(error) for words in _PROCESSOR_SAYS):
             raise shortage(on_accelerator=False) from error
         raise
+
+
+def available_bytes() -> int:
+    """Memory that this process can still take: what the system has, its control group may use and its limits allow."""
+    free = psutil.virtual_memory().available
+    if sys.platform != "linux":
+        return free
+    import resource  # POSIX only
+
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY:
+        free = min(free, most - psutil.Process().memory_info().vms)
+    try:
+        [name] = [line[4:] for line in _read("/proc/self/cgroup") if line.startswith("0::/")]
+        group = f"/sys/fs/cgroup/{name}"
+        [limit], [used] = _read(f"{group}/memory.max"), _read(f"{group}/memory.current")
+        parts = dict(line.split() for line in _read(f"{group}/memory.stat"))
+        return min(free, int(limit) - int(used) + int(parts["inactive_file"]))  # the kernel gives its file cache up
+    except (OSError, ValueError, KeyError):  # no limit ("max"), or control groups of version 1
+        return free
+
+
+def _read(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").splitlines()
 
 
 def keep_freed() -> None:

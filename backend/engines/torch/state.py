@@ -2,6 +2,8 @@
 
 import errno
 import json
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -10,6 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from backend.contract.errors import RunFailed
+from backend.engines.engine import Finish
+from backend.engines.torch import memory
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
 
@@ -32,15 +36,45 @@ def left_out(folder: Path, model: nn.Module) -> frozenset[str]:
     return frozenset() if held.isdisjoint(model.state_dict()) else frozenset(set(model.state_dict()) - held)
 
 
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    tensors: dict[str, torch.Tensor]
+    metadata: dict[str, str]
+
+
 def save(
     folder: Path, model: nn.Module, frozen: frozenset[str], optimizer: Optimizer | None, precision: Precision
-) -> None:
-    """Write both files into an existing folder. Raises OSError where the disk is full."""
-    _write(folder / WEIGHTS, _weights(model, frozen), {"format": "pt"})
+) -> Finish:
+    """Copy what trains into memory; calling what is returned, from any thread, writes both files into the folder.
+
+    Where there is no memory for a copy, the files are written before this returns. Raises OSError where the disk is full.
+    """
+    files = [_File(folder / WEIGHTS, _weights(model, frozen), {"format": "pt"})]
     if optimizer is not None:
-        _write(
-            folder / OPTIMIZER, optimizer.state(), {"scaler": json.dumps(precision.state()), "words": optimizer.words}
-        )
+        metadata = {"scaler": json.dumps(precision.state()), "words": optimizer.words}
+        files.append(_File(folder / OPTIMIZER, optimizer.state(), metadata))
+    copies = _copied(files)
+    if copies is None:
+        _write(files)
+        return lambda: None
+    return partial(_write, copies)
+
+
+def _copied(files: list[_File]) -> list[_File] | None:
+    """The files with copies of their tensors, or None where the memory has no room for twice as much."""
+    size = sum(tensor.nbytes for file in files for tensor in file.tensors.values())
+    if 2 * size > memory.available_bytes():
+        return None
+    try:
+        with memory.shortage_stated():
+            return [replace(file, tensors=_copy(file.tensors)) for file in files]
+    except RunFailed:
+        return None
+
+
+def _copy(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def restore(
@@ -83,10 +117,16 @@ def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, t
         places[name].copy_(tensors[name])
 
 
-def _write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+def _write(files: list[_File]) -> None:
+    for file in files:
+        _write_one(file)
+        file.tensors.clear()  # gives the memory of a copy back while the next one is written
+
+
+def _write_one(file: _File) -> None:
     try:
-        save_file({name: value.detach().cpu() for name, value in tensors.items()}, path, metadata)
+        save_file({name: value.detach().cpu() for name, value in file.tensors.items()}, file.path, file.metadata)
     except SafetensorError as error:
         if "os error 28" in str(error):  # the library hides the system's own error in its text
-            raise OSError(errno.ENOSPC, "No space left on device", str(path)) from error
+            raise OSError(errno.ENOSPC, "No space left on device", str(file.path)) from error
         raise

@@ -184,7 +184,7 @@ def test_a_saved_adapter_alone_is_opened_with_its_model(case, lora, tmp_path):
 def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(case, lora, tmp_path):
     whole, _ = lora(case, dropout=0.1)
     train(whole, case)
-    whole.save(tmp_path)
+    whole.save(tmp_path)()
     expected = train(whole, case, range(3, 6))
     resumed, _ = lora(case, dropout=0.1)
     resumed.restore(tmp_path)
@@ -193,7 +193,7 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(case, lora, tmp_path)
 
 def test_a_checkpoint_holds_only_what_trains(lora, tmp_path):
     engine, _ = lora("bert")
-    engine.save(tmp_path)
+    engine.save(tmp_path)()
     names = set(load_file(tmp_path / "model.safetensors"))
     assert {"classifier.weight", "classifier.bias"} <= names
     assert all(".lora_" in name for name in names if not name.startswith("classifier."))

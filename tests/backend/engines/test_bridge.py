@@ -315,7 +315,7 @@ def test_the_process_stays_as_it_was():
 def test_a_run_of_torch_goes_on_with_its_weights(tiny, tmp_path: Path):
     theirs = opened(TorchEngine, tiny("pegasus"), Head.SEQ2SEQ_LM)
     step(theirs, Head.SEQ2SEQ_LM)
-    theirs.save(tmp_path)
+    theirs.save(tmp_path)()
     ours = opened(JaxEngine, tiny("pegasus"), Head.SEQ2SEQ_LM)
     assert "goes on from it" in ours.restore(tmp_path)
     assert_equal(weights(ours, tmp_path / "ours"), weights(theirs, tmp_path / "theirs"), 0)

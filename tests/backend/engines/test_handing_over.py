@@ -45,9 +45,7 @@ def opened(
 
 def checkpoint(engine: Engine, folder: Path) -> Path:
     folder.mkdir()
-    finish = engine.save(folder)
-    if finish is not None:
-        finish()
+    engine.save(folder)()
     return folder
 
 

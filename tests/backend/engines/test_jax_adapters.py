@@ -26,7 +26,7 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head
 from backend.contract.spec import Section, TrainingSection
-from backend.engines.engine import Engine, Finish, Loaded
+from backend.engines.engine import Engine, Loaded
 from backend.engines.jax import models
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.layers import Linear, Noise
@@ -280,11 +280,6 @@ def test_an_adapter_of_another_size_is_refused(tiny: Tiny, llama: Path, tmp_path
         opened("jax", tmp_path / "model", Head.CAUSAL_LM, None)
 
 
-def finished(finish: Finish | None) -> None:
-    assert finish is not None
-    finish()
-
-
 def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(tiny: Tiny, tmp_path: Path):
     whole, resumed = (adapted("jax", tiny, "bert", dropout=0.3, dora=True)[0] for _ in range(2))
     batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 6)
@@ -293,7 +288,7 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(tiny: Tiny, tmp_path:
         return engine.read([engine.train_step([batch, batch], number, RATE) for number in numbers])
 
     steps(whole, range(3))
-    finished(whole.save(tmp_path))
+    whole.save(tmp_path)()
     resumed.restore(tmp_path)
     assert steps(resumed, range(3, 6)) == steps(whole, range(3, 6))
 

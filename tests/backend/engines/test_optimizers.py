@@ -123,7 +123,7 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(case, gpt2, engine_fo
 
     whole = engine_for(gpt2, LANGUAGE, training(case))
     steps(whole, range(2))
-    whole.save(tmp_path)
+    whole.save(tmp_path)()
     expected = steps(whole, range(2, 5))
     resumed = engine_for(gpt2, LANGUAGE, training(case))
     resumed.restore(tmp_path)

@@ -1,6 +1,9 @@
 """A restored engine goes on as if nothing had happened, to the bit."""
 
+import sys
+
 import numpy as np
+import psutil
 import pytest
 from safetensors.numpy import load_file
 
@@ -19,7 +22,7 @@ def steps(engine, numbers, make):
 
 def saved_weights(engine, folder):
     folder.mkdir()
-    engine.save(folder)
+    engine.save(folder)()
     return load_file(folder / "model.safetensors") | load_file(folder / "optimizer.safetensors")
 
 
@@ -36,8 +39,9 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(folder, engine_for, t
     whole = engine_for(path, head, TRAINING, **changes)
     steps(whole, range(3), make)
     (tmp_path / "checkpoint").mkdir()
-    whole.save(tmp_path / "checkpoint")
+    finish = whole.save(tmp_path / "checkpoint")
     expected = steps(whole, range(3, 6), make)
+    finish()  # what is written is what was there before these steps
     resumed = engine_for(path, head, TRAINING, **changes)
     resumed.restore(tmp_path / "checkpoint")
     assert steps(resumed, range(3, 6), make) == expected
@@ -73,15 +77,39 @@ def test_dropout_differs_by_step_and_micro_batch_and_repeats_by_seed(engine_for)
 
 
 def test_a_checkpoint_of_another_model_is_refused(bert, engine_for, tmp_path):
-    engine_for(bert, HEAD, TRAINING).save(tmp_path)
+    engine_for(bert, HEAD, TRAINING).save(tmp_path)()
     with pytest.raises(RunFailed, match=r"another model.*new run"):
         engine_for(bert, classes("a", "b", "c"), TRAINING).restore(tmp_path)
 
 
 def test_a_damaged_checkpoint_is_refused(bert, engine_for, tmp_path):
     engine = engine_for(bert, HEAD, TRAINING)
-    engine.save(tmp_path)
+    engine.save(tmp_path)()
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(RunFailed, match=r"cannot be read.*older one"):
         engine.restore(tmp_path)
+
+
+def test_a_checkpoint_is_written_beside_training(engine_for, tmp_path):
+    finish = engine_for(BERT_TINY, HEAD, TRAINING, vocabulary=30522).save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    finish()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.safetensors", "optimizer.safetensors"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no limit of this kind")
+def test_without_memory_for_a_copy_a_checkpoint_is_written_at_once(engine_for, tmp_path):
+    import resource  # POSIX only
+
+    engine = engine_for(BERT_TINY, HEAD, TRAINING, vocabulary=30522)
+    steps(engine, range(1), text_batch)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + 8_000_000, before[1]))
+    try:
+        finish = engine.save(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    written = load_file(tmp_path / "model.safetensors")
+    finish()
+    assert written.keys() == load_file(tmp_path / "model.safetensors").keys()

@@ -168,7 +168,7 @@ def test_21_a_shared_head_stays_shared_and_what_is_saved_comes_back(name, engine
     assert engine._model.get_output_embeddings().weight is engine._model.get_input_embeddings().weight
     engine.train_step([batch], 0, 1e-2)
     (tmp_path / "checkpoint").mkdir()
-    engine.save(tmp_path / "checkpoint")
+    engine.save(tmp_path / "checkpoint")()
     engine.export(tmp_path / "exported")
     resumed.restore(tmp_path / "checkpoint")
     exported = TorchEngine()

@@ -18,6 +18,7 @@ from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog, read_events
 from backend.run.resolving import read_spec
 from backend.run.saving import Saving
+from tests.backend.conftest import Until
 
 
 class Slow:
@@ -84,15 +85,17 @@ def test_a_full_disk_is_heard_at_the_next_checkpoint_and_leaves_nothing(tmp_path
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
-def test_an_engine_that_writes_at_once_is_said_at_once(tmp_path: Path, log: EventLog):
-    engine = SimpleNamespace(save=lambda folder: (folder / "model").write_text("all") and None)
-    saving(tmp_path, log, engine).begin(5, 5)
+def test_a_finished_checkpoint_is_reported(tmp_path: Path, log: EventLog):
+    engine = SimpleNamespace(save=lambda folder: lambda: (folder / "model").write_text("all"))
+    found = saving(tmp_path, log, engine)
+    found.begin(5, 5)
+    found.finish()
     [saved] = read_events(tmp_path / "events.jsonl")
     assert isinstance(saved, CheckpointSaved)
     assert (saved.step, saved.folder, saved.is_best) == (5, "checkpoints/step-000005", True)
 
 
-def test_the_old_best_stays_until_the_new_one_is_whole(tmp_path: Path, log: EventLog):
+def test_the_old_best_stays_until_the_new_one_is_whole(tmp_path: Path, log: EventLog, until: Until):
     engine = Slow()
     engine.may_finish.set()
     found, kept = saving(tmp_path, log, engine, keep=1), Checkpoints(RunFolder(tmp_path))
@@ -102,7 +105,7 @@ def test_the_old_best_stays_until_the_new_one_is_whole(tmp_path: Path, log: Even
     engine.may_finish.clear()
     found.begin(9, 5)
     engine.may_finish.set()
-    found._begun.path.result()
+    until(lambda: kept.steps() == [5, 9])
     engine.may_finish.clear()
     found.begin(10, 10)  # by now a better one is known, and the one before is settled
     assert kept.steps() == [5, 9]
