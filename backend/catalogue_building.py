@@ -17,6 +17,7 @@ from backend.contract.catalog import (
     TaskEntry,
 )
 from backend.contract.errors import InputError
+from backend.contract.metrics import Metric, declared
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
 from backend.contract.spec.tokenizer_training import TokenizerTraining
@@ -39,7 +40,7 @@ def built(versions: dict[str, str]) -> Catalog:
             AdapterEntry(name, one.title, one.description, _schema(one.Settings))
             for name, one in registry.all_of("adapter").items()
         ],
-        metrics=[_metric(name, metric) for name, metric in registry.all_of("metric").items()],
+        metrics=[*_task_metrics(), *(_metric(name, metric) for name, metric in registry.all_of("metric").items())],
         tokenizer_training=_schema(TokenizerTraining),
         problems=registry.problems(),
     )
@@ -82,9 +83,19 @@ def _with_choices(spec: dict[str, Any]) -> dict[str, Any]:
     return spec
 
 
+def _task_metrics() -> list[MetricEntry]:
+    """Each metric that tasks give once, with those that give it."""
+    tasks: dict[Metric, list[str]] = {}
+    for name, task in registry.all_of("task").items():
+        for metric in declared(task.metrics):
+            tasks.setdefault(metric, []).append(name)
+    return [MetricEntry(one.name, one.title, names, one.greater_is_better) for one, names in tasks.items()]
+
+
 def _metric(name: str, metric: Any) -> MetricEntry:
     tasks = [] if metric.tasks == "*" else list(metric.tasks)
-    return MetricEntry(name, metric.title, tasks, bool(metric.greater_is_better))
+    direction = metric.greater_is_better if isinstance(metric.greater_is_better, bool) else None
+    return MetricEntry(name, metric.title, tasks, direction)
 
 
 def _task(name: str, task: Any) -> TaskEntry:
@@ -94,7 +105,7 @@ def _task(name: str, task: Any) -> TaskEntry:
         description=task.description,
         head=str(task.head),
         columns=list(task.columns),
-        metrics=list(task.metrics),
+        metrics=[metric.name for metric in declared(task.metrics)],
         default_metric=task.default_metric,
         settings=_schema(task.Settings),
         defaults=task.defaults,

@@ -43,20 +43,18 @@ class Evaluations:
 
 
 def evaluations_of(state: RunState) -> Evaluations | None:
-    """Those of the validation loss, or of the main metric where no loss is measured."""
+    """Those of the validation loss, or of the main metric where no loss is measured; None where nobody says what is better."""
     name = "loss" if "loss" in state.metric_series else state.main_metric
     series = state.metric_series.get(name)
     if not series:
         return None
     measured = [place for place, value in enumerate(series.ys) if not isnan(value)]
-    less = name == "loss" or (state.plan is not None and name == state.plan.best_metric and not _more_is_better(state))
+    greater = state.greater_is_better(name)
+    if greater is None:
+        return None
     return Evaluations(
         tr("Evaluation loss") if name == "loss" else wording.metric_title(name),
         [series.xs[place] for place in measured],
         [series.ys[place] for place in measured],
-        1 if less else -1,
+        -1 if greater else 1,
     )
-
-
-def _more_is_better(state: RunState) -> bool:
-    return state.plan is None or state.plan.greater_is_better

@@ -14,6 +14,7 @@ from app.core.series import Series
 from app.core.step_clock import Resume, StepClock
 from backend.contract import events
 from backend.contract.events import AnyEvent
+from backend.contract.metrics import METRICS, base_metric
 
 STEP_LINE_SECONDS = 2.0
 """At most one journal line about steps in this time of the run."""
@@ -165,6 +166,16 @@ class RunState:
             return self.plan.best_metric
         names = list(self.evaluations[-1].metrics) if self.evaluations else []
         return next((name for name in names if name != "loss"), "loss" if names else "")
+
+    def greater_is_better(self, metric: str) -> bool | None:
+        """Whether a greater value of a metric, or of a variant such as `f1_PER`, is better; None where nobody says."""
+        known = self.plan.metrics if self.plan else {}
+        if not known:  # the run is of an older Burnish, which had no metrics but these
+            known = {name: one.greater_is_better for name, one in METRICS.items()}
+            if self.plan is not None and self.plan.best_metric:
+                known[self.plan.best_metric] = self.plan.greater_is_better
+        base = base_metric(metric, known)
+        return None if base is None else known[base]
 
     @property
     def training_data(self) -> events.DataLoaded | None:

@@ -3,10 +3,11 @@
 import math
 from datetime import datetime
 
-from app.core.backend_words import SPLITS, begun
+from app.core.backend_words import SPLITS, begun, said
 from app.core.language import figure, grouped, inside, tr
 from app.core.setting_words import in_titles
 from backend.contract import events
+from backend.contract.metrics import METRICS
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -98,34 +99,12 @@ def clock(seconds: float) -> str:
 
 def metric_title(name: str) -> str:
     """A metric's name for people: `Macro F1`, `Accuracy`, `RTE.tsv · accuracy`."""
-    if name in _METRIC_TITLES:
-        return _METRIC_TITLES[name]
+    if name in METRICS:
+        return said(METRICS[name].title)
     if "/" in name:
         part, _, metric = name.rpartition("/")
         return f"{part} · {inside(metric_title(metric))}"
     return begun(name.replace("_", " ").lower())
-
-
-_METRIC_TITLES = {
-    "loss": tr("Loss"),
-    "accuracy": tr("Accuracy"),
-    "precision": tr("Precision"),
-    "recall": tr("Recall"),
-    "combined": tr("Combined"),
-    "exact_match": tr("Exact match"),
-    "perplexity": tr("Perplexity"),
-    "bleu": "BLEU",
-    "chrf": "chrF",
-    "rouge1": "ROUGE-1",
-    "rouge2": "ROUGE-2",
-    "rougeL": "ROUGE-L",
-    "rougeLsum": "ROUGE-Lsum",
-    "f1": "F1",
-    "f1_macro": tr("Macro F1"),
-    "f1_weighted": tr("Weighted F1"),
-    "matthews": tr("Matthews correlation"),
-    "token_accuracy": tr("Token accuracy"),
-}
 
 
 def name_of_path(path: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from backend.commands.command import Command, add_json
 
 if TYPE_CHECKING:
-    from backend.contract.catalog import Catalog
+    from backend.contract.catalog import Catalog, MetricEntry
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -42,8 +42,7 @@ def _in_words(catalog: "Catalog") -> str:
             ]
     lines += ["optimizers", *(f"  {one.name:<22} {one.description}" for one in catalog.optimizers)]
     lines += ["adapters", *(f"  {one.name:<22} {one.description}" for one in catalog.adapters)]
-    if catalog.metrics:
-        lines += ["metrics of installed packages", *(f"  {one.name:<22} {one.title}" for one in catalog.metrics)]
+    lines += ["metrics", *(f"  {one.name:<22} {_direction(one)}" for one in catalog.metrics)]
     if catalog.problems:
         lines += ["left out", *(f"  {problem}" for problem in catalog.problems)]
     if catalog.devices is not None:
@@ -54,6 +53,12 @@ def _in_words(catalog: "Catalog") -> str:
         ]
     lines += ["versions", *(f"  {name:<22} {version}" for name, version in catalog.versions.items())]
     return "\n".join([*lines, "Every setting with its bounds: burnish describe --json"])
+
+
+def _direction(metric: "MetricEntry") -> str:
+    if metric.greater_is_better is None:
+        return f"{metric.title}; nobody has declared whether greater is better"
+    return f"{metric.title}; {'greater' if metric.greater_is_better else 'smaller'} is better"
 
 
 COMMANDS = (Command("describe", "what can be chosen: tasks, sources, engines, devices", _arguments, _describe),)

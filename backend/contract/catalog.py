@@ -149,12 +149,13 @@ class AdapterEntry(msgspec.Struct, frozen=True):
 
 
 class MetricEntry(msgspec.Struct, frozen=True):
-    """A metric that an installed package adds; `tasks` is empty where it measures all."""
+    """A metric that tasks give, or that an installed package adds; `tasks` is empty where it measures all."""
 
     name: str
     title: str
     tasks: list[str]
-    greater_is_better: bool
+    greater_is_better: bool | None
+    """None where nobody has declared it; then no best checkpoint can be kept by it."""
 
 
 class Preset(msgspec.Struct, frozen=True):

@@ -116,6 +116,9 @@ class PlanMade(Event, frozen=True, tag=True):
     epochs: float
     best_metric: str | None = None
     greater_is_better: bool = True
+    """Of `best_metric`, or of the loss where there is none."""
+    metrics: dict[str, bool] = {}
+    """Whether a greater value is better, of every metric of which that is declared; variants of it inherit that."""
     replicas: int = 1
     """Devices, or groups of them, that each read `micro_batch_size` rows in a pass."""
 

@@ -22,7 +22,7 @@ from backend.data.rows import Rows
 from backend.engines.engine import Compiling, Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
-from backend.run import attempts, options
+from backend.run import attempts, metrics, options
 from backend.run.added_tokens import new_tokens
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
@@ -33,7 +33,7 @@ from backend.run.resolving import read_spec
 from backend.run.schedule import evaluation_rows, total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages
-from backend.run.stopping import Best, evaluations, greater_is_better
+from backend.run.stopping import Best, evaluations
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
@@ -265,7 +265,8 @@ def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, row
         replicas=replicas,
         epochs=total / order.steps_per_epoch,
         best_metric=metric,
-        greater_is_better=greater_is_better(metric or "loss"),
+        greater_is_better=metrics.greater_is_better(spec, metric or "loss") is not False,
+        metrics={name: better for name, better in metrics.directions(spec).items() if better is not None},
     )
 
 

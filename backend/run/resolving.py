@@ -50,12 +50,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
 
 def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
     metric = spec.evaluation.best_metric
-    metrics.check(spec)
-    if metric is not None and not is_metric(metric, (*task.metrics, *spec.evaluation.metrics)):
-        raise InputError(
-            f"evaluation.best_metric: {metric!r} is no metric of {spec.task['type']}; there are {', '.join(task.metrics)}",
-            "evaluation.best_metric",
-        )
+    metrics.check(spec, task)
     has_validation = spec.data.validation is not None or "validation" in getattr(source, "own_splits", ())
     evaluates = has_validation and spec.evaluation.every != "never"
     if not evaluates and (metric is not None or spec.training.early_stopping is not None):
@@ -63,12 +58,6 @@ def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
         raise InputError(
             f"{key}: this needs evaluations; give data.validation (a file, or a fraction such as 0.1)", key
         )
-
-
-def is_metric(name: str, known: tuple[str, ...]) -> bool:
-    """Whether an evaluation may give a metric of this name: a known one, one with a suffix, or one of a single file."""
-    own = name.rsplit("/", 1)[-1]
-    return own in known or own.startswith(tuple(f"{one}_" for one in known))
 
 
 def _model_paths(spec: RunSpec, base: Path) -> dict[str, Any]:

@@ -5,16 +5,7 @@ from math import isfinite
 
 from backend.contract.events import AnyEvent, EvaluationFinished, RunResumed
 from backend.contract.spec import RunSpec
-from backend.run.metrics import plugged
-
-_LOWER_IS_BETTER = ("loss", "perplexity")
-
-
-def greater_is_better(metric: str) -> bool:
-    """Losses and perplexity fall, everything else rises; `file/loss` and suffixes such as `loss_mm` count alike."""
-    if (installed := plugged(metric)) is not None:
-        return bool(installed.greater_is_better)
-    return metric.rsplit("/", 1)[-1].split("_", 1)[0] not in _LOWER_IS_BETTER
+from backend.run.metrics import greater_is_better
 
 
 class Best:
@@ -23,6 +14,7 @@ class Best:
     def __init__(self, spec: RunSpec) -> None:
         self.metric = spec.evaluation.best_metric or "loss"
         self.keeps_checkpoint = spec.evaluation.best_metric is not None
+        self._greater_is_better = greater_is_better(spec, self.metric)
         self.step: int | None = None
         self.value: float | None = None
         self._patience = spec.training.early_stopping
@@ -31,9 +23,12 @@ class Best:
         self._watched: float | None = None
 
     def apply(self, metrics: dict[str, float | None], step: int) -> bool:
-        """Take one evaluation in; whether it is the best so far. A metric that is not a number is never best."""
+        """Take one evaluation in; whether it is the best so far. A metric that is not a number is never best.
+
+        Nor is any where nobody says what is better, which only a task without a loss has that follows no metric.
+        """
         value = metrics.get(self.metric)
-        if value is None or not isfinite(value):
+        if value is None or not isfinite(value) or self._greater_is_better is None:
             self._worse += 1
             return False
         if self._improves(value, self._watched, self._threshold):
@@ -57,7 +52,7 @@ class Best:
     def _improves(self, value: float, before: float | None, threshold: float) -> bool:
         if before is None:
             return True
-        return value - before > threshold if greater_is_better(self.metric) else before - value > threshold
+        return value - before > threshold if self._greater_is_better else before - value > threshold
 
 
 def evaluations(events: Iterable[AnyEvent]) -> list[EvaluationFinished]:

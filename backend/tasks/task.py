@@ -10,6 +10,7 @@ import pyarrow as pa
 from backend.contract.catalog import Column, plays_a_part
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.training_data import Beyond
 from backend.data.rows import Rows
@@ -71,8 +72,11 @@ class Task(Protocol):
     title: ClassVar[str]
     description: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]]
-    metrics: ClassVar[tuple[str, ...]]
-    """Names that every evaluation gives; variants with a suffix (`f1_PER`) may come beside them."""
+    metrics: ClassVar[tuple[str | Metric, ...]]
+    """What every evaluation gives: names of `contract.metrics`, or declarations of the task's own.
+
+    Variants with a suffix (`f1_PER`) may come beside them and inherit what is declared.
+    """
     default_metric: ClassVar[str]
     head: Head
     """The class's is the usual one, an instance's is what its settings ask for; so it is with `evaluates_by`."""

@@ -7,6 +7,7 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from backend import registry
+from backend.contract.metrics import declared
 from backend.contract.spec import (
     DataSection,
     EvaluationSection,
@@ -80,4 +81,6 @@ def test_forms_get_plain_json():
 def test_task_defaults_are_a_fragment_of_a_spec(name: str):
     task = registry.find("task", name, "task.type")
     assert set(task.defaults) <= set(RunSpec.model_fields)
-    assert task.default_metric in task.metrics
+    directions = {metric.name: metric.greater_is_better for metric in declared(task.metrics)}
+    assert directions[task.default_metric] is not None
+    assert None not in directions.values()

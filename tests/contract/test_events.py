@@ -33,6 +33,7 @@ def filled(kind: type[events.Event]) -> events.Event:
         list[events.SampledRow]: [events.SampledRow(row=3, kind="worst", values={"text": "é", "n": 1}, rating=0.5)],
         dict[str, str]: {"torch": "2.13"},
         dict[str, int]: {"good": 3},
+        dict[str, bool]: {"loss": False},
         dict[str, float | None]: {"accuracy": 0.9, "f1": None},
         float | None: 0.5,
         str | None: "accuracy",

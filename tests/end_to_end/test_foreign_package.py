@@ -32,7 +32,8 @@ def described(burnish: Burnish) -> dict:
 def test_the_catalog_lists_what_the_package_adds(plugged: Burnish):
     found = described(plugged)
     assert "shouting" in {task["name"] for task in found["tasks"]}
-    assert [metric["name"] for metric in found["metrics"]] == ["exactness"]
+    directions = {metric["name"]: metric["greater_is_better"] for metric in found["metrics"]}
+    assert (directions["exactness"], directions["loss"]) == (True, False)
     assert "signs" in found["spec"]["$defs"]["TrainingSection"]["properties"]["optimizer"]["enum"]
 
 

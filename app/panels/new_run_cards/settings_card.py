@@ -161,8 +161,10 @@ class SettingsCard(Card):
     def _offer_choices(self, task: TaskEntry, catalog: Catalog) -> None:
         self.best.clear()
         self.best.addItem(tr("None: the last weights"), None)
+        undeclared = {one.name for one in catalog.metrics if one.greater_is_better is None and task.name in one.tasks}
         for metric in task.metrics:
-            self.best.addItem(wording.metric_title(metric), metric)
+            if metric not in undeclared:
+                self.best.addItem(wording.metric_title(metric), metric)
         self.adapter.clear()
         self.adapter.addItem(NO_ADAPTER, None)
         for entry in catalog.adapters:
