@@ -3,7 +3,6 @@
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.widgets import page_area
-from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 
 
@@ -12,7 +11,7 @@ class PageHeader(QWidget):
 
     def __init__(self, title: str, subtitle: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title = label(title, "title")
+        self.title = ElidedLabel(title, "title")
         self.subtitle = ElidedLabel(subtitle, "subtitle")
         self.buttons = QHBoxLayout()
         self.buttons.setSpacing(10)

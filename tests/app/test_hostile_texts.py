@@ -30,6 +30,7 @@ from app.panels.predictions_cards.row_views.row_view import Values
 from app.services import context as services
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card
+from app.widgets.page_header import PageHeader
 from backend.contract.run_folder import RunFolder
 from backend.contract.run_notes import RunNotes, write_notes
 from tests.app.gone import gone
@@ -231,3 +232,9 @@ def test_a_long_column_name_does_not_widen_the_row(styled: QApplication, qtbot):
     values.show_values({"column" * 40: "1"})
     assert values.minimumSizeHint().width() < 320
     assert any(one.toolTip() == "column" * 40 for one in values.findChildren(QLabel))
+
+
+def test_a_long_name_as_a_title_takes_no_room_from_the_buttons(styled: QApplication, qtbot):
+    header = PageHeader("run" * 33)
+    qtbot.addWidget(header)
+    assert header.minimumSizeHint().width() < 320
