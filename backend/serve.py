@@ -21,7 +21,7 @@ from backend import process_tree
 from backend.contract import scratch
 from backend.contract.open_models import OpenModels
 from backend.contract.processes import child_environment, python_command
-from backend.contract.queries import CANCEL, CANCELLED, Mistake, Reply, Request
+from backend.contract.queries import CANCEL, CANCELLED, LONGEST_LINE, Mistake, Reply, Request, id_in
 from backend.queries.channel import Channel
 from backend.queries.query import DEVICE_GIVEN_UP
 from backend.queries.worker import QUERIES
@@ -60,6 +60,7 @@ class Worker:
 class _Kind(msgspec.Struct):
     """As much of a reply as the helper looks at."""
 
+    id: int
     progress: Any = None
     error: Mistake | None = None
 
@@ -103,7 +104,8 @@ class Helper:
             if worker is None and not line:
                 return
             if worker is None:
-                self._asked(line)
+                if not self._asked(line):
+                    return
             else:
                 self._said(worker, line)
 
@@ -112,12 +114,12 @@ class Helper:
         for worker in list(self._workers):
             self._end(worker)
 
-    def _asked(self, line: bytes) -> None:
+    def _asked(self, line: bytes) -> bool:
+        """Take a question; False if it cannot even be refused, so that the window must start another helper and ask again."""
         try:
             request = msgspec.json.decode(line, type=Request)
         except msgspec.DecodeError as error:
-            sys.stderr.write(f"a question that cannot be read: {error}\n")
-            return
+            return self._refuse_unreadable(line, str(error))
         if request.query == CANCEL:
             self._cancel(request.id)
         elif request.query in (OPEN_MODELS, LET_GO):
@@ -129,6 +131,15 @@ class Helper:
         else:
             self._waiting.append(request)
             self._hand_out()
+        return True
+
+    def _refuse_unreadable(self, line: bytes, why: str) -> bool:
+        number = id_in(line)
+        sys.stderr.write(f"a question that cannot be read: {why}\n")
+        if number is None or not line.endswith(b"\n"):
+            return False
+        self._channel.refuse(number, f"the question cannot be read ({why}); ask again, or run burnish doctor")
+        return True
 
     def _hand_out(self) -> None:
         for request in [one for one in self._waiting if not self._is_about_to_be_free(one)]:
@@ -190,8 +201,10 @@ class Helper:
         # One thread per pipe, since Windows cannot wait for several pipes at once; it does nothing but read lines.
         def read() -> None:
             with pipe:
-                for line in pipe:
+                while line := pipe.readline(LONGEST_LINE):
                     self._lines.put((worker, line))
+                    if not line.endswith(b"\n"):
+                        break  # the end, or a line without one
             self._lines.put((worker, b""))
 
         threading.Thread(target=read, daemon=True).start()
@@ -202,9 +215,15 @@ class Helper:
         if not line:
             self._died(worker)
             return
+        kind = _kind(line)
+        if kind is None or worker.request is None or kind.id != worker.request.id:
+            self._end(worker)
+            if worker.request is not None and worker.deadline is None:
+                self._channel.refuse(worker.request.id, _unreadable(worker.request.query))
+            self._hand_out()
+            return
         if worker.deadline is None:
             self._channel.send_line(line)
-        kind = msgspec.json.decode(line, type=_Kind)
         if kind.progress is not None:
             return
         request, worker.request, worker.deadline = worker.request, None, None
@@ -289,6 +308,18 @@ class Helper:
         assert process.stdin
         with suppress(BrokenPipeError):  # a question that it never took is still in the buffer
             process.stdin.close()
+
+
+def _kind(line: bytes) -> _Kind | None:
+    """What kind of reply a line is; None if it is not a whole one."""
+    try:
+        return msgspec.json.decode(line, type=_Kind) if line.endswith(b"\n") else None
+    except msgspec.DecodeError:
+        return None
+
+
+def _unreadable(query: str) -> str:
+    return f"the process that answered {query} said what cannot be read; ask again, or run burnish doctor"
 
 
 def _epitaph(code: int, query: str) -> str:

@@ -1,4 +1,4 @@
-"""Owns the conversation with the helper process: questions out, answers in, and starting it again when it dies."""
+"""Asks the helper process: questions out, answers in, and starting it again when it dies or says what nobody can read."""
 
 import json
 from collections import deque
@@ -14,89 +14,19 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from app.core.backend_sentences import told_in
 from app.core.language import tr, translated
 from app.services.backend_process import backend_process, last_line
-from backend.contract import (
-    catalog,
-    collected_rows,
-    comparison,
-    data_choice,
-    hub_account,
-    measurement,
-    model_choices,
-    open_models,
-    predictions,
-    queries,
-    storage,
-    token_batches,
-    tokenizer_making,
-    tokenizer_steps,
-    tokens,
-    training_data,
-    vocabulary,
-)
+from backend.contract import queries
+from backend.contract.answers import ANSWERS
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]
 OnProgress = Callable[[queries.Progress], None]
 MakeProcess = Callable[[QObject], QProcess]
 
-ANSWERS: dict[str, type] = {
-    "catalog": catalog.Catalog,
-    "preview_data": queries.DataPreview,
-    "recognise_data": data_choice.RecognisedData,
-    "data_glance": data_choice.DataGlance,
-    "data_row": data_choice.DataRow,
-    "export_unusable": queries.Exported,
-    "export_curves": queries.Exported,
-    "data_report": queries.DataReport,
-    "describe_model": queries.ModelDescription,
-    "convert_model": queries.ModelDescription,
-    "storage": storage.Storage,
-    "clear_cache": storage.Cleared,
-    "hub_account": hub_account.HubAccount,
-    "hub_login": hub_account.HubAccount,
-    "hub_logout": hub_account.HubAccount,
-    "cached_models": queries.CachedModels,
-    "model_code": queries.ModelCode,
-    "agree_to_code": queries.ModelCode,
-    "model_choices": model_choices.ModelChoices,
-    "hub_search": model_choices.HubSearch,
-    "hub_model": model_choices.HubModel,
-    "download_model": model_choices.DownloadedModel,
-    "devices": queries.DeviceList,
-    "plan": queries.RunPlan,
-    "measure_time": measurement.MeasuredTime,
-    "tokenize": tokens.Tokens,
-    "describe_tokenizer": tokens.TokenizerDescription,
-    "tokenize_batch": token_batches.TokenGrid,
-    "decode": token_batches.Decoded,
-    "pieces_to_text": token_batches.PiecesAsText,
-    "tokenizer_steps": tokenizer_steps.TokenizerSteps,
-    **predictions.ANSWERS,
-    "answer": queries.Answer,
-    "add_row": collected_rows.AddedRow,
-    "open_models": open_models.OpenModels,
-    "let_go": open_models.OpenModels,
-    "vocabulary": vocabulary.Vocabulary,
-    "find_pieces": vocabulary.FoundRows,
-    "piece_origin": vocabulary.PieceOrigin,
-    "convert_pieces": vocabulary.Conversion,
-    "count_pieces": vocabulary.PieceCounts,
-    "export_vocabulary": queries.Exported,
-    "compare_text": comparison.TextComparison,
-    "compare_data": comparison.DataComparison,
-    "training_lengths": training_data.TrainingLengths,
-    "training_rows": training_data.TrainingRows,
-    "training_feature": training_data.TrainingFeature,
-    "train_tokenizer": tokenizer_making.MadeTokenizer,
-    "propose_tokens": tokenizer_making.ProposedTokens,
-    "count_proposed": tokenizer_making.TokenCounts,
-    "extend_tokenizer": tokenizer_making.MadeTokenizer,
-}
-"""Query → what its answer becomes; any other answer stays plain values."""
-
 DEATHS_WITHOUT_ANSWER = 3
 """After so many starts in a row that answered nothing the helper is given up until the next question."""
 QUIT_MS = 1500
+STALL_MS = 30_000
+"""A reply is written in one go, so half a line that is not continued for so long never will be."""
 
 
 @dataclass(frozen=True)
@@ -148,13 +78,17 @@ class BackendClient(QObject):
         environment: Callable[[], Mapping[str, str]] = dict,
         parent: QObject | None = None,
         make_process: MakeProcess | None = None,
+        stall_ms: int = STALL_MS,
     ) -> None:
         super().__init__(parent)
         self._make_process = make_process or (lambda owner: backend_process(["serve"], environment(), owner))
         self._process: QProcess | None = None
         self._questions: dict[int, _Question] = {}
         self._number = 0
-        self._half_line = b""
+        self._half_line = bytearray()
+        self._has_replied = False
+        self._stall = QTimer(self, interval=stall_ms, singleShot=True)
+        self._stall.timeout.connect(lambda: self._on_unreadable(bytes(self._half_line)))
         self._deaths = 0
         self._state = "stopped"
         self._closing = self._leaving = False
@@ -204,6 +138,7 @@ class BackendClient(QObject):
     def close(self) -> None:
         """End the helper politely; it also ends by itself when its stdin closes."""
         self._closing = True
+        self._stall.stop()
         self._questions.clear()
         process, self._process = self._process, None
         if process is None:
@@ -225,7 +160,8 @@ class BackendClient(QObject):
     # The process
 
     def _start(self, state: str) -> None:
-        self._half_line = b""
+        self._half_line = bytearray()
+        self._has_replied = False
         process = self._process = self._make_process(self)
         process.readyReadStandardOutput.connect(self._on_output)
         process.readyReadStandardError.connect(self._on_stderr)
@@ -241,13 +177,20 @@ class BackendClient(QObject):
             self._process.write(_line(request))
 
     def _on_output(self) -> None:
-        if self._process is None:
+        process = self._process
+        if process is None:
             return
-        data = self._half_line + bytes(self._process.readAllStandardOutput().data())
-        *lines, self._half_line = data.split(b"\n")
-        for line in lines:
+        *lines, rest = bytes(process.readAllStandardOutput().data()).split(b"\n")
+        for end in lines:
+            line, self._half_line = bytes(self._half_line + end), bytearray()
             if line.strip():
                 self._take(line)
+            if self._process is not process:
+                return
+        self._half_line += rest
+        self._stall.start() if self._half_line else self._stall.stop()
+        if len(self._half_line) > queries.LONGEST_LINE:
+            self._on_unreadable(bytes(self._half_line))
 
     def _on_stderr(self) -> None:
         if self._process is not None:
@@ -266,6 +209,7 @@ class BackendClient(QObject):
         self._after_death()
 
     def _after_death(self) -> None:
+        self._stall.stop()
         process, self._process = self._process, None
         if process is not None:
             process.deleteLater()
@@ -307,9 +251,17 @@ class BackendClient(QObject):
     def _take(self, line: bytes) -> None:
         try:
             reply = _decoder.decode(line)
-        except msgspec.DecodeError as error:
-            self.last_words.append(tr("unreadable reply: {error}", error=error))
+        except msgspec.ValidationError:
+            self._on_unreadable(line, is_whole=True)
             return
+        except msgspec.DecodeError:
+            if self._has_replied or not _is_noise(line):
+                self._on_unreadable(line)
+            return
+        if not 0 < reply.id <= self._number:
+            self._on_unreadable(line)
+            return
+        self._has_replied = True
         self._deaths = 0
         question = self._questions.get(reply.id)
         if question is None:
@@ -323,6 +275,44 @@ class BackendClient(QObject):
         del self._questions[reply.id]
         self._tell()
         _deliver(question, reply)
+
+    def _on_unreadable(self, line: bytes, *, is_whole: bool = False) -> None:
+        """Answer the question to which a line belongs with a mistake, if the line says so, else all that are open.
+
+        Unless the line is `is_whole`, others may be lost in it: the helper is replaced, and asked again what is still open.
+        """
+        self.last_words.append(f"unreadable reply: {line[:80]!r}")
+        number = queries.id_in(line) or 0
+        question = self._questions.pop(number, None)
+        answered = [question] if question else []
+        if is_whole and 0 < number <= self._number:
+            self._send(queries.Request(number, "cancel"))
+        else:
+            if question is None:
+                answered = list(self._questions.values())
+                self._questions.clear()
+            self._replace()
+        self._tell()
+        for question in answered:
+            words = tr(
+                "The helper's answer to “{query}” cannot be read; try again, or run `burnish doctor`.",
+                query=question.request.query,
+            )
+            question.on_error(queries.Mistake(words))
+
+    def _replace(self) -> None:
+        """End the helper without listening to it any more, and start another if there are open questions."""
+        process, self._process = self._process, None
+        self._stall.stop()
+        if process is not None:
+            process.blockSignals(True)
+            process.kill()
+            process.waitForFinished(QUIT_MS)
+            process.deleteLater()
+        if self._questions:
+            self._start("restarting")
+        else:
+            self._set_state("stopped")
 
     def _tell(self) -> None:
         if self._process is not None and not (self._state in ("starting", "restarting") and self._questions):
@@ -339,6 +329,14 @@ class BackendClient(QObject):
 
 
 _decoder = msgspec.json.Decoder(queries.Reply)
+
+
+def _is_noise(line: bytes) -> bool:
+    """Whether a line is text that something printed while the helper started, before it moved its stdout aside."""
+    try:
+        return not line.decode().lstrip().startswith(("{", "["))
+    except UnicodeDecodeError:
+        return False
 
 
 def _line(request: queries.Request) -> bytes:

@@ -6,6 +6,7 @@ Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "
 An answer of many tokens (`tokenize`, `compare_text`) is {"arrow": PATH} above 1 MB: an Arrow file that the reader deletes.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -19,6 +20,15 @@ CANCEL = "cancel"
 """The query that takes back the one with its id."""
 CANCELLED = "cancelled"
 """What is said of a question that was taken back."""
+LONGEST_LINE = 64_000_000
+"""Bytes of a question or a reply; whoever writes a longer line is not listened to any more."""
+_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
+
+
+def id_in(line: bytes) -> int | None:
+    """The number of the question to which a damaged line belongs: both sides write it first."""
+    found = _ID.match(line)
+    return int(found[1]) if found else None
 
 
 class Request(msgspec.Struct, frozen=True):

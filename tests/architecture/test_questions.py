@@ -3,8 +3,8 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from app.services.backend_client import ANSWERS
 from backend import queries
+from backend.contract.answers import ANSWERS
 from backend.queries.worker import QUERIES
 from backend.serve import LET_GO, OPEN_MODELS
 

@@ -3,12 +3,15 @@
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
+from PySide6.QtCore import QProcess
 
 from app.services.backend_client import ArrowAnswer, BackendClient
-from backend.contract.queries import DeviceList
+from backend.contract.queries import LONGEST_LINE, DeviceList
 
 
 class Said:
@@ -91,7 +94,8 @@ def test_a_cancelled_question_is_never_answered(qtbot, client):
 def test_the_file_of_an_answer_that_comes_too_late_is_deleted(client, tmp_path: Path):
     late = tmp_path / "answer.arrow"
     late.touch()
-    client._take(json.dumps({"id": 99, "answer": {"arrow": str(late)}}).encode())
+    client.ask("echo", {}, print, print).cancel()
+    client._take(json.dumps({"id": 1, "answer": {"arrow": str(late)}}).encode())
     assert not late.exists()
 
 
@@ -162,3 +166,86 @@ def test_closing_ends_the_helper(qtbot, client):
     client.close()
     with pytest.raises(ProcessLookupError):
         os.kill(said.answers[0], 0)
+
+
+# Helpers that misbehave
+
+BROKEN = {
+    "half a reply": b'{"id": NUMBER, "answ\n',
+    "binary": b"\x00\xff\xfe\x80\n",
+    "another id": b'{"id": 99, "answer": 1}\n',
+    "no id": b'{"answer": 1}\n',
+    "an id that is no number": b'{"id": "NUMBER", "answer": 1}\n',
+    "another type": b"[1, 2]\n",
+    "a mistake that is none": b'{"id": NUMBER, "error": 5}\n',
+    "progress that is none": b'{"id": NUMBER, "progress": "much"}\n',
+    "the start of a reply, then silence": b'{"id": NUMBER, "answer": ',
+    "two replies in one line": b'{"id": NUMBER, "ans{"id": 2, "answer": 1}\n',
+}
+MISBEHAVING = """
+import json, sys
+say = lambda data: (sys.stdout.buffer.write(data), sys.stdout.buffer.flush())
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["query"] == "say":
+        say(bytes.fromhex(request["arguments"]["hex"]).replace(b"NUMBER", str(request["id"]).encode()))
+        if "ends" in request["arguments"]:
+            break
+    elif request["query"] == "endless":
+        say(b'{"id": 1, "answer": "')
+        for _ in range(1000):
+            say(b"x" * 1_000_000)
+    elif request["query"] == "echo":
+        say(json.dumps({"id": request["id"], "answer": request["arguments"]}).encode() + b"\\n")
+"""
+
+
+@pytest.fixture
+def misbehaving(qtbot, tmp_path: Path):
+    """A client of a helper that says whatever it is asked to say, and is silent about any other question."""
+    script = tmp_path / "misbehaving.py"
+    script.write_text(MISBEHAVING)
+
+    def make(parent):
+        process = QProcess(parent)
+        process.setProgram(sys.executable)
+        process.setArguments([str(script)])
+        return process
+
+    made = BackendClient(make_process=make, stall_ms=200)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_whatever_the_helper_says_no_question_waits_for_ever(qtbot, misbehaving, what: str):
+    broken, later = asked(misbehaving, "say", hex=BROKEN[what].hex()), asked(misbehaving, "echo", n=2)
+    qtbot.waitUntil(broken)
+    qtbot.waitUntil(later)
+    assert "cannot be read" in broken.mistakes[0].message
+    again = asked(misbehaving, "echo", n=3)
+    qtbot.waitUntil(again)
+    assert again.answers == [{"n": 3}]
+
+
+def test_half_a_line_of_a_helper_that_died_is_forgotten(qtbot, misbehaving):
+    broken = asked(misbehaving, "say", hex=b'{"id": NUMBER, "answer": '.hex(), ends=True)
+    qtbot.waitUntil(broken)
+    assert "ended twice" in broken.mistakes[0].message
+    again = asked(misbehaving, "echo", n=3)
+    qtbot.waitUntil(again)
+    assert again.answers == [{"n": 3}]
+
+
+def test_a_line_of_a_gigabyte_is_not_gathered(qtbot, misbehaving):
+    before = psutil.Process().memory_info().rss
+    most: list[int] = []
+    endless = asked(misbehaving, "endless")
+
+    def is_over() -> bool:
+        most.append(psutil.Process().memory_info().rss - before)
+        return endless()
+
+    qtbot.waitUntil(is_over, timeout=30_000)
+    assert "cannot be read" in endless.mistakes[0].message
+    assert max(most) < 6 * LONGEST_LINE

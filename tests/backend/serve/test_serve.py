@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -108,12 +109,6 @@ def test_missing_argument_is_named(helper) -> None:
     assert "'text'" in helper.mistake("tokenize", tokenizer="x")
 
 
-def test_line_that_is_no_question_is_passed_over(helper) -> None:
-    helper.process.stdin.write(b"what?\n")
-
-    assert helper.answer("catalog")["tasks"]
-
-
 def test_large_answer_is_an_arrow_file(helper, tokenizer: str) -> None:
     import pyarrow as pa
 
@@ -143,3 +138,48 @@ def test_killed_helper_leaves_no_worker(helper, until) -> None:
     helper.process.wait()
 
     until(lambda: not workers & {process.pid for process in process_tree.processes()})
+
+
+def test_question_that_cannot_be_read_is_refused_by_its_number(helper) -> None:
+    helper.process.stdin.write(b'{"id": 7, "query": 5, "arguments": {"text": "\xff"}}\n{"id": 8, "que\n')
+    helper.process.stdin.flush()
+
+    assert "cannot be read" in helper.reply(7)["error"]["message"]
+    assert "cannot be read" in helper.reply(8)["error"]["message"]
+
+
+@pytest.mark.parametrize("line", [b"what?\n", b'{"query": "catalog"}\n'])
+def test_question_without_a_number_ends_the_helper_so_that_the_window_asks_again(helper, line: bytes) -> None:
+    helper.process.stdin.write(line)
+    helper.process.stdin.flush()
+
+    assert helper.process.wait(timeout=60) == 0
+    assert b"a question that cannot be read" in helper.process.stderr.read()
+
+
+def test_worker_that_says_what_cannot_be_read_costs_one_answer(helper) -> None:
+    for line in (b'{"id": NUMBER, "answ\n', b"\x00\xff\n", b'{"id": 99, "answer": 1}\n', b"[1]\n"):
+        helper.answer("catalog")
+        (worker,) = helper.workers()
+        os.kill(worker, signal.SIGSTOP)
+        lost = helper.ask("catalog")
+        helper.mistake("nonsense")  # by now the question is handed out
+        with answers_of(worker).open("wb", buffering=0) as pipe:
+            pipe.write(line.replace(b"NUMBER", str(lost).encode()))
+
+        assert "cannot be read" in helper.reply(lost)["error"]["message"]
+
+    assert helper.answer("catalog")["tasks"]
+
+
+def answers_of(worker: int) -> Path:
+    """The pipe into which a worker writes: what is called its stdout by now is its stderr."""
+    folder = Path(f"/proc/{worker}")
+    known = {os.readlink(folder / "fd" / name) for name in ("0", "2")}  # noqa: PTH115 (a pipe's name is no path)
+    return next(
+        path
+        for path in (folder / "fd").iterdir()
+        if (name := os.readlink(path)).startswith("pipe:")  # noqa: PTH115
+        and name not in known
+        and int((folder / "fdinfo" / path.name).read_text().split()[3], 8) & os.O_ACCMODE == os.O_WRONLY
+    )
