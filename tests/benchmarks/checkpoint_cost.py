@@ -68,6 +68,7 @@ def _measure(folder: Path, rounds: int, steps: int) -> None:
         for way, work in (("waiting", waiting), ("beside", beside)):
             seconds[way].append(_timed(work))
             checkpoints.remove_older(2 * number + 2, keep=1, best_step=None)
+        print("round", number + 1, {way: round(each[-1], 2) for way, each in seconds.items()}, "stood still", stopped)
     for way in ("waiting", "beside"):
         least, middle = (
             (of(seconds[way]) - of(seconds["none"])) / of(seconds[way]) * 100 for of in (min, statistics.median)
