@@ -10,16 +10,19 @@ RUFF := .venv/bin/ruff
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs texts screenshots results lock clean moved
+.PHONY: help demo test test-all check format docs texts screenshots results lock clean moved
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 demo: $(STAMP) ## the embedded demo: in the window, or in the terminal where there is no display
 	@.venv/bin/burnish demo
 
 test: $(STAMP) ## every test that is not slow; ARGS="-k name" or ARGS="-m slow" for others
 	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
+test-all: $(STAMP) ## the slow tests too, such as every hostile input through every command (hours); takes ARGS as well
+	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist worksteal -m "slow or not slow" $(ARGS)
 
 check: $(STAMP) ## format, lint, import contracts, types and the quick tests
 	@$(RUFF) format --check .

@@ -148,7 +148,8 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such spec file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: this spec file cannot be read: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: this spec file cannot be read: {reason}") from None
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -178,6 +178,9 @@ def _saved_files(folder: Path) -> list[Path]:
 
 def _json(path: Path) -> dict:
     try:
-        return parse_json(read_regular(path, MOST_TEXT))
+        found = parse_json(read_regular(path, MOST_TEXT))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); save the data set again") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is not the list of a saved data set; save the data set again")
+    return found

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MOST_JSON
+from backend.contract.safe_text import parse_json
 from backend.data.formats import records
 from backend.data.formats.reader import Options, Piece
 from backend.data.formats.records import Record
@@ -118,26 +119,28 @@ def _lines(piece: list[Record]) -> np.ndarray:
 def _decoded(content: str) -> object:
     try:
         return msgspec.json.decode(content)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _decoded_leniently(content)
 
 
 def _decoded_leniently(content: str) -> object:
     """Python's own decoder also takes NaN and Infinity, which pandas and others write."""
     try:
-        return json.loads(content)
-    except json.JSONDecodeError:
+        return parse_json(content)
+    except ValueError:
         return None
 
 
 def _objects(text: str, name: str) -> list[Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{name} line {error.lineno} is not valid JSON ({error.msg}); mend it, or set data.format: jsonl "
             "if every line is an object"
         ) from None
+    except ValueError as error:  # nested too deep, or a number of thousands of digits
+        raise InputError(f"{name} cannot be read as JSON ({str(error).split(';')[0]}); correct it") from None
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         value = value["data"]
     if not isinstance(value, list):

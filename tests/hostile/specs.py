@@ -1,0 +1,69 @@
+"""Specs that freeze, fill memory, or hold what no setting can."""
+
+import os
+from pathlib import Path
+
+from tests.hostile.case import Hostile, file, given
+
+
+def doubled(first: str, next_one: str) -> str:
+    """Nine aliases of the line before in each line."""
+    lines = [f"a{n}: &a{n} {next_one.format(', '.join([f'*a{n - 1}'] * 9))}" for n in range(1, 10)]
+    return "\n".join([f"a0: &a0 {first}", *lines])
+
+
+def pipe(folder: Path) -> Path:
+    """A FIFO that nobody writes to."""
+    os.mkfifo(folder / "spec.yaml")
+    return folder / "spec.yaml"
+
+
+def loop(folder: Path) -> Path:
+    """A link to itself."""
+    (folder / "spec.yaml").symlink_to("spec.yaml")
+    return folder / "spec.yaml"
+
+
+TEXTS = {
+    "merge keys that double": (doubled("{x: 1}", "{{<<: [{}]}}"), "more than"),
+    "aliases that double": (doubled("[x]", "[{}]"), "more than"),
+    "JSON nested 100,000 deep": ("[" * 100_000, "levels deep"),
+    "mappings nested 100,000 deep": ('{"a":' * 100_000, "levels deep"),
+    "an alias of itself": ("a: &a [*a]\n", "alias"),
+    "5,000 digits": (f"training: {{epochs: {'9' * 5000}}}\n", "too long"),
+    "a Python object": ("a: !!python/object/apply:os.system [ls]\n", "python/object"),
+    "a tag that its value denies": ("a: !!int many\n", "valid YAML"),
+    "half a character": ('{"model": {"name_or_path": "\\ud83d"}}', "half of a character"),
+    "NUL in a path": ('{"data": {"train": "a\\u0000b"}}', "NUL"),
+    "escape sequences raw": ("name: \x1b[2J\n", "valid YAML"),
+    "bytes that are no text": ("\udcff\udcfe", "cannot be read"),
+    "two documents": ("a: 1\n---\nb: 2\n", "valid YAML"),
+    "a list": ("- a\n", "mapping of sections"),
+    "nothing": ("", "mapping of sections"),
+    "a scalar": ("1", "mapping of sections"),
+    "sections that are no mappings": ("model: 1\ndata: [1]\ntask: x\n", "task"),
+    "a list as a key": ("[a, b]: 1\n", "key"),
+    "an unknown version": ("version: 99\n", "update Burnish"),
+    "infinite numbers": ("task: {type: text_classification}\nmodel: {name_or_path: x}\ndata: {}\ntraining: {learning_rate: .inf}\n", "learning_rate"),
+    "a number that is none": ("task: {type: text_classification}\nmodel: {name_or_path: x}\ndata: {}\ntraining: {learning_rate: .nan}\n", "learning_rate"),
+    "an include of a device": ("include: /dev/zero\n", "regular file"),
+    "an include of itself": ("include: input.yaml\n", "includes itself"),
+    "an over-long include": (f"include: {'x' * 5000}\n", "too long"),
+    "an include of nobody's home": ("include: ~nobody-of-that-name/spec.yaml\n", "no such spec file"),
+    "3 MB": ("#" * 3_000_000, "too large"),
+}  # fmt: skip
+
+CASES = (
+    *(Hostile(name, "spec", file("input.yaml", text), words) for name, (text, words) in TEXTS.items()),
+    Hostile("a pipe", "spec", pipe, "regular file"),
+    Hostile("a link to itself", "spec", loop, "cannot be read"),
+    Hostile("/dev/zero", "spec", given("/dev/zero"), "regular file"),
+    Hostile("/proc/self/environ", "spec", given("/proc/self/environ"), "regular file"),
+    Hostile("a folder", "spec", lambda folder: folder, "regular file"),
+    Hostile("a name of 5,000 letters", "spec", given("x" * 5000), "too long"),
+    Hostile("an undecodable name", "spec", given("x\udcff.yaml"), "UTF-8"),
+    *(
+        Hostile(f"data.encoding={name}", "setting", given(f"data.encoding={name}"), "not an encoding of text")
+        for name in ("hex", "rot13", "zip", "base64", "idna", "punycode", "undefined", "unicode_escape")
+    ),
+)

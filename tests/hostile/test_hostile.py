@@ -1,0 +1,158 @@
+"""Every hostile input gets one sentence and its exit code, in bounded time and memory; the slow test tries all commands."""
+
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import data_files, specs
+from tests.hostile.case import COMMANDS, Hostile
+from tests.hostile.model_folders import model_folders
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="each input is tried in a fork, which has limits of its own"),
+]
+
+MODULES = (specs, data_files)
+CASES = tuple(case for module in MODULES for case in module.CASES)
+FOLDERS = tuple(Hostile(name, "model", make) for name, make in model_folders())
+"""Tried once in test_model_folders, and here with every command."""
+SECONDS = 60
+MEMORY = 2 << 30
+"""Bytes of address space beyond what the libraries have taken."""
+
+
+def tried(arguments: list[str], folder: Path, seconds: int = SECONDS) -> tuple[str, int, str]:
+    """What a command did: the kind of its outcome, its exit code, and what it said on stderr."""
+    said = folder.parent / f"{folder.name}.said"
+    child = os.fork()
+    if child == 0:
+        _run(arguments, folder, said, seconds)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    words = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
+    return _outcome(code, words), code, words
+
+
+def _run(arguments: list[str], folder: Path, said: Path, seconds: int) -> None:
+    """In the fork: what a command of its own process would do, but that the libraries are loaded already."""
+    import resource
+
+    code = 99
+    try:
+        os.setsid()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        used = (
+            int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            if sys.platform == "linux"
+            else 0
+        )
+        if used:
+            resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+        os.chdir(folder)
+        os.environ.update(BURNISH_RUNS=str(folder.parent / "runs"), BURNISH_CACHE=str(folder.parent / "cache"))
+        nothing = os.open(os.devnull, os.O_RDWR)
+        target = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(nothing, 0), os.dup2(nothing, 1), os.dup2(target, 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        from backend.__main__ import main
+
+        code = main(arguments)
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException as error:
+        sys.stderr.write(f"left main: {error!r}\n")
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _outcome(code: int, words: str) -> str:
+    if code == -signal.SIGALRM:
+        return "hang"
+    if code < 0 or code > 2 or "unexpected" in words or "Traceback" in words:
+        return "unexpected"
+    if "not enough memory" in words:
+        return "memory"
+    return {0: "accepted", 1: "sentence and 1", 2: "sentence and 2"}[code]
+
+
+def _argv(command: tuple[str, ...], given: str) -> list[str]:
+    return [part.replace("{}", given) for part in command]
+
+
+def _with_spec(folder: Path) -> None:
+    """An ordinary spec beside, for commands whose model or setting alone is hostile."""
+    from backend.contract import spec_file
+    from backend.contract.resources import resource
+
+    values = spec_file.read(resource("demo", "sentiment.yaml"))
+    values["model"]["name_or_path"] = str(resource("demo", "bert-tiny"))
+    for split in ("train", "validation"):
+        values["data"][split] = str(resource("demo", "sentiment", f"{split}.csv"))
+    (folder / "spec.yaml").write_text(spec_file.dump(values))
+
+
+def _made(case: Hostile, tmp_path: Path) -> tuple[Path, str]:
+    folder = tmp_path / "input"
+    folder.mkdir()
+    given = str(case.make(folder))
+    if case.kind in ("model", "setting"):
+        _with_spec(folder)
+    return folder, given
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries() -> None:
+    """Loaded once: a fork has them, and would otherwise need two seconds for each input."""
+    import pyarrow.parquet
+    import transformers  # noqa: F401
+
+    from backend.run import cost, recognising, resolving  # noqa: F401
+    from backend.tokenizers import loading  # noqa: F401
+
+    assert pyarrow.parquet
+
+
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda case: f"{case.kind}: {case.name}"[:80].encode("ascii", "replace").decode()
+)
+def test_likeliest_command_answers_in_one_sentence(case: Hostile, tmp_path: Path):
+    folder, given = _made(case, tmp_path)
+    outcome, code, words = tried(_argv(case.likeliest, given), folder)
+    expected = {0: "accepted", 1: "sentence and 1", 2: "sentence and 2"}[case.code]
+    assert outcome == expected, f"{outcome}, exit code {code}: {words[-600:]}"
+    assert case.words in words
+    assert "\x1b" not in words
+    if case.code:
+        assert len(words.splitlines()) >= 1
+        assert len(words.splitlines()[-1]) < 1100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_no_command_fails_on_any_hostile_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    begun = time.monotonic()
+    for number, case in enumerate((*CASES, *FOLDERS)):
+        for name, command in COMMANDS[case.kind].items():
+            place = tmp_path / f"{number}-{name.replace(' ', '-')}"
+            place.mkdir()
+            folder, given = _made(case, place)
+            outcome, code, words = tried(_argv(command, given), folder, seconds=120)
+            counts[outcome] += 1
+            if outcome in ("unexpected", "hang", "memory"):
+                wrong.append(f"{outcome} ({code}): {name} with {case.name}: {words.strip()[-300:]}")
+    with capsys.disabled():
+        table = "".join(f"  {outcome:<16}{count:>6}\n" for outcome, count in sorted(counts.items()))
+        sys.stdout.write(
+            f"\n{len(CASES) + len(FOLDERS)} hostile inputs, {sum(counts.values())} trials, {time.monotonic() - begun:.0f} s\n{table}"
+        )
+    assert wrong == [], "\n".join(wrong)
