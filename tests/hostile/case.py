@@ -20,7 +20,7 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     "data": {
         "data report": ("data", "report", "{}"),
         "data recognise": ("data", "recognise", "{}"),
-        "predict": ("predict", MODEL, "--task", "text_classification", "--data", "{}"),
+        "predict": ("predict", MODEL, "--task", "text_classification", "--data", "{}", "--output", "out.csv"),
         "evaluate": ("evaluate", MODEL, "--task", "text_classification", "--data", "{}"),
         "tokenizer train": ("tokenizer", "train", "--data", "{}", "--output", "new-tokenizer"),
         "squad": ("data", "report", "{}", "--source", "squad"),
@@ -42,12 +42,12 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     "model": {
         "plan": ("plan", "spec.yaml", "--set", "model.name_or_path={}"),
         "tokenize": ("tokenize", "{}", "--text", "hello"),
-        "predict": ("predict", "{}", "--task", "text_classification", "--data", ROWS),
+        "predict": ("predict", "{}", "--task", "text_classification", "--data", ROWS, "--output", "out.csv"),
         "generate": ("generate", "{}", "--prompt", "hello"),
     },
     "setting": {"data report": ("data", "report", ROWS, "--set", "{}"), "plan": ("plan", "spec.yaml", "--set", "{}")},
     "argument": {
-        "predict": ("predict", "{}", "--data", ROWS),
+        "predict": ("predict", "{}", "--data", ROWS, "--output", "out.csv"),
         "tokenize": ("tokenize", "{}", "--text", "hello"),
         "resume": ("resume", "{}"),
         "export": ("export", "{}", "--csv", "-"),
