@@ -8,7 +8,7 @@ from backend.contract.catalog import SourceEntry
 
 SplitKind = Literal["files", "names", "own", "fixed"]
 """What `train`, `validation` and `test` are: files; names of splits; names that may be left out; not to be chosen."""
-PACKED = (".gz", ".bz2", ".xz")
+PACKED = (".gz", ".bz2", ".xz", ".zip")
 """Endings of packed files, before which the file's own stands."""
 FRACTION = 0.1
 """Of the training rows for validation, where nothing else is known."""

@@ -13,8 +13,8 @@ _WORDS = {
 }
 _NO_DATA = {
     ".md", ".rst", ".pdf", ".doc", ".docx", ".html", ".htm", ".xml", ".py", ".ipynb", ".sh", ".yaml", ".yml", ".toml", ".ini",
-    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".log", ".lock", ".bib", ".tex", ".zip", ".tar", ".exe", ".bin", ".pt",
-    ".safetensors", ".md5", ".sha256", ".xlsx", ".xls",
+    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".log", ".lock", ".bib", ".tex", ".tar", ".exe", ".bin", ".pt",
+    ".safetensors", ".md5", ".sha256",
 }  # fmt: skip
 _ABOUT = re.compile(
     r"(readme|licen[cs]e|copying|changelog|notice|citation|dataset_infos?|checksums?)\b.*", re.IGNORECASE

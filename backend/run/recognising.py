@@ -26,7 +26,7 @@ _LOOKED_AT = 2000
 """Rows whose text is looked at for a wrong encoding."""
 FORMATS = {
     "csv": "a table (CSV)", "tsv": "a table (TSV)", "jsonl": "JSON lines", "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
-    "text": "plain text",
+    "text": "plain text", "workbook": "a workbook",
 }  # fmt: skip
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
 _NAMELESS = "its name says neither training nor validation nor test"
@@ -209,7 +209,7 @@ def _nothing(paths: list[Path], left_out: list[LeftOut]) -> str:
     first = left_out[0]
     return (
         f"none of these {len(left_out)} files holds rows, for example {first.name} ({first.reason}); "
-        "give CSV, TSV, JSON, Parquet, Arrow or plain text"
+        "give CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text"
     )
 
 

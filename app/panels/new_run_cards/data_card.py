@@ -31,8 +31,8 @@ from backend.contract.queries import DataPreview, Progress
 
 DROP_TITLE = tr("Drop your data here")
 DROP_WORDS = tr(
-    "A file, several files or a folder: CSV, TSV, JSON, Parquet, Arrow, plain text, CoNLL, "
-    "SQuAD or GLUE, packed by gzip or not. Files named train, validation and test find their "
+    "A file, several files or a folder: CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument, plain "
+    "text, CoNLL, SQuAD or GLUE, packed by gzip or zip or not. Files named train, validation and test find their "
     "places. Or click to choose, or paste a path."
 )
 

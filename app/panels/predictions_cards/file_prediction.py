@@ -20,7 +20,9 @@ from backend.contract.predictions import FileFit, PredictedFile
 from backend.contract.queries import Mistake, Progress
 
 NONE = tr("No column")
-PATTERNS = tr("Data (*.csv *.tsv *.json *.jsonl *.parquet *.arrow *.txt *.conll *.gz *.zip);;All files (*)")
+PATTERNS = tr(
+    "Data (*.csv *.tsv *.json *.jsonl *.parquet *.arrow *.xlsx *.xls *.ods *.txt *.conll *.gz *.zip);;All files (*)"
+)
 
 
 class FilePrediction(QWidget):

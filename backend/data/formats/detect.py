@@ -1,4 +1,4 @@
-"""Owns what format a file has: its first bytes where they are a signature, else its extension, else its content.
+"""Says what format a file has: its first bytes where they are a signature, else its extension, else its content.
 
 JSON is known by its content whatever the extension says, and a packed file by what is in it.
 """
@@ -16,6 +16,7 @@ from backend.data.formats.packed import first_bytes, packer_of, plain_suffix
 from backend.data.formats.plain_text import PlainText
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
+from backend.data.formats.workbook import ENDINGS, Workbook, is_workbook
 
 _READERS: dict[str, Callable[[Path, Options], Reader]] = {
     "csv": lambda path, options: Delimited(path, options, ","),
@@ -25,15 +26,16 @@ _READERS: dict[str, Callable[[Path, Options], Reader]] = {
     "parquet": parquet,
     "arrow": arrow,
     "text": PlainText,
+    "workbook": Workbook,
 }
 _EXTENSIONS = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
-    ".txt": "text", ".text": "text",
+    ".txt": "text", ".text": "text", **dict.fromkeys(ENDINGS, "workbook"),
 }  # fmt: skip
 _SIGNATURES = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
 _STRANGERS = (
-    (b"PK\x03\x04", "is a zip archive (an Excel workbook is one too); save the table as CSV or unpack it"),
+    (b"PK", "is a zip archive of several files, or a document and no workbook; unpack it, or save its table as CSV"),
     (b"(\xb5/\xfd", "is compressed with zstd; unpack it first"),
     (b"Rar!", "is a RAR archive; unpack it first"),
     (b"7z\xbc\xaf", "is a 7-Zip archive; unpack it first"),
@@ -42,7 +44,7 @@ _STRANGERS = (
     (b"\xff\xd8\xff", "is a picture; give a file that holds rows"),
     (b"\x7fELF", "is a program; give a file that holds rows"),
     (b"SQLite format 3", "is an SQLite database; save the table as CSV"),
-    (b"\xd0\xcf\x11\xe0", "is an old Office document; save the table as CSV"),
+    (b"\xd0\xcf\x11\xe0", "is an old Office document and no workbook that ends in .xls; save the table as CSV"),
     (b"version https://git-lfs", "is a Git LFS pointer and not the data; run git lfs pull in its folder"),
 )
 
@@ -63,8 +65,14 @@ def open_reader(path: Path, kind: str, options: Options) -> Reader:
 def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
     """The key of the file's format. Raises InputError for a file that is empty, unreadable or no table at all."""
     try:
+        if is_workbook(path) and asked in ("auto", "text", "workbook"):
+            return "workbook"
         start = first_bytes(path, 512)
         _refuse_strangers(path, start)
+        if asked == "workbook" or (asked == "auto" and _EXTENSIONS.get(plain_suffix(path)) == "workbook"):
+            raise InputError(
+                f"{path.name} is no workbook by its content; set data.format to what it is, or save it again"
+            )
         if asked != "auto":
             return asked
         _refuse_other_sources(path, encoding)
@@ -122,6 +130,8 @@ def _found_format(path: Path, start: bytes, encoding: str) -> str:
 
 def content_format(path: Path, encoding: str = "auto") -> str:
     """The format by the content alone, also of a file that calls itself plain text; `text` where it is no table."""
+    if is_workbook(path):
+        return "workbook"
     return _signed(first_bytes(path, 16)) or _json_kind(path, encoding) or _table_kind(path, encoding) or "text"
 
 

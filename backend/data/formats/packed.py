@@ -1,9 +1,10 @@
-"""Owns the bytes of a data file: as they are, or unpacked where the whole file is compressed (gzip, bzip2, xz)."""
+"""Reads the bytes of a data file: as they are, or unpacked where the whole file is compressed (gzip, bzip2, xz, zip)."""
 
 import bz2
 import gzip
 import io
 import lzma
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,16 +15,49 @@ from backend.contract.errors import InputError
 from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, MOST_JSON, open_regular
 
 _PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
-SUFFIXES = {".gz", ".gzip", ".bz2", ".xz"}
-_OPENERS: dict[str, Callable[[BinaryIO], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
-_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+SUFFIXES = {".gz", ".gzip", ".bz2", ".xz", ".zip"}
+_BROKEN = (
+    EOFError,
+    zlib.error,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    RuntimeError,
+    NotImplementedError,
+)
+"""The last two are what zipfile raises for a password and for a method of compression that it does not know."""
+
+
+def _open_zip(raw: BinaryIO) -> Any:
+    packed = zipfile.ZipFile(raw)
+    return packed.open(_members(packed)[0])
+
+
+_OPENERS: dict[str, Callable[[BinaryIO], Any]] = {
+    "gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open, "zip": _open_zip,
+}  # fmt: skip
 
 
 def packer_of(path: Path) -> str:
-    """`gzip`, `bzip2` or `xz` by the file's first bytes; empty where it is not packed."""
+    """`gzip`, `bzip2`, `xz` or `zip` (of one file that is no office document) by the content; empty where it is not packed."""
     with open_regular(path) as file:
         start = file.read(6)
+    if start.startswith(b"PK\x03\x04"):
+        return "zip" if _holds_one_file(path) else ""
     return next((name for signature, name in _PACKERS if start.startswith(signature)), "")
+
+
+def _holds_one_file(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return len(_members(packed)) == 1
+    except (zipfile.BadZipFile, OSError, NotImplementedError):
+        return False
+
+
+def _members(packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The archive's files, without what macOS puts beside them."""
+    return [one for one in packed.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
 
 
 def plain_suffix(path: Path) -> str:

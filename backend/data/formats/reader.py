@@ -18,6 +18,7 @@ class Options:
     delimiter: str | None = None
     encoding: str = "auto"
     quoting: str = "auto"
+    sheet: str | None = None
     max_rows: int | None = None
     """No more rows than this are wanted, so a reader need not look further to learn the columns' types."""
 

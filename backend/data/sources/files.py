@@ -31,7 +31,7 @@ class Settings(Section):
     """How files are read."""
 
     format: Annotated[
-        Literal["auto", "csv", "tsv", "jsonl", "json", "parquet", "arrow", "text"],
+        Literal["auto", "csv", "tsv", "jsonl", "json", "parquet", "arrow", "text", "workbook"],
         Field(title="Format", json_schema_extra=OF_FILE),
     ] = "auto"
     """`auto` goes by the file's extension, then by its content."""
@@ -43,6 +43,9 @@ class Settings(Section):
         Literal["auto", "double", "none"], Field(title="Quotes", json_schema_extra=ADVANCED | OF_FILE)
     ] = "auto"
     """`double`: quotes enclose cells of CSV or TSV; `none`: they belong to the text; `auto` looks at the file."""
+
+    sheet: Annotated[str | None, Field(title="Sheet", json_schema_extra=ADVANCED | OF_FILE)] = None
+    """Which sheet of an Excel or OpenDocument workbook is read; empty takes the first visible one."""
 
     @field_validator("delimiter")
     @classmethod
@@ -67,11 +70,11 @@ class Settings(Section):
 
 
 class Files:
-    """CSV, TSV, JSONL, JSON, Parquet, Arrow, saved data sets and plain text; one file, a list, a pattern or a folder."""
+    """CSV, TSV, JSON, Parquet, Arrow, workbooks, saved data sets and plain text; one file, a list, a pattern or a folder."""
 
     title: ClassVar[str] = "Files"
     description: ClassVar[str] = (
-        "CSV, TSV, JSONL, JSON, Parquet, Arrow or plain text on this computer: a file, a list, a pattern or a folder"
+        "CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text on this computer: a file, a list, a pattern or a folder"
     )
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
@@ -94,12 +97,13 @@ class Files:
     def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
         settings = self.settings
         kinds = [format_of(path, settings.format, settings.encoding) for path in paths]
-        options = Options(settings.delimiter, settings.encoding, settings.quoting, max_rows)
+        options = Options(settings.delimiter, settings.encoding, settings.quoting, settings.sheet, max_rows)
 
         def readers() -> list[Reader]:
             return [open_reader(path, kind, options) for path, kind in zip(paths, kinds, strict=True)]
 
-        how = ("rows", kinds, settings.model_dump(mode="json"))
+        # The order of a run follows from this, so a setting that came later counts only where it is set.
+        how = ("rows", kinds, settings.model_dump(mode="json", exclude=None if settings.sheet else {"sheet"}))
         return read_files(paths, readers, how, max_rows, reading, continuous=all(kind == "text" for kind in kinds))
 
 

@@ -1,0 +1,203 @@
+"""Reads spreadsheets: one sheet of an Excel or OpenDocument workbook as a table of text, as its CSV would be.
+
+The sheet's first row that is not empty holds the names of the columns. Formulas give the values that the program has stored,
+macros and links to other files are never followed.
+"""
+
+import datetime
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backend.contract.errors import InputError
+from backend.data.formats.reader import PIECE_ROWS, Options, Piece
+
+ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+MOST_BYTES = 1 << 29
+"""Of a workbook unpacked; a larger one is better saved as CSV or Parquet."""
+MOST_CELLS = 20_000_000
+"""Of one sheet, empty ones included, for a sheet is held in memory as a rectangle."""
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+_BLOCK = 1 << 20
+_CELL = re.compile(rb'<(?:\w+:)?c [^>]{0,200}?r="([A-Z]{1,3})(\d{1,7})"')
+_REPEATED_CELL = re.compile(rb'<table:table-cell[^>]*number-columns-repeated="(\d{5,})"[^>]*value-type')
+_REPEATED_ROW = re.compile(rb'<table:table-row[^>]*number-rows-repeated="(\d{5,})"[^>]*>(?=(.{0,2000}))', re.DOTALL)
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether it is an Excel or OpenDocument workbook, by its content. Raises InputError for one that is absurdly large."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start == _OLD_OFFICE:
+        return path.suffix.lower() == ".xls"
+    if not start.startswith(b"PK"):
+        return False
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = set(packed.namelist())
+            if "content.xml" not in names:
+                return bool({"xl/workbook.xml", "xl/workbook.bin"} & names)
+            kind = packed.read("mimetype")[:80] if "mimetype" in names else b""
+            return b"opendocument.spreadsheet" in kind
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError):
+        return path.suffix.lower() in ENDINGS
+
+
+class Workbook:
+    """One sheet: all columns are text, and empty cells are missing. Rows without any value are none."""
+
+    def __init__(self, path: Path, options: Options) -> None:
+        self.skipped: list[tuple[int, str]] = []
+        self._name, self._size, self._max_rows = path.name, path.stat().st_size, options.max_rows
+        with _in_one_sentence(path):
+            _check_size(path)
+            sheet = _sheet(path, options.sheet)
+        self._sheet = sheet
+        self._names, self._header = self._found_header()
+
+    def schema(self) -> pa.Schema:
+        """The columns that have a name."""
+        return pa.schema([(name, pa.string()) for name in self._names])
+
+    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+        """The rows below the header in order; a row's line is its number in the sheet."""
+        rows = islice(self._rows(), self._max_rows)
+        while part := list(islice(rows, PIECE_ROWS)):
+            columns = [
+                pa.array([_text(row[self._names[field.name]]) for _, row in part], pa.string()) for field in schema
+            ]
+            lines = np.array([line for line, _ in part], dtype=np.int64)
+            yield Piece(pa.record_batch(columns, schema=schema), lines, self._size)
+
+    def _rows(self) -> Iterator[tuple[int, list[Any]]]:
+        for line, row in enumerate(self._sheet.iter_rows(), 1):
+            if line > self._header and any(value != "" for value in row):
+                yield line, row
+
+    def _found_header(self) -> tuple[dict[str, int], int]:
+        """Name → column of the first row with values, and that row's number. Raises InputError."""
+        rows = enumerate(self._sheet.iter_rows(), 1)
+        line, header = next(((line, row) for line, row in rows if any(value != "" for value in row)), (0, []))
+        if not header:
+            raise InputError(f"{self._name}: the sheet {self._sheet.name!r} is empty; set data.sheet to another one")
+        names: dict[str, int] = {}
+        for place, value in enumerate(header):
+            name = (_text(value) or "").strip()
+            if name in names:
+                raise InputError(f"{self._name} has two columns {name!r}; rename one of them in row {line}")
+            if name:
+                names[name] = place
+        nameless = [place for place in range(len(header)) if place not in names.values()]
+        for number, row in rows:
+            place = next((place for place in nameless if row[place] != ""), None)
+            if place is not None:
+                raise InputError(
+                    f"{self._name} row {number}: column {place + 1} has a value and no name; name it in row {line}, or empty it"
+                )
+        return names, line
+
+
+def _sheet(path: Path, wanted: str | None) -> Any:
+    """The sheet of that name, else the first one that is visible."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum, load_workbook  # a library in Rust, needed only here
+
+    book = load_workbook(path)
+    tables = [one for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
+    if wanted is not None and wanted not in [one.name for one in tables]:
+        raise InputError(
+            f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(repr(one.name) for one in tables)}",
+            "data.sheet",
+        )
+    visible = [one.name for one in tables if one.visible == SheetVisibleEnum.Visible]
+    name = wanted or next(iter(visible), None)
+    if name is None:
+        raise InputError(f"{path.name} has no visible sheet; name one of its sheets as data.sheet")
+    return book.get_sheet_by_name(name)
+
+
+def _check_size(path: Path) -> None:
+    """Raises InputError for a workbook that would not fit into memory, before any of it is laid out."""
+    if not zipfile.is_zipfile(path):
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(_too_large(path, f"{path.stat().st_size:,} bytes"))
+        return
+    with zipfile.ZipFile(path) as packed:
+        size = sum(one.file_size for one in packed.infolist())
+        if size > MOST_BYTES:
+            raise InputError(_too_large(path, f"{size:,} bytes unpacked"))
+        for one in packed.infolist():
+            if re.fullmatch(r"xl/worksheets/[^/]+\.xml", one.filename):
+                _check_cells(path, packed, one)
+            elif one.filename == "content.xml":
+                _check_repeats(path, packed.read(one))
+
+
+def _check_cells(path: Path, packed: zipfile.ZipFile, sheet: zipfile.ZipInfo) -> None:
+    """A sheet of two cells in opposite corners has 17 thousand million of them."""
+    columns, rows, rest = set[bytes](), 0, b""
+    with packed.open(sheet) as content:
+        while block := content.read(_BLOCK):
+            found = _CELL.findall(rest + block)
+            columns |= {column for column, _ in found}
+            rows = max([rows, *(int(row) for _, row in found)])
+            rest = block[-256:]
+    width = max((_column_number(column) for column in columns), default=0)
+    if rows * width > MOST_CELLS:
+        raise InputError(_too_large(path, f"{rows:,} rows of {width:,} columns"))
+
+
+def _check_repeats(path: Path, content: bytes) -> None:
+    cells = [int(number) for number in _REPEATED_CELL.findall(content)]
+    rows = [
+        int(number)
+        for number, inside in _REPEATED_ROW.findall(content)
+        if b"value-type" in inside.split(b"</table:table-row")[0]
+    ]
+    if cells or rows:
+        raise InputError(_too_large(path, f"a value repeated {max(cells + rows):,} times"))
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - 64
+    return number
+
+
+def _too_large(path: Path, what: str) -> str:
+    return f"{path.name} is too large for a workbook ({what}); save the sheet as CSV, or leave out what is not needed"
+
+
+@contextmanager
+def _in_one_sentence(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (InputError, OSError, MemoryError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the library is no Exception
+        if "password" in f"{type(error).__name__} {error}".lower():
+            raise InputError(f"{path.name} is protected by a password; save it without one") from None
+        raise InputError(
+            f"{path.name} is no workbook that can be read, or it is damaged; save it again or as CSV"
+        ) from None
+
+
+def _text(value: Any) -> str | None:
+    """A cell as its CSV would say it: whole numbers without a fraction, dates as ISO 8601; None for an empty one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1 << 53 else repr(value)
+    if isinstance(value, datetime.datetime):
+        midnight = value.time() == datetime.time()
+        return value.date().isoformat() if midnight else value.isoformat(sep=" ")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value) or None

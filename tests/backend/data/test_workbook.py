@@ -1,0 +1,178 @@
+"""Excel and OpenDocument workbooks: cells as their CSV would say them, sheets, and files that are refused before they are read."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.data.formats import workbook
+from backend.run.recognising import recognise
+
+MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+STYLES = f'<styleSheet {MAIN}><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>'
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
+
+
+def text(place: str, value: str) -> str:
+    return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+
+
+def xlsx(path: Path, *sheets: tuple[str, str, str]) -> Path:
+    """A workbook of (name, state, rows as XML)."""
+    names = "".join(
+        f'<sheet name="{name}" sheetId="{number}" state="{state}" r:id="r{number}"/>'
+        for number, (name, state, _) in enumerate(sheets, 1)
+    )
+    relations = "".join(
+        f'<Relationship Id="r{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+        for number in range(1, len(sheets) + 1)
+    )
+    packages = "http://schemas.openxmlformats.org/package/2006"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("[Content_Types].xml", f'<Types xmlns="{packages}/content-types"/>')
+        packed.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{packages}/relationships">'
+            f'<Relationship Id="r1" Type="{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        )
+        packed.writestr(
+            "xl/workbook.xml", f'<workbook {MAIN} xmlns:r="{RELATIONS}"><sheets>{names}</sheets></workbook>'
+        )
+        packed.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{packages}/relationships">{relations}'
+            f'<Relationship Id="s" Type="{RELATIONS}/styles" Target="styles.xml"/></Relationships>',
+        )
+        packed.writestr("xl/styles.xml", STYLES)
+        for number, (_, _, rows) in enumerate(sheets, 1):
+            packed.writestr(
+                f"xl/worksheets/sheet{number}.xml", f"<worksheet {MAIN}><sheetData>{rows}</sheetData></worksheet>"
+            )
+    return path
+
+
+def ods(path: Path, rows: str, mime: str = "application/vnd.oasis.opendocument.spreadsheet") -> Path:
+    content = (
+        f'<office:document-content xmlns:office="{OFFICE}:office:1.0" xmlns:table="{OFFICE}:table:1.0" '
+        f'xmlns:text="{OFFICE}:text:1.0"><office:body><office:spreadsheet><table:table table:name="Films">{rows}'
+        "</table:table></office:spreadsheet></office:body></office:document-content>"
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("mimetype", mime)
+        packed.writestr("META-INF/manifest.xml", f'<manifest:manifest xmlns:manifest="{OFFICE}:manifest:1.0"/>')
+        packed.writestr("content.xml", content)
+    return path
+
+
+HEADER = f'<row r="2">{text("A2", "text")}{text("B2", "stars")}{text("C2", "seen")}{text("D2", "good")}{text("E2", "sum")}</row>'
+FILMS = HEADER + (
+    f'<row r="3">{text("A3", "a film")}<c r="B3"><v>3</v></c><c r="C3" s="1"><v>44562</v></c><c r="D3" t="b"><v>1</v></c>'
+    '<c r="E3"><f>B3*0.5</f><v>1.5</v></c></row>'
+    f'<row r="5">{text("A5", "None")}<c r="B5"><v>2.50</v></c></row>'
+)
+ODS = (
+    "<table:table-row>"
+    '<table:table-cell office:value-type="string"><text:p>text</text:p></table:table-cell>'
+    '<table:table-cell office:value-type="string"><text:p>stars</text:p></table:table-cell></table:table-row>'
+    "<table:table-row>"
+    '<table:table-cell office:value-type="string"><text:p>a film</text:p></table:table-cell>'
+    '<table:table-cell office:value-type="float" office:value="3"><text:p>3</text:p></table:table-cell></table:table-row>'
+    '<table:table-row table:number-rows-repeated="1048574">'
+    '<table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
+)
+
+
+def test_cells_read_as_their_csv_would(desk):
+    rows = desk.read(xlsx(desk.folder / "films.xlsx", ("Films", "visible", FILMS)))
+    assert rows.table.to_pylist() == [
+        {"text": "a film", "stars": "3", "seen": "2022-01-01", "good": "true", "sum": "1.5"},
+        {"text": "None", "stars": "2.5", "seen": None, "good": None, "sum": None},
+    ]
+    assert [rows.place(number) for number in range(2)] == ["films.xlsx:3", "films.xlsx:5"]
+
+
+def test_an_open_document_sheet_is_read(desk):
+    rows = desk.read(ods(desk.folder / "films.ods", ODS))
+    assert rows.table.to_pylist() == [{"text": "a film", "stars": "3"}]
+
+
+def test_the_first_visible_sheet_is_read_or_the_one_that_is_named(desk):
+    other = f'<row r="1">{text("A1", "text")}</row><row r="2">{text("A2", "other")}</row>'
+    path = xlsx(desk.folder / "a.xlsx", ("Notes", "hidden", other), ("Films", "visible", FILMS))
+    assert desk.read(path).table["text"].to_pylist() == ["a film", "None"]
+    assert desk.read(path, sheet="Notes").table["text"].to_pylist() == ["other"]
+    with pytest.raises(InputError, match=r"^data\.sheet: a\.xlsx has no sheet 'Plays'; it has 'Notes', 'Films'"):
+        desk.read(path, sheet="Plays")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (f'<row r="1">{text("A1", "a")}{text("B1", "a")}</row>', "two columns 'a'; rename one of them in row 1"),
+        (
+            f'<row r="1">{text("A1", "a")}</row><row r="2">{text("B2", "x")}</row>',
+            "row 2: column 2 has a value and no name",
+        ),
+        ("", "is empty"),
+        (f'<row r="1">{text("A1", "a")}</row>', "no rows"),
+        (
+            f'<row r="1">{text("A1", "a")}</row><row r="1048576">{text("XFD1048576", "b")}</row>',
+            "too large for a workbook",
+        ),
+    ],
+)
+def test_a_sheet_that_is_no_table_is_refused_with_its_row(desk, rows: str, words: str):
+    assert words in desk.refusal(xlsx(desk.folder / "a.xlsx", ("Films", "visible", rows)))
+
+
+@pytest.mark.parametrize("repeat", ["table-cell table:number-columns-repeated", "table-row table:number-rows-repeated"])
+def test_a_repeated_value_of_an_open_document_does_not_fill_the_memory(desk, repeat: str):
+    part, attribute = repeat.split(" ")
+    cell = '<table:table-cell office:value-type="float" office:value="1"/>'
+    row = f"<table:table-row>{cell}</table:table-row>".replace(f"<table:{part}", f'<table:{part} {attribute}="1000000"')
+    assert "repeated 1,000,000 times" in desk.refusal(ods(desk.folder / "a.ods", ODS + row))
+
+
+def test_an_absurd_size_is_refused_before_anything_is_unpacked(desk, monkeypatch: pytest.MonkeyPatch):
+    path = xlsx(desk.folder / "a.xlsx", ("Films", "visible", FILMS + " " * 100_000))
+    monkeypatch.setattr(workbook, "MOST_BYTES", 50_000)
+    assert "too large for a workbook" in desk.refusal(path)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.ods", "a.xls"])
+def test_a_damaged_workbook_is_refused_in_one_sentence(desk, name: str):
+    content = b"\xd0\xcf\x11\xe0 broken" if name.endswith("xls") else b"PK\x03\x04 broken"
+    assert "is no workbook that can be read, or it is damaged" in desk.refusal(desk.write(name, content))
+
+
+def test_a_workbook_is_recognised_and_a_document_is_not(desk):
+    path = xlsx(desk.folder / "films.xlsx", ("Films", "visible", FILMS))
+    found = recognise([str(path)])
+    assert (found.data, found.words) == (
+        {"source": "files", "train": str(path)}, "This is a workbook: films.xlsx for training."
+    )  # fmt: skip
+    letter = ods(desk.folder / "letter.odt", ODS, "application/vnd.oasis.opendocument.text")
+    with pytest.raises(InputError, match="a document and no workbook"):
+        recognise([str(letter)])
+
+
+def zipped(*names: str) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in names:
+            packed.writestr(name, "text,label\na,1\nb,0\n")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("name", ["films.csv.zip", "films.zip", "films.csv"])
+def test_a_zipped_table_is_read(desk, name: str):
+    path = desk.write(name, zipped("films/films.csv", "__MACOSX/._films.csv"))
+    assert desk.read(path).table["text"].to_pylist() == ["a", "b"]
+    assert "unpacked from zip" in recognise([str(path)]).words
+
+
+def test_a_zip_of_several_files_is_refused(desk):
+    assert "is a zip archive of several files" in desk.refusal(desk.write("a.zip", zipped("a.csv", "b.csv")))
