@@ -193,8 +193,8 @@ def table(figures: dict[str, Any]) -> list[str]:
     from scipy import stats  # heavy
 
     lines = [
-        "| data | model | metric | random order | length buckets | difference, 95 % interval |",
-        "|---|---|---|---|---|---|",
+        "| data | model | metric | seeds | random order | length buckets | difference, 95 % interval | times the seconds |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, task in TASKS.items():
         for model, orders in figures.get(name, {}).items():
@@ -205,9 +205,12 @@ def table(figures: dict[str, Any]) -> list[str]:
             apart = [two - one for one, two in zip(chance, grouped, strict=True)]
             mean = statistics.mean(apart)
             half = stats.t.ppf(0.975, len(apart) - 1) * statistics.stdev(apart) / len(apart) ** 0.5
+            slower = statistics.median(
+                orders["random"][seed]["seconds"] / orders["buckets"][seed]["seconds"] for seed in seeds
+            )
             cells = (
-                task.title, model, task.metric, _mean(chance), _mean(grouped),
-                f"**{mean:+.3f}** ({mean - half:+.3f} to {mean + half:+.3f})",
+                task.title, model, task.metric, str(len(seeds)), _mean(chance), _mean(grouped),
+                f"**{mean:+.3f}** ({mean - half:+.3f} to {mean + half:+.3f})", f"{slower:.1f}",
             )  # fmt: skip
             lines.append(f"| {' | '.join(cells)} |")
     return lines
