@@ -14,7 +14,9 @@ from backend.contract.errors import InputError
 from backend.contract.run_folder import RunLocked, take_lock
 from backend.data.csv_file import BOM, defused_cell, plain_cell
 from backend.data.formats.dialect import Dialect, cells, dialect_of
+from backend.data.formats.packed import packer_of
 from backend.data.formats.text_file import TextFile
+from backend.data.formats.workbook import is_workbook
 
 COUNTED_BYTES = 64_000_000
 """Of a larger file the rows are neither counted nor checked."""
@@ -75,6 +77,10 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
             content = (BOM if bom else b"") + _written([list(kept), list(kept.values())], _fresh(path)).encode()
             _write(file, size, content, path)
             return Appended(list(kept), 1, True)
+        if packer_of(path) or is_workbook(path):
+            raise InputError(
+                f"{path.name} is packed or a workbook, to whose end no row can be added; name a CSV or TSV file"
+            )
         layout = _layout(path, size)
         _check(path, layout.columns, row)
         text = _written([[cell(row.values[name]) for name in layout.columns]], layout)

@@ -1,5 +1,9 @@
 """Tests that a row goes to the end of a person's file in the file's own way, whole or not at all."""
 
+import gzip
+import io
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,12 @@ from backend.data.appended_row import NewRow, append_row
 
 ROW = NewRow({"text": 'a "good"; film'}, ("prediction", "pos"), ("label", None))
 RIGHT = NewRow({"text": "né, ja"}, ("prediction", "pos"), ("label", "neg"))
+
+
+def zipped(content: bytes) -> bytes:
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as packed:
+        packed.writestr("own.csv", content)
+    return file.getvalue()
 
 
 def test_new_file_gets_a_header_and_every_next_row_follows(tmp_path: Path) -> None:
@@ -71,6 +81,16 @@ def test_row_that_does_not_go_with_the_file_is_refused(
 
     assert sentence in str(refused.value)
     assert path.read_text(encoding="utf-8") == content
+
+
+@pytest.mark.parametrize("packer", [gzip.compress, zipped])
+def test_packed_file_is_left_as_it_is(tmp_path: Path, packer: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "own.csv"
+    path.write_bytes(before := packer(b"text,label\nfine,pos\n"))
+
+    with pytest.raises(InputError, match="is packed or a workbook"):
+        append_row(path, RIGHT)
+    assert path.read_bytes() == before
 
 
 def test_unknown_encoding_takes_what_any_encoding_writes_alike(tmp_path: Path) -> None:
