@@ -22,7 +22,7 @@ _SETTINGS = """
     new_embeddings no_repeat_ngram_size null_threshold num_beams optimizer optimizer_options packing pair parallelism precision
     prefix prefix_backward prefix_forward processes quoting rank relative_step repetition_penalty revision rows rslora sample saved
     scale_parameter schedule schedule_cycles schedule_divisor schedule_end schedule_final_divisor schedule_power schedule_steps
-    schedule_timescale scheme scores seed separator source source_ending source_language stride strict_entities target_ending
+    schedule_timescale scheme scores seed separator sheet source source_ending source_language stride strict_entities target_ending
     target_language targets task temperature template tensor_parallel test threads tokenizer tokenizer_options top_k top_p train
     train_language train_rows training trust_remote_code type validation version version_2_with_negative warmup warmup_init
     weight_decay whole_words window written_scheme
@@ -40,7 +40,7 @@ _CHOICES = """
     ja-mecab jax json jsonl ko-mecab linear lion lora lora_only main masked_lm mean_of_pieces merged mnli mps mrpc multiple_choice
     nearest never newline no_answer none one_cycle parallel parquet plain polynomial pretrained qnli qqp question_answering refuse
     repair rte ru same seq2seq_lm sgd skip spaces squad sst2 stsb summarisation sw tab tatoeba text text_classification
-    text_regression th token_classification torch tpu tr translation tsv ur usual utf-8 vi wnli xnli xpu zh
+    text_regression th token_classification torch tpu tr translation tsv ur usual utf-8 vi wnli workbook xnli xpu zh
 """
 CHOICES = frozenset(_CHOICES.split())
 """What a setting that is chosen from a list may be."""
