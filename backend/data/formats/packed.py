@@ -16,21 +16,18 @@ from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, MOS
 
 _PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 SUFFIXES = {".gz", ".gzip", ".bz2", ".xz", ".zip"}
-_BROKEN = (
-    EOFError,
-    zlib.error,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    RuntimeError,
-    NotImplementedError,
-)
-"""The last two are what zipfile raises for a password and for a method of compression that it does not know."""
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 
 
 def _open_zip(raw: BinaryIO) -> Any:
     packed = zipfile.ZipFile(raw)
-    return packed.open(_members(packed)[0])
+    try:
+        return packed.open(_members(packed)[0])
+    except (
+        RuntimeError,
+        NotImplementedError,
+    ) as error:  # a password, or a method of compression that is not known here
+        raise zipfile.BadZipFile(str(error)) from None
 
 
 _OPENERS: dict[str, Callable[[BinaryIO], Any]] = {
@@ -75,7 +72,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         if not packer:
             yield raw, raw
             return
-        with bounded(_OPENERS[packer](raw), path) as content, said_plainly(path, packer):
+        with said_plainly(path, packer), bounded(_OPENERS[packer](raw), path) as content:
             yield content, raw
 
 
@@ -87,7 +84,9 @@ def said_plainly(path: Path, packer: str) -> Iterator[None]:
     except (*_BROKEN, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(f"{path.name} is compressed with {packer} and damaged or cut off; get it again") from None
+        raise InputError(
+            f"{path.name} is compressed with {packer} and damaged, cut off or locked by a password; get it again"
+        ) from None
 
 
 class _Unpacked(io.RawIOBase):

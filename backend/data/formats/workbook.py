@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import open_regular
 from backend.data.formats.reader import PIECE_ROWS, Options, Piece
 
 ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -33,7 +34,7 @@ _REPEATED_ROW = re.compile(rb'<table:table-row[^>]*number-rows-repeated="(\d{5,}
 
 def is_workbook(path: Path) -> bool:
     """Whether it is an Excel or OpenDocument workbook, by its content. Raises InputError for one that is absurdly large."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(4)
     if start == _OLD_OFFICE:
         return path.suffix.lower() == ".xls"

@@ -14,6 +14,7 @@ from backend.data.formats.detect import format_of
 from backend.data.formats.packed import plain_suffix
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
+from backend.data.formats.workbook import ENDINGS as WORKBOOKS
 from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import ADVANCED, OF_FILE, Files, naming, read_files, split_files
@@ -21,7 +22,7 @@ from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Known, Reading, named
 
 _DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
-_TABLES = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".feather"}
+_TABLES = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".feather", *WORKBOOKS}
 
 
 class Settings(Section):

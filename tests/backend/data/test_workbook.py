@@ -176,3 +176,10 @@ def test_a_zipped_table_is_read(desk, name: str):
 
 def test_a_zip_of_several_files_is_refused(desk):
     assert "is a zip archive of several files" in desk.refusal(desk.write("a.zip", zipped("a.csv", "b.csv")))
+
+
+def test_a_zip_that_is_locked_by_a_password_is_refused(desk):
+    content = bytearray(zipped("a.csv"))
+    content[6] |= 1  # the bit of an encrypted member, in its own header and in the archive's list of them
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    assert "locked by a password" in desk.refusal(desk.write("a.csv.zip", bytes(content)))
