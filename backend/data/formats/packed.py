@@ -23,10 +23,8 @@ def _open_zip(raw: BinaryIO) -> Any:
     packed = zipfile.ZipFile(raw)
     try:
         return packed.open(_members(packed)[0])
-    except (
-        RuntimeError,
-        NotImplementedError,
-    ) as error:  # a password, or a method of compression that is not known here
+    except (RuntimeError, NotImplementedError) as error:
+        # A password, or a method of compression that is not known here.
         raise zipfile.BadZipFile(str(error)) from None
 
 
