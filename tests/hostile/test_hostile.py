@@ -76,7 +76,7 @@ def _run(arguments: list[str], folder: Path, said: Path, seconds: int) -> None:
 def _outcome(code: int, words: str) -> str:
     if code == -signal.SIGALRM:
         return "hang"
-    if code < 0 or code > 2 or "unexpected" in words or "Traceback" in words:
+    if code < 0 or code > 2 or "failed unexpectedly" in words or "Traceback" in words:
         return "unexpected"
     if "not enough memory" in words:
         return "memory"
