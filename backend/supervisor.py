@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from backend import process_tree
 from backend.contract import run_queue
+from backend.contract.errors import InputError
 from backend.contract.processes import INTERRUPTIONS, child_environment, on_interruption, python_command
 from backend.contract.run_folder import (
     ENDS,
@@ -26,6 +27,7 @@ from backend.contract.run_folder import (
     host_id,
     take_lock,
 )
+from backend.contract.safe_files import open_inside
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -60,7 +62,10 @@ def supervise(
     if not folder.exists():
         return _refuse(f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
     try:
+        folder.check(to_write=True)
         lock = take_lock(folder.lock)
+    except InputError as error:
+        return _refuse(str(error))
     except RunLocked:
         doing = "waiting in the queue" if folder.is_queued() else "running"
         return _refuse(f"{folder.name}: this run is already {doing}{_holder(folder)}")
@@ -240,7 +245,7 @@ def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]
         if os.getppid() != supervisor:
             os._exit(1)
 
-    with folder.log.open("ab") as log:
+    with os.fdopen(_open_log(folder), "ab") as log:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -279,12 +284,16 @@ def _holder(folder: RunFolder) -> str:
 
 def _speak_to_log(folder: RunFolder) -> None:
     """From here on the supervisor's own words go to the log; whoever started it sees its pipe end and knows."""
-    log = os.open(folder.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    log = _open_log(folder)
     sys.stdout.flush()
     sys.stderr.flush()
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
+
+
+def _open_log(folder: RunFolder) -> int:
+    return open_inside(folder.path, folder.log.name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
 def _refuse(sentence: str) -> int:

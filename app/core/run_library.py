@@ -17,6 +17,7 @@ from backend.contract import events
 from backend.contract.landmarks import Landmarks
 from backend.contract.run_folder import RunFolder
 from backend.contract.run_notes import RunNotes, change_notes, notes_file, read_notes
+from backend.contract.safe_files import open_unlinked
 
 HEAD_BYTES = 24_000
 TAIL_BYTES = 48_000
@@ -336,7 +337,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def _head_and_tail(path: Path) -> list[events.AnyEvent]:
     try:
-        with path.open("rb") as file:
+        with open_unlinked(path) as file:
             head = file.read(HEAD_BYTES)
             size = file.seek(0, 2)
             if size <= HEAD_BYTES:

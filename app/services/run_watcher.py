@@ -3,16 +3,19 @@
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.core.backend_sentences import told
 from app.core.language import tr
 from app.core.outcome import Outcome, look_at
 from app.core.run_state import RunState
 from app.core.verdict import doubt
 from backend.contract import events
+from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import open_unlinked
 
 DRAIN_SECONDS = 0.005
 """The longest time a tick spends on events, so that the window stays smooth."""
@@ -42,7 +45,7 @@ class RunWatcher(QObject):
     caught_up = Signal()
     """Everything that was on disk is in `state`; once."""
     vanished = Signal(str)
-    """The folder is gone; one sentence."""
+    """The folder is gone, or is not one that can be watched; one sentence."""
 
     def __init__(self, path: Path | str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -50,7 +53,7 @@ class RunWatcher(QObject):
         self.state = RunState()
         self.outcome = Outcome("starting")
         self.is_caught_up = False
-        self.is_gone = False
+        self.is_gone = self._is_checked = False
         self._offset = 0
         self._log_offset: int | None = None
         self._life_looked = 0.0
@@ -68,10 +71,10 @@ class RunWatcher(QObject):
         self._timer.setInterval(BUSY_MS)
 
     def _on_tick(self) -> None:
-        if not self.folder.exists():
+        if reason := self._why_unwatchable():
             self._timer.stop()
             self.is_gone = True
-            self.vanished.emit(tr("The folder of this run is gone: {path}", path=self.folder.path))
+            self.vanished.emit(reason)
             return
         more = self._drain()
         self._read_log()
@@ -83,6 +86,17 @@ class RunWatcher(QObject):
         self._look_at_life()
         self._timer.setInterval(BUSY_MS if more else IDLE_MS if self.outcome.alive else OVER_MS)
 
+    def _why_unwatchable(self) -> str:
+        if not self.folder.exists():
+            return tr("The folder of this run is gone: {path}", path=self.folder.path)
+        try:
+            if not self._is_checked:
+                self.folder.check()
+        except InputError as error:
+            return told(str(error))
+        self._is_checked = True
+        return ""
+
     # Events
 
     def _drain(self) -> bool:
@@ -90,7 +104,7 @@ class RunWatcher(QObject):
         end = time.perf_counter() + DRAIN_SECONDS
         took_any = False
         try:
-            with self.folder.events.open("rb") as file:
+            with open_unlinked(self.folder.events) as file:
                 self._begin_anew_if_shorter(file.seek(0, 2))
                 file.seek(self._offset)
                 while True:
@@ -98,14 +112,14 @@ class RunWatcher(QObject):
                     took_any = took_any or took > 0
                     if took == 0 or time.perf_counter() >= end:
                         break
-        except FileNotFoundError:
+        except OSError:  # not there, or somebody put a link in its place
             took = 0
             self._begin_anew_if_shorter(0)
         if took_any:
             self.advanced.emit()
         return took > 0
 
-    def _take(self, chunk: bytes, file: BinaryIO) -> int:
+    def _take(self, chunk: bytes, file: IO[bytes]) -> int:
         """Apply the complete lines of a chunk; a half-written last line stays on disk and is read again.
 
         So nothing stale is ever held: a torn line that a resumed run cuts off is simply not there at the next look.
@@ -138,10 +152,10 @@ class RunWatcher(QObject):
                 self._log_offset = max(0, size - LOG_BYTES)
             if size == self._log_offset:
                 return
-            with self.folder.log.open("rb") as file:
+            with open_unlinked(self.folder.log) as file:
                 file.seek(self._log_offset)
                 data = file.read(LOG_BYTES)
-        except FileNotFoundError:
+        except OSError:
             self._log_offset = None
             return
         used = data.rfind(b"\n") + 1 or (len(data) if len(data) == LOG_BYTES else 0)

@@ -15,6 +15,7 @@ from backend.contract import events
 from backend.contract.mending import Mend
 from backend.contract.processes import on_interruption
 from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import open_unlinked
 
 LOOK_SECONDS = 0.1
 FIRST_SECONDS = 5.0
@@ -69,13 +70,16 @@ class EventReader:
     @classmethod
     def at_end(cls, path: Path) -> "EventReader":
         """A reader of what the next attempt will add; a torn last line is cut by it and written anew."""
-        content = path.read_bytes() if path.exists() else b""
+        content = b""
+        if path.exists():
+            with open_unlinked(path) as file:
+                content = file.read()
         return cls(path, content.rfind(b"\n") + 1)
 
     def new(self) -> list[events.AnyEvent]:
         """In the order of the file; nothing where the file is not there (yet, or any more)."""
         try:
-            with self._path.open("rb") as file:
+            with open_unlinked(self._path) as file:
                 if file.seek(0, os.SEEK_END) < self._offset:  # it was deleted, and has begun anew
                     self._offset = 0
                 file.seek(self._offset)

@@ -7,7 +7,7 @@ from pathlib import Path
 from backend.commands.screen import Screen
 from backend.contract import offline, spec_file
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
+from backend.contract.run_folder import RunFolder, write_whole
 from backend.engines.hosts import Position
 
 LOOK_SECONDS = 0.5
@@ -68,15 +68,15 @@ def _come(run: RunFolder, here: Position) -> RunFolder:
 
 def _begun(run: RunFolder) -> int:
     """The number of the attempt that lives at the first host; 0 where none does."""
+    if run.exists():
+        run.check()
     record = run.process_record()
     return record.attempt if run.exists() and record is not None and run.exit_record() is None else 0
 
 
 def _prepare(run: RunFolder, own: RunFolder) -> None:
     own.path.mkdir(exist_ok=True)
-    beside = own.path / ".spec.yaml"
-    beside.write_bytes(run.spec.read_bytes())
-    beside.replace(own.spec)
+    write_whole(own.spec, run.spec.read_bytes())
 
 
 def _listens(coordinator: str) -> bool:

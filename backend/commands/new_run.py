@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from backend.commands import consents
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import RunFolder, new_run_folder
+from backend.contract.run_folder import RunFolder, new_run_folder, write_whole
 
 if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
@@ -77,13 +77,11 @@ def change_settings(folder: RunFolder, changes: list[str]) -> None:
 def _keep_spec(folder: RunFolder, kept: Path) -> None:
     """The spec of the last attempt; where it is kept already, nothing was trained with the present one."""
     if not kept.exists():
-        kept.write_bytes(folder.spec.read_bytes())
+        write_whole(kept, folder.spec.read_bytes())
 
 
 def _put_spec(folder: RunFolder, text: str) -> None:
-    beside = folder.path / ".spec.yaml"
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(folder.spec)
+    write_whole(folder.spec, text.encode())
 
 
 def start(folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":

@@ -49,7 +49,10 @@ def _request(arguments: Namespace) -> int:
 
 
 def _start(arguments: Namespace) -> int:
+    from backend.run import resolving  # loads pydantic, pyarrow and the data room
+
     folder = named_run(arguments.run)
+    resolving.read_run(folder, to_write=True)
     if not folder.is_queued():
         way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has begun already"
         raise InputError(f"{folder.name}: this run does not wait in the queue; {way}")

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backend.commands import consents, joining, new_run, queue_words
 from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
@@ -14,6 +15,9 @@ from backend.contract.landmarks import landmarks
 from backend.contract.mending import Mend
 from backend.contract.run_folder import RunFolder
 from backend.engines.hosts import Position
+
+if TYPE_CHECKING:
+    from backend.contract.spec import RunSpec
 
 
 def attempt(folder: RunFolder, *, queue: bool = False) -> Outcome:
@@ -74,9 +78,12 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
+    from backend.run import resolving  # loads pydantic, pyarrow and the data room
+
     folder = named_run(arguments.run)
+    spec = resolving.read_run(folder, to_write=True)
     refuse_the_same_end(folder, arguments)
-    _agree_if_asked(folder, arguments)
+    _agree_if_asked(spec, arguments)
     if arguments.engine is not None:
         new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
     if arguments.changes:
@@ -86,13 +93,9 @@ def _resume(arguments: Namespace) -> int:
     return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 
 
-def _agree_if_asked(folder: RunFolder, arguments: Namespace) -> None:
-    from backend.contract import spec_file  # loads the YAML reader
-
-    model = spec_file.read(folder.spec).get("model")
-    if isinstance(model, dict):
-        names = [str(name) for name in (model.get("name_or_path"), model.get("tokenizer")) if name]
-        consents.agree_if_asked(arguments, *names, revision=str(model.get("revision") or "main"))
+def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
+    names = [name for name in (spec.model.name_or_path, spec.model.tokenizer) if name]
+    consents.agree_if_asked(arguments, *names, revision=spec.model.revision)
 
 
 def refuse_the_same_end(folder: RunFolder, arguments: Namespace) -> None:

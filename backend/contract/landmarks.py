@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from backend.contract.events import AnyEvent, decode
+from backend.contract.safe_files import open_unlinked
 
 CHUNK_BYTES = 1_000_000
 """About four milliseconds."""
@@ -45,7 +46,7 @@ class Landmarks:
     def read(self, size: int = CHUNK_BYTES) -> list[AnyEvent]:
         """What the next `size` bytes hold; a half-written last line waits."""
         try:
-            with self._path.open("rb") as file:
+            with open_unlinked(self._path) as file:
                 end = file.seek(0, 2)
                 self.began_anew = end < self._offset
                 if self.began_anew:

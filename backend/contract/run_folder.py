@@ -14,13 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from backend.contract.safe_files import user_path
+from backend.contract.safe_files import check_folder, open_inside, read_unlinked, user_path
 
 ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
 """Request that ends a run → the state in which it ends, the most urgent first: who interrupts gives little time."""
 REQUESTS = (*ENDS, "checkpoint")
 GROWTH_SECONDS = 60.0
 """On another host or boot a run whose events have not grown for this long is lost."""
+
+RECORD_BYTES = 1_000_000
+"""A record of a run is a few lines; a larger one is not read."""
 
 LOCK_TRIES = 40
 """Whoever only looks whether a run is alive (`is_locked`) holds its lock for an instant; that is no refusal."""
@@ -88,6 +91,14 @@ class RunFolder:
         """Whether this is a run folder at all."""
         return os.path.isfile(self.spec)  # noqa: PTH113 (Path.is_file fails in a folder that is closed to this user)
 
+    def check(self, *, to_write: bool = False) -> None:
+        """Raises InputError if the folder, which may be a stranger's, holds links or anything else but files and folders.
+
+        With `to_write` also if a file that an attempt appends to has another name elsewhere.
+        """
+        appended = (self.lock, self.log, self.events) if to_write else ()
+        check_folder(self.path, [path.name for path in appended])
+
     def predictions(self, split: str = "validation", suffix: str = "csv") -> Path:
         """`predictions.csv` for validation data, `predictions_test.csv` for test data; likewise `.parquet`."""
         stem = "predictions" if split == "validation" else f"predictions_{split}"
@@ -126,7 +137,7 @@ class RunFolder:
     def request(self, kind: str) -> None:
         """Ask the backend for one of REQUESTS."""
         assert kind in REQUESTS, kind
-        (self.path / kind).touch()
+        os.close(open_inside(self.path, kind, os.O_WRONLY | os.O_CREAT))
 
     def requested(self) -> str | None:
         """The most urgent open request."""
@@ -170,7 +181,7 @@ class RunFolder:
     def queued_since(self) -> float | None:
         """When the run joined the queue in which it waits, or in which it waited when it was lost."""
         try:
-            return float(json.loads(self.queued.read_text(encoding="utf-8"))["joined"])
+            return float(json.loads(read_unlinked(self.queued, RECORD_BYTES))["joined"])
         except OSError:
             return None
         except (ValueError, KeyError, TypeError):
@@ -236,17 +247,24 @@ class RunFolder:
 
 def _read_record(path: Path, kind: type[Any]) -> Any:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_unlinked(path, RECORD_BYTES))
         return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
     except (OSError, ValueError, TypeError):
         return None
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write beside, flush to disk, rename: a reader sees the old file or the new one."""
+    """Write the values as JSON, as `write_whole` does."""
+    write_whole(path, json.dumps(values, indent=1).encode())
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write beside, flush to disk, rename: a reader sees the old file or the new one. What lies beside is not written to."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("w", encoding="utf-8") as file:
-        json.dump(values, file, indent=1)
+    beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
@@ -287,10 +305,12 @@ def run_folders(root: Path) -> list[RunFolder]:
 
 
 def find_run(name_or_path: str, root: Path) -> RunFolder | None:
-    """The run of that name under `root`, or the run folder at that path."""
+    """The run of that name under `root`, or the run folder at that path. Raises InputError if it holds links."""
     for path in (root / name_or_path, user_path(name_or_path)):
-        if RunFolder(path).exists():
-            return RunFolder(path)
+        folder = RunFolder(path)
+        if folder.exists():
+            folder.check()
+            return folder
     return None
 
 
@@ -334,7 +354,7 @@ def take_lock(path: Path, tries: int = LOCK_TRIES, *, of_all_users: bool = False
 
     A lock `of_all_users` may be taken by whoever may write in its folder, whoever made the file.
     """
-    descriptor = _open_for_all(path) if of_all_users else os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _open_for_all(path) if of_all_users else open_inside(path.parent, path.name, os.O_RDWR | os.O_CREAT)
     for _ in range(tries):
         if _try_lock(descriptor):
             return descriptor
@@ -345,11 +365,12 @@ def take_lock(path: Path, tries: int = LOCK_TRIES, *, of_all_users: bool = False
 
 def _open_for_all(path: Path) -> int:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = open_inside(path.parent, path.name, os.O_RDWR | os.O_CREAT)
     except PermissionError:
-        return os.open(path, os.O_RDONLY)  # which suffices to lock it, but on NFS
-    with suppress(OSError):  # it is another user's, who has seen to that
-        path.chmod(path.parent.stat().st_mode & 0o666 | 0o600)
+        return open_inside(path.parent, path.name, os.O_RDONLY)  # which suffices to lock it, but on NFS
+    if os.name != "nt":
+        with suppress(OSError):  # it is another user's, who has seen to that
+            os.fchmod(descriptor, path.parent.stat().st_mode & 0o666 | 0o600)
     return descriptor
 
 
@@ -382,7 +403,7 @@ def is_locked(path: Path) -> bool | None:
     Shares it for an instant to find out, so that two who look agree, and another user's run can be looked at.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_inside(path.parent, path.name, os.O_RDONLY)
     except PermissionError:
         return None
     except OSError:

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder, changing, write_json
+from backend.contract.run_folder import RECORD_BYTES, RunFolder, changing, write_json
+from backend.contract.safe_files import read_unlinked
 
 LONGEST_TAG = 40
 
@@ -33,7 +34,7 @@ def notes_file(folder: RunFolder) -> Path:
 def read_notes(folder: RunFolder) -> RunNotes:
     """What was written, or nothing; a file that somebody damaged counts as none."""
     try:
-        return msgspec.convert(json.loads(notes_file(folder).read_bytes()), RunNotes)
+        return msgspec.convert(json.loads(read_unlinked(notes_file(folder), RECORD_BYTES)), RunNotes)
     except (OSError, ValueError, msgspec.ValidationError):
         return RunNotes()
 

@@ -3,7 +3,6 @@
 It holds what is known to be harmless, and nothing else: see `public_words`.
 """
 
-import os
 import platform
 import re
 from pathlib import Path
@@ -25,7 +24,7 @@ from backend.contract.public_words import (
     traceback_lines,
 )
 from backend.contract.run_folder import RunFolder
-from backend.contract.safe_files import open_inside
+from backend.contract.safe_files import open_unlinked
 
 LAST_EVENTS = 20
 LAST_LINES = 60
@@ -43,7 +42,7 @@ _CLASS = re.compile(r"[A-Z][A-Za-z0-9]{1,30}(?:Model|For[A-Z][A-Za-z]{2,40}|LMHe
 def report(folder: RunFolder) -> str:
     """Versions, settings, the events' end and the log's tracebacks, as Markdown: numbers and our own words, no one else's."""
     said = landmarks(folder.events)
-    last_events = events.decode_all(_tail(folder, folder.events).split(b"\n"))
+    last_events = events.decode_all(_tail(folder.events).split(b"\n"))
     parts = [
         "# Report on a run",
         _how_it_ended(folder, said),
@@ -129,16 +128,16 @@ def _public(name: str, value: Any) -> Any:
 
 
 def _tracebacks(folder: RunFolder) -> str:
-    lines = list(traceback_lines(_tail(folder, folder.log).decode("utf-8", "replace").splitlines()))
+    lines = list(traceback_lines(_tail(folder.log).decode("utf-8", "replace").splitlines()))
     return "\n".join(lines[-LAST_LINES:]) or "There are none."
 
 
-def _tail(folder: RunFolder, path: Path) -> bytes:
+def _tail(path: Path) -> bytes:
     try:
-        with os.fdopen(open_inside(folder.path, path.name, os.O_RDONLY), "rb") as file:
+        with open_unlinked(path) as file:
             file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
             return file.read()
-    except (OSError, InputError):
+    except OSError:
         return b""
 
 

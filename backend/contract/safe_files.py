@@ -7,8 +7,8 @@ file: `/dev/zero`, a FIFO or a file of `/proc` would block or never end.
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,10 +29,14 @@ LARGEST_UNPACKED = 1000 * MB
 LARGEST_RATIO = 200
 """A packed file that unpacks to more than both was made to fill a disk: tables pack to a tenth, at best to a hundredth."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", os.O_RDONLY)
+"""A folder in which this user may open files by name need not be one that this user may list."""
 _QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """Opening a FIFO without a writer must not wait, and opening a terminal must not make it ours."""
 _BINARY = getattr(os, "O_BINARY", 0)
+LINK = "it is a link, and links in a run folder are not followed; replace it with what it leads to"
+NOT_REGULAR = "it is not a regular file; remove it, or use another run folder"
+ANOTHER_NAME = "it has another name elsewhere (a hard link), which would change with it; replace it with a copy"
 _ENDLESS = ("/proc", "/sys", "/dev")
 """File systems whose regular files are made up by the kernel as they are read."""
 
@@ -87,35 +91,97 @@ def _endless_devices() -> set[int]:
 def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
     """A descriptor of the regular file `name` (may be `a/b`) below `folder`, in which no link is followed.
 
-    `folder` itself may be reached through links: the user named it. Raises OSError, and InputError where a part of
-    `name` is a link (on Windows a reparse point) or the file is not a regular one.
+    `folder` itself may be reached through links: the user named it. Raises OSError, whose `strerror` says so if a part of
+    `name` is a link (on Windows a reparse point), if the file is not a regular one, or if it is to be written and has
+    another name elsewhere (a hard link).
     """
     parts = Path(name).parts
     assert parts, "a file has a name"
     assert ".." not in parts, name
     assert not Path(name).is_absolute(), name
+    empties = flags & os.O_TRUNC
+    descriptor = _open_inside(folder, parts, flags & ~os.O_TRUNC, mode)  # not before it is known what would be emptied
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, NOT_REGULAR, str(folder / name))
+        if flags & (os.O_WRONLY | os.O_RDWR) and status.st_nlink > 1:
+            raise OSError(errno.EMLINK, ANOTHER_NAME, str(folder / name))
+        if empties:
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _open_inside(folder: Path, parts: tuple[str, ...], flags: int, mode: int) -> int:
     if os.open not in os.supports_dir_fd:
         _refuse_reparse_points(folder, parts)
-        return os.open(folder / name, flags | _BINARY, mode)
+        return os.open(folder.joinpath(*parts), flags | _BINARY, mode)
     with _folder_inside(folder, parts[:-1]) as parent:
         try:
-            descriptor = os.open(parts[-1], flags | _NO_FOLLOW | _QUIET, mode, dir_fd=parent)
+            return os.open(parts[-1], flags | _NO_FOLLOW | _QUIET, mode, dir_fd=parent)
         except OSError:
-            _refuse_link(parts[-1], parent, folder / name)
+            _refuse_link(parts[-1], parent, folder.joinpath(*parts))
             raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise InputError(f"{folder / name} is not a regular file; remove it, or use another run folder")
-    return descriptor
+
+
+def open_unlinked(path: Path) -> IO[bytes]:
+    """A file of a run folder, opened for reading if `path` itself is not a link. Raises OSError."""
+    return os.fdopen(open_inside(path.parent, path.name, os.O_RDONLY), "rb")
+
+
+def read_unlinked(path: Path, limit: int) -> bytes:
+    """The whole content of a file of a run folder that has at most `limit` bytes. Raises OSError."""
+    with open_unlinked(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"it is too large (more than {limit / MB:,.0f} MB)", str(path))
+    return content
+
+
+def check_folder(folder: Path, written: Collection[str] = ()) -> None:
+    """Raises InputError where anything below `folder` is neither a folder nor a regular file, such as a link.
+
+    Files with a name in `written` will be written in place, so they may have no other name elsewhere (a hard link).
+    What cannot be looked at is left to whoever opens it.
+    """
+    folders = [folder]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                found = list(entries)
+        except OSError:
+            continue
+        for entry in found:
+            with suppress(FileNotFoundError):  # of a run that is going on
+                if _checked(entry, written):
+                    folders.append(Path(entry.path))
+
+
+def _checked(entry: "os.DirEntry[str]", written: Collection[str]) -> bool:
+    """Whether the entry is a folder, to be looked into."""
+    status = entry.stat(follow_symlinks=False)
+    if _is_link(status):
+        raise InputError(f"{entry.path}: {LINK}")
+    if stat.S_ISDIR(status.st_mode):
+        return True
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{entry.path}: {NOT_REGULAR}")
+    # Asked anew: on Windows an entry does not know how many names its file has.
+    if entry.name in written and Path(entry.path).lstat().st_nlink > 1:
+        raise InputError(f"{entry.path}: {ANOTHER_NAME}")
+    return False
 
 
 @contextmanager
 def _folder_inside(folder: Path, parts: tuple[str, ...]) -> Iterator[int]:
-    descriptor = os.open(folder, os.O_RDONLY | _DIRECTORY)
+    descriptor = os.open(folder, _DIRECTORY)
     try:
         for number, part in enumerate(parts):
             try:
-                inner = os.open(part, os.O_RDONLY | _DIRECTORY | _NO_FOLLOW, dir_fd=descriptor)
+                inner = os.open(part, _DIRECTORY | _NO_FOLLOW, dir_fd=descriptor)
             except OSError:
                 _refuse_link(part, descriptor, folder.joinpath(*parts[: number + 1]))
                 raise
@@ -131,8 +197,8 @@ def _refuse_link(name: str, parent: int, path: Path) -> None:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except OSError:
         return
-    if stat.S_ISLNK(status.st_mode):
-        raise InputError(_is_a_link(path)) from None
+    if _is_link(status):
+        raise OSError(errno.ELOOP, LINK, str(path)) from None
 
 
 def _refuse_reparse_points(folder: Path, parts: tuple[str, ...]) -> None:
@@ -142,9 +208,10 @@ def _refuse_reparse_points(folder: Path, parts: tuple[str, ...]) -> None:
             status: Any = path.lstat()
         except OSError:
             return
-        if stat.S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & stat.FILE_ATTRIBUTE_REPARSE_POINT:
-            raise InputError(_is_a_link(path))
+        if _is_link(status):
+            raise OSError(errno.ELOOP, LINK, str(path))
 
 
-def _is_a_link(path: Path) -> str:
-    return f"{path} is a link, and links in a run folder are not followed; replace it with the file itself"
+def _is_link(status: Any) -> bool:
+    attributes = getattr(status, "st_file_attributes", 0)  # of Windows, where junctions lead elsewhere too
+    return stat.S_ISLNK(status.st_mode) or bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)

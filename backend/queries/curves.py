@@ -11,7 +11,9 @@ from backend.run.curves import Curves
 
 
 def _export(arguments: Arguments, tell: Tell) -> Exported:
-    curves, folder = Curves(RunFolder(needed(arguments, "run")).events), Path(needed(arguments, "folder"))
+    run, folder = RunFolder(needed(arguments, "run")), Path(needed(arguments, "folder"))
+    run.check()
+    curves = Curves(run.events)
     try:
         written = event_files.write(curves, folder)
     except OSError as error:

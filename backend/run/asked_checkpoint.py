@@ -25,11 +25,12 @@ class AskedCheckpoint:
 
 
 def checkpoint_of(target: str) -> AskedCheckpoint | None:
-    """The checkpoint in that folder, `RUN/checkpoints/step-000500`; None where the target is something else."""
+    """The checkpoint in that folder, `RUN/checkpoints/step-000500`; None if the target is something else. Raises InputError."""
     for path in (runs_folder() / target, user_path(target)):
         run = RunFolder(path.absolute().parent.parent)
         is_one = path.parent.name == run.checkpoints.name and path.name.startswith(_STEP)
         if is_one and path.is_dir() and run.exists():
+            run.check()
             return AskedCheckpoint(run, path.absolute())
     return None
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backend.contract import spec_file, tokenizer_name
+from backend.contract import tokenizer_name
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.run_folder import RunFolder, find_run
 from backend.contract.safe_files import user_path
@@ -12,6 +12,7 @@ from backend.models.adapter_folder import is_alone, weights_folder
 from backend.models.own_code import OwnCode, own_code
 from backend.run.asked_checkpoint import checkpoint_of
 from backend.run.material import quiet
+from backend.run.resolving import read_run
 
 
 def code_of(target: str, revision: str = "main", report: Report = quiet) -> list[OwnCode]:
@@ -40,11 +41,9 @@ def _of_run(run: RunFolder, report: Report) -> list[Path]:
     """Its own model, or what it begins from where it has none yet."""
     if (run.model / "config.json").is_file():
         return [run.model]
-    model = spec_file.read(run.spec).get("model") or {}
-    names = [model.get("name_or_path"), model.get("tokenizer")]
-    return [
-        folder for name in names if name for folder in _folders(str(name), str(model.get("revision") or "main"), report)
-    ]
+    model = read_run(run).model
+    names = [name for name in (model.name_or_path, model.tokenizer) if name]
+    return [folder for name in names for folder in _folders(name, model.revision, report)]
 
 
 def _folders(name: str, revision: str, report: Report) -> list[Path]:

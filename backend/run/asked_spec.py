@@ -8,7 +8,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder, find_run
 from backend.contract.safe_files import user_path
-from backend.contract.spec import RunSpec
+from backend.contract.spec import RunSpec, run_spec
 from backend.models import inspection
 from backend.run.asked_checkpoint import checkpoint_of, has_model
 from backend.run.engine_choice import to_ask
@@ -35,6 +35,7 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
 
 def _of_run(run: RunFolder, model: Path, changes: list[str]) -> RunSpec:
     values = spec_file.read(run.spec)
+    run_spec(values)  # the sections are what they must be before some are changed
     values["model"] = {
         **values["model"],
         "name_or_path": str(model),

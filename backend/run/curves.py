@@ -9,6 +9,7 @@ from typing import Any
 
 from backend.contract import events
 from backend.contract.errors import InputError
+from backend.contract.safe_files import open_unlinked
 
 CurveEvent = events.StepFinished | events.EvaluationFinished | events.MemoryMeasured
 STEP_COLUMNS = ("epoch", "loss", "learning_rate", "gradient_norm", "rows", "tokens", "seconds")
@@ -97,7 +98,7 @@ class Curves:
         if not self._size:
             return
         left = self._size
-        with self._path.open("rb") as file:
+        with open_unlinked(self._path) as file:
             while left > 0 and (line := file.readline(left)):
                 left -= len(line)
                 yield line

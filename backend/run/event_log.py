@@ -20,6 +20,7 @@ from backend.contract.events import (
     decode_all,
     encode,
 )
+from backend.contract.safe_files import open_inside, open_unlinked
 
 _HEAD = (RunStarted, RunResumed, DataLoaded, ModelLoaded, PlanMade)
 """Events without which the later ones of an attempt cannot be understood."""
@@ -80,7 +81,8 @@ class EventLog:
 
     def _open(self) -> None:
         cut_torn_line(self._path)
-        self._file = self._path.open("ab", buffering=0)
+        descriptor = open_inside(self._path.parent, self._path.name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._file = os.fdopen(descriptor, "ab", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
 
     def _is_in_place(self) -> bool:
@@ -130,7 +132,7 @@ def cut_torn_line(path: Path) -> None:
     """A process that died while writing leaves half a line; the next attempt cuts it."""
     if not path.exists():
         return
-    with path.open("rb+") as file:
+    with os.fdopen(open_inside(path.parent, path.name, os.O_RDWR), "rb+") as file:
         size = file.seek(0, os.SEEK_END)
         position = size
         while position:
@@ -148,5 +150,5 @@ def read_events(path: Path, size: int | None = None) -> list[AnyEvent]:
     """All events of a run so far, or those in the first `size` bytes."""
     if not path.exists():
         return []
-    with path.open("rb") as file:
+    with open_unlinked(path) as file:
         return list(decode_all(file if size is None else file.read(size).splitlines()))

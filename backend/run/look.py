@@ -11,6 +11,7 @@ import numpy as np
 from backend.contract.errors import InputError
 from backend.contract.events import DataLoaded, PlanMade, RunResumed, RunStarted, StepFinished, decode_all
 from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import open_unlinked
 from backend.contract.spec import RunSpec
 from backend.data.features import Features
 from backend.data.order import Order
@@ -21,7 +22,7 @@ from backend.models.location import ModelLocation
 from backend.run.material import Material, read_material
 from backend.run.opening import open_session, training_order
 from backend.run.preparation import check_model, locate_small_files
-from backend.run.resolving import read_spec
+from backend.run.resolving import read_run
 from backend.run.schedule import total_steps
 from backend.run.session import Session
 
@@ -163,7 +164,7 @@ def look(spec: RunSpec, stage: Stage, split: str = "train", past: Past | None = 
 
 def look_at_run(folder: RunFolder, stage: Stage, split: str = "train") -> Look:
     """What a run has seen, or will. Raises InputError, also where its files have changed since."""
-    return look(read_spec(folder.spec), stage, split, past_of(folder))
+    return look(read_run(folder), stage, split, past_of(folder))
 
 
 def past_of(folder: RunFolder) -> Past:
@@ -172,7 +173,7 @@ def past_of(folder: RunFolder) -> Past:
     device, loaded, steps, size = "", {}, array("d"), _size(folder)
     if not size:
         return Past()
-    with folder.events.open("rb") as file:
+    with open_unlinked(folder.events) as file:
         for event in decode_all(file):
             if isinstance(event, StepFinished):
                 steps.extend((event.step, event.tokens, math.nan if event.loss is None else event.loss))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from backend.contract.errors import RunFailed
-from backend.contract.run_folder import ExitRecord, RunFolder, write_json
+from backend.contract.run_folder import RECORD_BYTES, ExitRecord, RunFolder, write_json
+from backend.contract.safe_files import read_unlinked
 from backend.engines.hosts import Position
 
 LOOK_SECONDS = 0.2
@@ -61,7 +62,7 @@ class Arrival:
 def _has_come(run: RunFolder, number: int) -> bool:
     record = run.process_record()
     try:
-        note = json.loads(_note(run, number).read_text(encoding="utf-8"))
+        note = json.loads(read_unlinked(_note(run, number), RECORD_BYTES))
     except (OSError, ValueError):
         return False
     return record is not None and note.get("attempt") == record.attempt

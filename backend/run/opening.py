@@ -29,7 +29,7 @@ from backend.run.event_log import EventLog
 from backend.run.hosts import Hosts
 from backend.run.material import Material, make_task, read_material
 from backend.run.preparation import locate_model
-from backend.run.resolving import read_spec
+from backend.run.resolving import read_run
 from backend.run.schedule import evaluation_rows, total_steps
 from backend.run.session import Session
 from backend.run.stages import Stages
@@ -68,7 +68,7 @@ class Opened:
 
 def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
     """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
-    spec = read_spec(folder.spec)
+    spec = read_run(folder)
     earlier = attempts.read(folder, hosts)
     checkpoints = Checkpoints(folder, hosts)
     checkpoints.clear_leftovers()

@@ -6,6 +6,7 @@ from typing import Any
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
 from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec, run_spec, validated
 from backend.data.sources.source import Source
@@ -19,6 +20,15 @@ def read_spec(path: Path, changes: list[str] | None = None) -> RunSpec:
     """The spec in a file with `--set` changes, complete and with absolute paths. Raises InputError."""
     values = spec_file.with_changes(spec_file.read(path), changes or [])
     return resolve(values, path.absolute().parent)
+
+
+def read_run(folder: RunFolder, *, to_write: bool = False) -> RunSpec:
+    """The spec of a run folder that may be a stranger's: its files are checked first, then every setting. Raises InputError.
+
+    `to_write` is for whoever starts an attempt in it.
+    """
+    folder.check(to_write=to_write)
+    return read_spec(folder.spec)
 
 
 def resolve(values: dict[str, Any], base: Path) -> RunSpec:

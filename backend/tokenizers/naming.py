@@ -8,6 +8,7 @@ from backend.contract import spec_file, tokenizer_name
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder, find_run
+from backend.contract.spec import ModelSection, validated
 
 FIELD = "model.tokenizer"
 
@@ -49,16 +50,11 @@ def _run(name: str) -> RunFolder | None:
 
 
 def _of_spec(run: RunFolder, options: dict[str, Any]) -> Named:
-    model = spec_file.read(run.spec).get("model") or {}
-    base = model.get("tokenizer") or model.get("name_or_path")
-    if not base:
-        raise InputError(
-            f"{run.name}: this run has no model yet, and its spec names none; name a folder instead", FIELD
-        )
+    model = validated(ModelSection, spec_file.read(run.spec).get("model") or {}, "model")
     return Named(
-        _absolute(str(base), run.path),
-        str(model.get("revision") or "main"),
-        {**(model.get("tokenizer_options") or {}), **options},
+        _absolute(model.tokenizer or model.name_or_path, run.path),
+        model.revision,
+        {**model.tokenizer_options, **options},
         f"The run {run.name} has no model of its own yet: this is the tokenizer that it begins with.",
     )
 

@@ -33,8 +33,8 @@ from backend.contract.run_folder import (
 
 NOON = datetime(2026, 11, 21, 12, 0)
 HOLDER = (
-    "import sys; from backend.contract.run_folder import take_lock\n"
-    "take_lock(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+    "import sys; from pathlib import Path; from backend.contract.run_folder import take_lock\n"
+    "take_lock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
 )
 
 

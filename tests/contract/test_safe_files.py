@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import open_inside, read_regular
+from backend.contract.safe_files import check_folder, open_inside, open_unlinked, read_regular, read_unlinked
 
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
@@ -41,7 +41,7 @@ def test_link_inside_a_folder_is_not_followed(tmp_path: Path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "events.jsonl").symlink_to(outside)
-    with pytest.raises(InputError, match="is a link"):
+    with pytest.raises(OSError, match="is a link"):
         open_inside(run, "events.jsonl", WRITE)
     assert outside.read_bytes() == b"kept"
 
@@ -51,7 +51,7 @@ def test_linked_folder_inside_a_folder_is_not_followed(tmp_path: Path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "checkpoints").symlink_to(tmp_path / "outside")
-    with pytest.raises(InputError, match="is a link"):
+    with pytest.raises(OSError, match="is a link"):
         open_inside(run, "checkpoints/step", WRITE)
     assert list((tmp_path / "outside").iterdir()) == []
 
@@ -61,3 +61,57 @@ def test_folder_reached_through_a_link_is_the_users_choice(tmp_path: Path):
     (tmp_path / "named").symlink_to(tmp_path / "run")
     os.close(open_inside(tmp_path / "named", "run.lock", WRITE))
     assert (tmp_path / "run" / "run.lock").is_file()
+
+
+def test_file_with_another_name_is_read_and_not_emptied(tmp_path: Path):
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"kept")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "process.log").hardlink_to(outside)
+    with pytest.raises(OSError, match="another name"):
+        open_inside(run, "process.log", WRITE)
+    assert read_unlinked(run / "process.log", 4) == b"kept"
+
+
+def test_pipe_inside_a_folder_is_refused_at_once(tmp_path: Path):
+    os.mkfifo(tmp_path / "events.jsonl")
+    with pytest.raises(OSError, match="not a regular file"):
+        open_unlinked(tmp_path / "events.jsonl")
+
+
+def test_folder_in_place_of_a_file_is_refused(tmp_path: Path):
+    (tmp_path / "events.jsonl").mkdir()
+    with pytest.raises(OSError, match="not a regular file"):
+        open_unlinked(tmp_path / "events.jsonl")
+
+
+def test_larger_record_is_not_read(tmp_path: Path):
+    (tmp_path / "exit.json").write_bytes(b"words!")
+    with pytest.raises(OSError, match="too large"):
+        read_unlinked(tmp_path / "exit.json", 5)
+
+
+@pytest.mark.parametrize(
+    "name", ["spec.yaml", ".spec.yaml.1", "checkpoints", "checkpoints/step-000001", "model/a/b/c.bin"]
+)
+def test_link_anywhere_below_a_folder_is_found(tmp_path: Path, name: str):
+    link = tmp_path / "run" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="is a link"):
+        check_folder(tmp_path / "run")
+
+
+def test_pipe_below_a_folder_is_found(tmp_path: Path):
+    (tmp_path / "checkpoints").mkdir()
+    os.mkfifo(tmp_path / "checkpoints" / "pipe")
+    with pytest.raises(InputError, match="not a regular file"):
+        check_folder(tmp_path)
+
+
+def test_folder_of_files_and_folders_passes(tmp_path: Path):
+    (tmp_path / "checkpoints" / "step-000001").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "step-000001" / "model.safetensors").write_bytes(b"")
+    (tmp_path / "spec.yaml").hardlink_to(tmp_path / "checkpoints" / "step-000001" / "model.safetensors")
+    check_folder(tmp_path, ["process.log"])

@@ -136,12 +136,14 @@ class Browser(QWidget):
         if not self._arrow.is_done:
             self._arrow.begin()
             return
-        path = RunFolder(self.run).predictions(self.filters.split, "parquet")
+        folder = RunFolder(self.run)
+        path = folder.predictions(self.filters.split, "parquet")
         self._close_rows()
         if not path.is_file():
             self._show_nothing()
             return
         try:
+            folder.check()
             self.rows = PredictionRows(path)
         except (OSError, ValueError) as error:
             self._show_nothing()

@@ -1,6 +1,7 @@
 """Owns examples to ask about: rows of a run's validation data in a mixed order, or those of the task."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from app.core.asked import run_of
@@ -21,15 +22,17 @@ class Examples:
 
     def next(self, target: str, task: RunTask) -> tuple[Mapping[str, Any] | None, Mapping[str, str]]:
         """A row, and which column plays which part; no row where there is none."""
-        path = RunFolder(run_of(target)).predictions("validation", "parquet")
+        run = RunFolder(run_of(target))
+        path = run.predictions("validation", "parquet")
         if task.columns and path.is_file():
-            return self._of_file(path), task.columns
+            return self._of_file(run, path), task.columns
         rows = EXAMPLES.get(task.kind, [])
         number = self._count(task.kind)
         return (rows[number % len(rows)] if rows else None), {}
 
-    def _of_file(self, path: Any) -> Mapping[str, Any] | None:
+    def _of_file(self, run: RunFolder, path: Path) -> Mapping[str, Any] | None:
         try:
+            run.check()
             rows = PredictionRows(path)
         except (OSError, ValueError):
             return None

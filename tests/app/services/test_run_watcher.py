@@ -128,3 +128,24 @@ def test_a_long_run_is_read_over_several_ticks(qtbot, written_run, monkeypatch):
         seen.append(watcher.state.step)
     assert watcher.state.step == 1_000
     assert max(after - before for before, after in pairwise(seen)) < 200
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "process.log", "model"])
+def test_a_folder_with_links_is_not_watched(qtbot, watcher, written_run, tmp_path, name: str):
+    (tmp_path / "outside").write_bytes(b"somebody's words")
+    (written_run.folder.path / name).unlink(missing_ok=True)
+    (written_run.folder.path / name).symlink_to(tmp_path / "outside")
+    with qtbot.waitSignal(watcher.vanished) as said:
+        pass
+    assert f"{written_run.folder.path / name}: it is a link" in said.args[0]
+
+
+def test_a_link_that_comes_later_is_not_followed(qtbot, watcher, written_run, tmp_path):
+    qtbot.waitUntil(lambda: watcher.is_caught_up)
+    logged: list[list[str]] = []
+    watcher.logged.connect(logged.append)
+    (tmp_path / "outside").write_bytes(b"somebody's words\n")
+    written_run.folder.log.symlink_to(tmp_path / "outside")
+    with qtbot.waitSignal(watcher.advanced):
+        written_run.steps(1, 3)
+    assert logged == []

@@ -52,6 +52,7 @@ def test_words_of_the_interpreter_are_no_refusal(folder: RunFolder, monkeypatch:
 
 
 def test_resume_of_a_running_run_exits_with_two(folder: RunFolder, supervise, until) -> None:
+    folder.spec.write_text("task: {type: causal_lm}\nmodel: {name_or_path: x}\ndata: {train: x.txt}\n")
     supervise(WAITS)
     until((folder.path / "ready").exists)
     command = python_command("backend", "resume", str(folder.path))
@@ -93,7 +94,7 @@ def test_path_and_environment_of_the_spec_reach_the_processes(folder: RunFolder,
 
 
 @pytest.mark.parametrize(
-    "environment", ["LD_PRELOAD: ./evil.so", "LD_LIBRARY_PATH: lib", 'OMP_NUM_THREADS: "4\\0"', "3"]
+    "environment", ["LD_PRELOAD: ./evil.so", "LD_LIBRARY_PATH: lib", "OMP_NUM_THREADS: four ä", "3"]
 )
 def test_refused_variable_starts_no_process(folder: RunFolder, environment: str) -> None:
     folder.spec.write_text(f"version: 1\nhardware: {{environment: {{{environment}}}}}\n")

@@ -1,0 +1,159 @@
+"""A run folder from a stranger makes no command run its code, write outside of it or follow its links."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backend.__main__ import main
+from backend.contract import spec_file
+from backend.contract.run_folder import RunFolder, RunLocked, is_locked, take_lock, write_json
+from backend.run.event_log import EventLog, read_events
+from backend.supervisor import supervise
+
+RECORDED = Path(__file__).parents[2] / "data" / "recorded"
+SECRET = b"somebody's file\n"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A file of the user that has nothing to do with the run."""
+    path = tmp_path / "outside"
+    path.write_bytes(SECRET)
+    return path
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """A run that was lost, which `resume` would continue."""
+    monkeypatch.setenv("BURNISH_RUNS", str(tmp_path / "runs"))
+    shutil.copytree(RECORDED / "sentiment-lost", tmp_path / "strange")
+    return RunFolder(tmp_path / "strange")
+
+
+def commands(run: Path) -> dict[str, list[str]]:
+    return {
+        "resume": ["resume", str(run), "--detach"],
+        "start": ["start", str(run)],
+        "stop": ["stop", str(run)],
+        "evaluate": ["evaluate", str(run), "--data", "rows.csv"],
+        "predict": ["predict", str(run), "--data", "rows.csv"],
+        "answer": ["predict", str(run), "--input", '{"text": "x"}'],
+        "generate": ["generate", str(run), "--prompt", "x"],
+        "checkpoint": ["evaluate", str(run / "checkpoints" / "step-000001"), "--data", "rows.csv"],
+        "report": ["report", str(run)],
+        "csv": ["export", str(run), "--csv", "-"],
+        "model": ["export", str(run), "--model", str(run.parent / "copy")],
+        "note": ["note", str(run), "words"],
+        "compare": ["compare", str(run), str(RECORDED / "sentiment-finished")],
+        "tokenize": ["tokenize", str(run), "--text", "x"],
+        "consents": ["consents", "--agree", str(run)],
+    }
+
+
+def replaced(path: Path, by: Callable[[Path], None]) -> None:
+    path.unlink(missing_ok=True)
+    by(path)
+
+
+@pytest.mark.parametrize("command", ["resume", "report"])
+@pytest.mark.parametrize(
+    "name", ["events.jsonl", "process.log", "exit.json", "run.lock", "queued", "model", "notes.json"]
+)
+def test_link_is_refused_in_one_sentence(run: RunFolder, outside: Path, capsys, name: str, command: str) -> None:
+    replaced(run.path / name, lambda path: path.symlink_to(outside))
+    assert main(commands(run.path)[command]) == 2
+    *_, said = capsys.readouterr().err.splitlines()  # some say before that they load the model
+    assert said.startswith(f"{run.path / name}: it is a link")
+    assert outside.read_bytes() == SECRET
+
+
+@pytest.mark.parametrize("command", commands(Path()))
+def test_every_command_looks_at_the_folder_first(run: RunFolder, capsys, command: str) -> None:
+    (run.path / "checkpoints" / "step-000001").mkdir(parents=True)
+    os.mkfifo(run.path / "checkpoints" / "step-000001" / "pipe")
+    assert main(commands(run.path)[command]) == 2
+    assert "is not a regular file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "environment", [{"LD_PRELOAD": "evil.so"}, {"LD_LIBRARY_PATH": "lib"}, {"": "x"}, {"A=B": "x"}, 5, [1]]
+)
+@pytest.mark.parametrize("command", ["resume", "start", "predict", "answer"])
+def test_environment_of_a_stranger_is_refused(run: RunFolder, capsys, command: str, environment: object) -> None:
+    (run.path / "model").mkdir()
+    (run.path / "model" / "config.json").write_text("{}")
+    values = spec_file.read(run.spec)
+    run.spec.write_text(spec_file.dump({**values, "hardware": {"environment": environment}}))
+    assert main(commands(run.path)[command]) == 2
+    assert "hardware.environment" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "spec", ["[]", "5", "", "model: 5", "model: [a]\ntask: 3", "hardware: 3", "data: {train: 5}", "{"]
+)
+@pytest.mark.parametrize("command", ["resume", "start", "evaluate", "tokenize", "consents"])
+def test_spec_that_is_none_is_one_sentence(run: RunFolder, capsys, command: str, spec: str) -> None:
+    run.spec.write_text(spec)
+    (run.path / "model").mkdir()
+    (run.path / "model" / "config.json").write_text("{}" if command == "evaluate" else "")
+    if command in ("tokenize", "consents"):
+        shutil.rmtree(run.path / "model")
+    assert main(commands(run.path)[command]) == 2
+    *before, said = capsys.readouterr().err.splitlines()
+    assert before in ([], ["loading the model"])
+    assert "unexpectedly" not in said
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "process.log", "run.lock"])
+def test_file_with_another_name_elsewhere_is_not_written(run: RunFolder, outside: Path, capsys, name: str) -> None:
+    replaced(run.path / name, lambda path: path.hardlink_to(outside))
+    assert supervise(run, ["unused"]) == 2
+    assert "another name elsewhere" in capsys.readouterr().err
+    assert main(["report", str(run.path)]) == 0, "a backup of hard links is read all the same"
+    assert outside.read_bytes() == SECRET
+
+
+def test_supervisor_begins_nothing_in_a_folder_with_links(run: RunFolder, outside: Path, capsys) -> None:
+    replaced(run.log, lambda path: path.symlink_to(outside))
+    before = run.process.read_bytes()
+    assert supervise(run, ["unused"]) == 2
+    assert "it is a link" in capsys.readouterr().err
+    assert (run.process.read_bytes(), outside.read_bytes()) == (before, SECRET)
+
+
+def test_writers_do_not_follow_a_link_that_comes_later(run: RunFolder, outside: Path) -> None:
+    for path in (run.events, run.lock, run.path / "stop", run.path / f".queued.{os.getpid()}"):
+        replaced(path, lambda path: path.symlink_to(outside))
+    with pytest.raises(OSError, match="is a link"):
+        EventLog(run.events)
+    with pytest.raises(OSError, match="is a link"):
+        read_events(run.events)
+    with pytest.raises(OSError, match="is a link"):
+        run.request("stop")
+    with pytest.raises((OSError, RunLocked)):
+        take_lock(run.lock)
+    assert not is_locked(run.lock)
+    run.join_queue()
+    assert run.queued.is_file()
+    assert not run.queued.is_symlink()
+    assert outside.read_bytes() == SECRET
+
+
+def test_a_record_behind_a_link_counts_as_none(run: RunFolder, tmp_path: Path) -> None:
+    write_json(tmp_path / "elsewhere.json", {"joined": 5.0})
+    replaced(run.queued, lambda path: path.symlink_to(tmp_path / "elsewhere.json"))
+    assert run.queued_since() is None
+
+
+def test_list_of_runs_goes_on_beside_a_folder_with_links(run: RunFolder, outside: Path, capsys) -> None:
+    replaced(run.events, lambda path: path.symlink_to("/dev/zero"))
+    run.path.rename(run.path.parent / "runs")
+    (run.path.parent / "runs" / "strange").mkdir()
+    for path in list((run.path.parent / "runs").iterdir()):
+        if path.name != "strange":
+            path.rename(run.path.parent / "runs" / "strange" / path.name)
+    assert main(["runs"]) == 0
+    assert "strange" in capsys.readouterr().out
