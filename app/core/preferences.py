@@ -51,11 +51,11 @@ class Preferences:
         assert name in _KINDS, name
         path = self.path or default_path()
         own = {name: value for name, value in asdict(self).items() if name in _KINDS}
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with changing(path):
             stored = _stored(path)
             value = change({**own, **_usable(stored or {})}[name])
-            write_json(path, {**(own if stored is None else stored), "version": VERSION, name: value})
+            write_json(path, {**(own if stored is None else stored), "version": VERSION, name: value}, mode=0o600)
         setattr(self, name, value)
 
     def remember_model(self, name_or_path: str) -> None:

@@ -89,9 +89,9 @@ def covers(name: str, version: str, code: str) -> bool:
 
 def _write(change: Callable[[list[CodeConsent]], list[CodeConsent]]) -> None:
     try:
-        path().parent.mkdir(parents=True, exist_ok=True)
+        path().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with changing(path()):  # window and command line may both agree to something
-            write_json(path(), {"code": [asdict(one) for one in change(read())]})
+            write_json(path(), {"code": [asdict(one) for one in change(read())]}, mode=0o600)
     except OSError as error:
         raise InputError(
             f"{path()}: your consents cannot be kept there: {error.strerror}; set BURNISH_CONFIG to a folder that you "

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import platformdirs
@@ -27,17 +28,39 @@ def cache_folder() -> Path:
 
 def private_folder(name: str) -> Path:
     """A folder of the cache that this user alone can open and change. Raises InputError where it belongs to somebody else."""
-    folder = cache_folder() / name
+    return _private(cache_folder() / name, "set BURNISH_CACHE to a folder that you may write to")
+
+
+def runtime_folder() -> Path:
+    """Where processes of this user find one another, whatever folders they were told to use. Raises InputError as `private_folder`.
+
+    Never a folder that everybody may write to, such as `/tmp`: another user could have made ours there first.
+    """
+    base = Path(platformdirs.user_cache_dir())
+    if sys.platform == "linux":
+        system = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}")
+        base = system if _is_private(system) else base
+    return _private(base / "burnish" / "runtime", f"make {base} a folder of your own")
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
+
+
+def _private(folder: Path, way_out: str) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
         if stat.S_ISLNK(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
-            raise InputError(f"{folder} is a link, or belongs to somebody else; remove it, or set BURNISH_CACHE")
-        folder.chmod(0o700)
+            raise InputError(f"{folder} is a link, or belongs to somebody else; remove it, or {way_out}")
+        if status.st_mode & 0o077:
+            folder.chmod(0o700)
     except OSError as error:
-        raise InputError(
-            f"{folder} cannot be made: {error.strerror}; set BURNISH_CACHE to a folder that you may write to"
-        ) from None
+        raise InputError(f"{folder} cannot be made: {error.strerror}; {way_out}") from None
     return folder
 
 

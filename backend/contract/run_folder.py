@@ -253,9 +253,9 @@ def _read_record(path: Path, kind: type[Any]) -> Any:
         return None
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
+def write_json(path: Path, values: dict[str, Any], mode: int = 0o666) -> None:
     """Write the values as JSON, as `write_whole` does."""
-    write_whole(path, json.dumps(values, indent=1).encode())
+    write_whole(path, json.dumps(values, indent=1).encode(), mode)
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:

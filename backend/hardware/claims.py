@@ -1,23 +1,23 @@
-"""Owns how a model that only waits for questions gives its accelerator up to a run that starts (stdlib only)."""
+"""Owns how a model that only waits for questions gives its accelerator up to a run that starts."""
 
-import getpass
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+from backend.contract.errors import InputError
+from backend.contract.places import runtime_folder
 
 LOOK_SECONDS = 0.2
 
 
 def claim() -> None:
     """A run is about to take an accelerator of this machine; where that cannot be said it starts all the same."""
-    path = _path()
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = _path()
         path.touch()
         os.utime(path)
-    except OSError:  # no room, or somebody else's folder: then a waiting model keeps its memory
+    except (OSError, InputError):  # no room, or somebody else's folder: then a waiting model keeps its memory
         return
 
 
@@ -40,14 +40,11 @@ class Waiting:
 
 
 def _path() -> Path:
-    # Neither the cache nor the runs folder: a terminal and a window may have set them differently.
-    # In a container a user may have a number and no name, which getpass cannot answer.
-    user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
-    return Path(tempfile.gettempdir()) / f"burnish-{user}" / "accelerator-wanted"
+    return runtime_folder() / "accelerator-wanted"
 
 
 def _claimed_at() -> int:
     try:
         return _path().stat().st_mtime_ns
-    except OSError:
+    except (OSError, InputError):
         return 0

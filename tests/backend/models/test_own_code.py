@@ -322,3 +322,9 @@ def test_unreadable_consents_are_none(tmp_path: Path, model: Path) -> None:
     assert consents.read() == []
     with pytest.raises(InputError, match="have not agreed"):
         may_run(model)
+
+
+def test_consents_are_their_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "new"))
+    consents.agree("name", "version", "code")
+    assert [path.stat().st_mode & 0o777 for path in (consents.path().parent, consents.path())] == [0o700, 0o600]
