@@ -44,7 +44,7 @@ def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Non
     """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
     from backend.contract import spec_file
     from backend.contract.run_folder import RunLocked, locked
-    from backend.run import engine_change, preparation
+    from backend.run import engine_change, preparation, spec_change
 
     try:
         with locked(folder.lock):  # nobody resumes it meanwhile
@@ -54,6 +54,7 @@ def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Non
             checked = preparation.check(change.spec)
             _keep_spec(folder, change.kept)
             _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
+            spec_change.keep_started(folder, checked)
     except RunLocked:
         raise InputError(f"{folder.name}: this run is running; pause it, then resume it with another engine") from None
 
@@ -70,6 +71,7 @@ def change_settings(folder: RunFolder, changes: list[str]) -> None:
             checked = preparation.check(change.spec)
             _keep_spec(folder, change.kept)
             _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
+            spec_change.keep_started(folder, checked)
     except RunLocked:
         raise InputError(f"{folder.name}: this run is running; pause it, then resume it with other settings") from None
 

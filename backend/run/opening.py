@@ -22,7 +22,7 @@ from backend.data.rows import Rows
 from backend.engines.engine import Compiling, Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
-from backend.run import attempts, metrics, options
+from backend.run import attempts, metrics, options, spec_change
 from backend.run.added_tokens import new_tokens
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
@@ -69,6 +69,8 @@ class Opened:
 def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
     """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
     spec = read_run(folder)
+    if not spec_change.compare_started(folder, spec) and hosts.is_first:
+        spec_change.keep_started(folder, spec)
     earlier = attempts.read(folder, hosts)
     checkpoints = Checkpoints(folder, hosts)
     checkpoints.clear_leftovers()

@@ -157,3 +157,11 @@ def test_list_of_runs_goes_on_beside_a_folder_with_links(run: RunFolder, outside
             path.rename(run.path.parent / "runs" / "strange" / path.name)
     assert main(["runs"]) == 0
     assert "strange" in capsys.readouterr().out
+
+
+def test_resume_refuses_a_spec_that_was_edited(run: RunFolder, capsys) -> None:
+    values = spec_file.read(run.spec)
+    (run.path / "spec.started.yaml").write_text(spec_file.dump(values))
+    run.spec.write_text(spec_file.dump(spec_file.with_changes(values, ["training.learning_rate=0.5"])))
+    assert main(["resume", str(run.path), "--detach"]) == 2
+    assert "training.learning_rate (it was" in capsys.readouterr().err
