@@ -7,7 +7,8 @@ from pathlib import Path
 from backend.commands.screen import Screen
 from backend.contract import offline, spec_file
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder, write_whole
+from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import write_whole
 from backend.engines.hosts import Position
 
 LOOK_SECONDS = 0.5

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from backend.commands import consents
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import RunFolder, new_run_folder, write_whole
+from backend.contract.run_folder import RunFolder, new_run_folder
+from backend.contract.safe_files import write_whole
 
 if TYPE_CHECKING:
     from backend.contract.spec import RunSpec

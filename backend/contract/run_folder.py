@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from backend.contract.safe_files import check_folder, open_inside, read_unlinked, user_path
+from backend.contract.safe_files import check_folder, open_inside, read_unlinked, user_path, write_whole
 
 ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
 """Request that ends a run → the state in which it ends, the most urgent first: who interrupts gives little time."""
@@ -92,10 +92,7 @@ class RunFolder:
         return os.path.isfile(self.spec)  # noqa: PTH113 (Path.is_file fails in a folder that is closed to this user)
 
     def check(self, *, to_write: bool = False) -> None:
-        """Raises InputError if the folder, which may be a stranger's, holds links or anything else but files and folders.
-
-        With `to_write` also if a file that an attempt appends to has another name elsewhere.
-        """
+        """Raises InputError if the folder, which may be a stranger's, holds links; with `to_write` also hard links to be written."""
         appended = (self.lock, self.log, self.events) if to_write else ()
         check_folder(self.path, [path.name for path in appended])
 
@@ -256,18 +253,6 @@ def _read_record(path: Path, kind: type[Any]) -> Any:
 def write_json(path: Path, values: dict[str, Any], mode: int = 0o666) -> None:
     """Write the values as JSON, as `write_whole` does."""
     write_whole(path, json.dumps(values, indent=1).encode(), mode)
-
-
-def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write beside, flush to disk, rename: a reader sees the old file or the new one. What lies beside is not written to."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
 
 
 def new_run_folder(root: Path, name: str, when: datetime | None = None) -> RunFolder:

@@ -141,6 +141,18 @@ def read_unlinked(path: Path, limit: int) -> bytes:
     return content
 
 
+def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write beside, flush to disk, rename: a reader sees the old file or the new one. What lies beside is not written to."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
 def check_folder(folder: Path, written: Collection[str] = ()) -> None:
     """Raises InputError where anything below `folder` is neither a folder nor a regular file, such as a link.
 

@@ -9,7 +9,8 @@ from typing import Any
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.mending import CHANGED_AT_RESUME
-from backend.contract.run_folder import RunFolder, write_whole
+from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import write_whole
 from backend.contract.spec import RunSpec
 from backend.run.resolving import SPLITS, read_spec
 
