@@ -8,7 +8,7 @@ from backend.contract.heads import Head, HeadFacts
 from backend.engines.engine import Loading
 from backend.models.config_check import check_changed, read_checked
 from backend.models.decoder_start import decoder_start
-from backend.models.own_code import code_folder, decides_code, running
+from backend.models.own_code import decides_code, open_config
 from backend.models.positions import longest_sequence
 
 LANGUAGE_HEADS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM})
@@ -27,17 +27,8 @@ def open_configuration(loading: Loading) -> tuple[Any, Any]:
 
     Raises InputError for a key that the model does not have, and for texts that its positions do not reach.
     """
-    from transformers import AutoConfig  # takes a second, and no torch
-
     check_changed(read_checked(loading.folder), loading.model.config)
-    code = code_folder(loading.folder, wanted=loading.model.trust_remote_code)
-    with running(loading.folder, trusted=code is not None):
-        stored, config = (
-            AutoConfig.from_pretrained(
-                code or loading.folder, local_files_only=True, trust_remote_code=code is not None
-            )
-            for _ in range(2)
-        )
+    stored, config = (open_config(loading.folder, wanted=loading.model.trust_remote_code) for _ in range(2))
     for one in (stored, config):
         one._name_or_path = str(loading.folder)
     padding = config.pad_token_id if loading.pad_token_id is None else loading.pad_token_id

@@ -114,12 +114,13 @@ def _from_file(
     loading: Loading, kind: Kind, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: Account
 ) -> PreTrainedModel:
     weights = weights_folder(loading.folder)
-    code = _take_own_class(loading, kind.model_class(config), config)
+    made = kind.model_class(config)
+    code = _take_own_class(loading, made, config)
     renamed = _names_of_body(kind, config)
     with running(weights, trusted=code is not None):
         model, report = _built(
             kind,
-            lambda attention: kind.model_class(config).from_pretrained(
+            lambda attention: made.from_pretrained(
                 weights,
                 config=config,
                 dtype=torch.float32,

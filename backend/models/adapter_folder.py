@@ -51,16 +51,20 @@ def _way_out(base: Base) -> str:
 def weights_folder(folder: Path) -> Path:
     """Where a model's own weights are: the folder itself, or that of the model whose adapter lies there.
 
-    Nothing is fetched. Raises InputError where that model is not here.
+    Nothing is fetched. Raises InputError where that model is not here, or a library would open more than this says.
     """
     if not is_alone(folder):
-        return folder
+        return _without_adapter(folder)
+    if read_table_if_sound(folder / CONFIG).get("peft_type") == "XLORA":
+        raise InputError(
+            f"{_FIELD}: {folder} names other adapters (XLORA), which Burnish cannot open; choose another", _FIELD
+        )
     base = base_of(folder)
     if base is None:
         raise InputError(f"{_FIELD}: {folder / CONFIG} does not name the model that it belongs to", _FIELD)
     # Only an absolute name is a folder: a hub id must not be answered by what happens to lie where Burnish was started.
     if Path(base.name).is_absolute() and Path(base.name).is_dir():
-        return Path(base.name)
+        return _without_adapter(Path(base.name))
     from huggingface_hub import try_to_load_from_cache  # slow to import, and seldom needed
     from huggingface_hub.utils import HFValidationError
 
@@ -73,4 +77,15 @@ def weights_folder(folder: Path) -> Path:
             f"{_FIELD}: {folder} holds an adapter alone, and its model {base.name} is not here; {_way_out(base)}",
             _FIELD,
         )
-    return Path(found).parent
+    return _without_adapter(Path(found).parent)
+
+
+def _without_adapter(folder: Path) -> Path:
+    """The folder, for transformers would put an adapter that lies beside a model into it unasked."""
+    if (folder / CONFIG).exists():
+        raise InputError(
+            f"{_FIELD}: {folder} holds a model and an adapter for it ({CONFIG}), so what is meant cannot be told; move the "
+            "adapter's files into a folder of their own",
+            _FIELD,
+        )
+    return folder

@@ -12,10 +12,10 @@ from backend.contract.errors import InputError
 from backend.models.model_files import CONFIG_LIMIT, read_table
 
 FIELD = "model.name_or_path"
-MOST_LABELS = 1_000_000
+MOST_LABELS, MOST_ROWS = 1_000_000, 10**8
 _MOST_PARAMETERS = 10**13
 _LARGEST = {
-    10**8: ("vocab_size", "decoder_vocab_size", "src_vocab_size", "tgt_vocab_size"),
+    MOST_ROWS: ("vocab_size", "decoder_vocab_size", "src_vocab_size", "tgt_vocab_size"),
     10**6: ("hidden_size", "d_model", "n_embd", "dim", "embedding_size", "head_dim", "d_kv", "d_head", "type_vocab_size",
         "num_labels"),
     10**7: ("intermediate_size", "d_ff", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "hidden_dim", "n_inner", "d_inner"),
@@ -58,6 +58,8 @@ def problem_of(config: dict[str, Any]) -> str:
     for part in _parts(config):
         if problem := _kinds(part) or _sizes(part) or _labels(part) or _heads(part) or _code(part):
             return f"{problem}; correct it there, or choose another model"
+        if any(part.get(name) is not None for name in _QUANTISED):
+            return "its weights are quantised, which Burnish cannot open; choose the model in full or half precision"
     return ""
 
 
@@ -70,6 +72,8 @@ def _parts(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
         rest += [value for name, value in part.items() if isinstance(value, dict) and name not in _TABLES]
 
 
+_QUANTISED = ("quantization_config", "compression_config")
+"""Keys with which transformers opens weights by another package, which may fetch code of the hub."""
 _TABLES = {"id2label", "label2id", "auto_map", "task_specific_params"}
 
 
@@ -138,9 +142,16 @@ def _heads(part: dict[str, Any]) -> str:
     return ""
 
 
+_IMPLEMENTATIONS = tuple(
+    f"{before}{what}_implementation{after}"
+    for what in ("attn", "experts")
+    for before, after in (("", ""), ("_", ""), ("_", "_internal"))
+)
+
+
 def _code(part: dict[str, Any]) -> str:
     """What would fetch code from a hub that nobody was asked about."""
-    for name in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
+    for name in _IMPLEMENTATIONS:
         value = part.get(name)
         for one in value.values() if isinstance(value, dict) else [value]:
             if isinstance(one, str) and "/" in one:

@@ -20,6 +20,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import private_folder
 from backend.contract.run_folder import write_json
 from backend.models.architectures import needs_code
+from backend.models.config_check import read_checked
 from backend.models.model_files import CONFIG_LIMIT, read_small, read_table, read_table_if_sound
 from backend.models.small_files import beside_weights
 
@@ -105,20 +106,34 @@ def code_folder(folder: Path, *, wanted: bool = True, model: bool = True, tokeni
 
 @contextmanager
 def running(folder: Path, *, trusted: bool) -> Iterator[None]:
-    """While code of the folder may run: what it raises is a sentence. Raises InputError."""
+    """While a library opens something of the folder: what it raises becomes one sentence. Raises InputError.
+
+    It holds the library's call alone, so that a mistake of Burnish's own is not taken for one of the folder. `trusted` is
+    whether Python code of the folder runs in it.
+    """
     try:
         yield
     except InputError:
         raise
-    except Exception as error:  # whatever a stranger's code comes upon
-        if not trusted:
-            raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(
-            f"model.name_or_path: the Python code of {folder} failed ({type(error).__name__}: {reason}); install what it "
-            "asks for, or choose another model",
-            "model.name_or_path",
-        ) from error
+    except Exception as error:  # whatever a library or a stranger's code comes upon
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = f"{type(error).__name__}: {' '.join(lines[:2])}"[:300].rstrip(".: ")
+        said = (
+            f"the Python code of {folder} failed ({reason}); install what it asks for, or choose another model"
+            if trusted
+            else f"the model in {folder} cannot be opened ({reason}); choose another model"
+        )
+        raise InputError(f"model.name_or_path: {said}", "model.name_or_path") from error
+
+
+def open_config(folder: Path, *, wanted: bool) -> Any:
+    """The folder's `PreTrainedConfig`. Raises InputError where it cannot be opened, or code it needs may not run."""
+    read_checked(folder)
+    code = code_folder(folder, wanted=wanted)
+    with running(folder, trusted=code is not None):
+        from transformers import AutoConfig  # takes a second, and no torch
+
+        return AutoConfig.from_pretrained(code or folder, local_files_only=True, trust_remote_code=code is not None)
 
 
 def decides_code(key: str) -> bool:

@@ -9,7 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validated
 from backend.models import inspection
-from backend.models.own_code import code_folder, decides_code, running
+from backend.models.own_code import decides_code, open_config
 from backend.models.parameter_names import may_meet
 from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
@@ -47,8 +47,7 @@ def adapter_settings(spec: RunSpec) -> Section | None:
 
 def check_model_options(spec: RunSpec, folder: Path) -> None:
     """Raises InputError where the model in `folder` does not take the spec's options for it; loads no framework."""
-    if spec.model.config:
-        _check_config(spec, folder)
+    _check_config(spec, folder)
     if spec.model.tokenizer_options:
         name = spec.model.tokenizer or str(folder)
         open_tokenizer(name, options=spec.model.tokenizer_options, offline=is_offline())
@@ -61,11 +60,7 @@ def check_model_options(spec: RunSpec, folder: Path) -> None:
 
 
 def _check_config(spec: RunSpec, folder: Path) -> None:
-    from transformers import AutoConfig  # slow to import, and wanted only where something is changed
-
-    code = code_folder(folder, wanted=spec.model.trust_remote_code)
-    with running(folder, trusted=code is not None):
-        config = AutoConfig.from_pretrained(code or folder, local_files_only=True, trust_remote_code=code is not None)
+    config = open_config(folder, wanted=spec.model.trust_remote_code)
     known: dict[str, Any] = config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
     for name, value in spec.model.config.items():
         key = f"model.config.{name}"

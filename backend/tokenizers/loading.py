@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import user_path
-from backend.models.config_check import read_checked
+from backend.models.config_check import MOST_ROWS, read_checked
 from backend.models.model_files import read_small
 from backend.models.own_code import code_folder, own_code
 from backend.tokenizers import naming, single_files, stored
@@ -130,11 +130,12 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
         return _from_file(alone, options)
     read_checked(folder)  # transformers reads the model's configuration first, whatever stands in it
     code = _code_folder(folder)
+    ignored = _ignored_files(folder, name)
     from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
 
     def build() -> "PreTrainedTokenizerBase":
         return AutoTokenizer.from_pretrained(
-            str(code or folder), local_files_only=True, trust_remote_code=code is not None, **options
+            str(code or folder), local_files_only=True, trust_remote_code=code is not None, **ignored, **options
         )
 
     tokenizer = _opened(build, folder, name, options)
@@ -146,6 +147,22 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
         # transformers guesses the merges of a vocabulary without, and takes merges without a vocabulary for nothing
         raise InputError(f"{name}: {single_files.half_told(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
     return tokenizer
+
+
+def _ignored_files(folder: Path, name: str) -> dict[str, None]:
+    """The keys of tokenizer_config.json that name a file, to be passed as None: then the folder's own file is taken.
+
+    Some name a file of whoever saved the tokenizer, and others could name any file of this computer.
+    """
+    stored = _read_json(folder / "tokenizer_config.json") or {}
+    several = stored.get("fast_tokenizer_files") or []
+    if not isinstance(several, list) or not all(
+        isinstance(one, str) and not set("/\\\0") & set(one) for one in several
+    ):
+        raise InputError(
+            f"{name}: its tokenizer_config.json names files that are not in the folder; {ELSEWHERE}", FIELD
+        )
+    return {key: None for key in stored if key.endswith("_file")}
 
 
 def _only_file(folder: Path) -> Path | None:
@@ -167,11 +184,19 @@ def _opened(
     build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str, options: dict[str, Any]
 ) -> "PreTrainedTokenizerBase":
     try:
-        return build()
+        tokenizer = build()
+        largest = max(tokenizer.get_vocab().values(), default=0)
     except InputError:
         raise
     except Exception as error:  # that is what the Rust parser raises; transformers and sentencepiece add their kinds
         raise _mistake(folder, name, error, options) from None
+    if not 0 <= largest < MOST_ROWS:  # a model would get a row for every id up to it
+        raise InputError(
+            f"{name}: its tokenizer has a token with the id {largest:,}, and no model has more than {MOST_ROWS:,} rows; "
+            f"{ELSEWHERE}",
+            FIELD,
+        )
+    return tokenizer
 
 
 def _has_sentencepiece() -> bool:

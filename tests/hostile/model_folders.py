@@ -56,6 +56,10 @@ def _configs() -> dict[str, Spoil]:
         "type as table": {"model_type": {"bert": "bert"}},
         "attention code of the hub": {"_attn_implementation": "stranger/attention"},
         "attention code of the hub within": {"text_config": {"attn_implementation": "stranger/attention@main:fast"}},
+        "expert code of the hub": {"experts_implementation": "stranger/experts"},
+        "quantised": {"quantization_config": {"quant_method": "fp8"}},
+        "quantised by nothing": {"quantization_config": {}},
+        "quantised within": {"text_config": {"quantization_config": {"quant_method": "gptq", "bits": 4}}},
         "labels within": {"text_config": {"num_labels": 10**9}},
     }
     texts = {
@@ -76,6 +80,38 @@ def _configs() -> dict[str, Spoil]:
         "config: too large": lambda folder: _grow(folder / "config.json", 10**10),
         "config: folder": lambda folder: ((folder / "config.json").unlink(), (folder / "config.json").mkdir()),
         "config: missing": lambda folder: (folder / "config.json").unlink(),
+    }
+
+
+def unopenable() -> dict[str, Spoil]:
+    """What only a library finds in config.json, in an ordinary folder, by the exception it ends in."""
+    values: dict[str, dict[str, Any]] = {
+        "KeyError": {"hidden_act": "nothing"},
+        "TypeError": {"auto_map": 7},
+        "AttributeError": {"sub_configs": 7},
+        "AssertionError": {"pad_token_id": 10**9},
+        "ValueError": {"hidden_dropout_prob": 7},
+        "StrictDataclassFieldValidationError": {"layer_norm_eps": "x"},
+    }
+    return {name: _changed("config.json", change) for name, change in values.items()}
+
+
+def tokenizers() -> dict[str, Spoil]:
+    """What only a library finds in the files of a tokenizer."""
+
+    def vocabulary(folder: Path) -> None:
+        found = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        found["model"]["vocab"]["far"] = 4 * 10**9
+        (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
+
+    config = "tokenizer_config.json"
+    return {
+        "far word": vocabulary,
+        "added tokens as number": _changed("tokenizer.json", {"added_tokens": 7}),
+        "normalizer unknown": _changed("tokenizer.json", {"normalizer": {"type": "Nothing"}}),
+        "decoder of numbers": _changed(config, {"added_tokens_decoder": {"1": 7}}),
+        "limit as text": _changed(config, {"model_max_length": "x"}),
+        "files elsewhere": _changed(config, {"fast_tokenizer_files": ["../tokenizer.4.0.json"]}),
     }
 
 

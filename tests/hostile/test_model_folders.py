@@ -1,6 +1,8 @@
 """Whoever opens a model folder that means harm is told so in one sentence, before anything is allocated."""
 
+import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,11 +10,16 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.spec import RunSpec
+from backend.engines.torch.engine import TorchEngine
 from backend.models import here, inspection
+from backend.models.adapter_folder import weights_folder
 from backend.models.config_check import check_changed, problem_of
 from backend.models.judgement import Wish
+from backend.run.options import check_model_options
 from backend.tokenizers.loading import open_tokenizer
-from tests.hostile.model_folders import BERT, model_folders
+from tests.backend.engines.material import classes, loading
+from tests.hostile.model_folders import BERT, model_folders, tokenizers, unopenable
 
 FOLDERS = dict(model_folders())
 OF_A_TOKENIZER = ("tokenizer", "special_tokens", "config: a billion labels", "config: nested")
@@ -39,6 +46,66 @@ def test_tokenizer_of_such_a_folder_is_refused_too(name: str, tmp_path: Path) ->
     with pytest.raises(InputError) as refused:
         open_tokenizer(str(folder))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", unopenable())
+def test_what_a_library_finds_in_a_configuration_is_one_sentence(kind: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    unopenable()[kind](folder)
+    with pytest.raises(InputError, match=rf"^model\.name_or_path: .*{kind}.*; choose another model$"):
+        TorchEngine().load(loading(folder, classes("a", "b"), vocabulary=30_522))
+
+
+def test_plan_refuses_what_no_library_can_open(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    unopenable()["StrictDataclassFieldValidationError"](folder)
+    spec = RunSpec.model_validate(
+        {"data": {"train": "x.csv"}, "task": {"type": "text_classification"}, "model": {"name_or_path": str(folder)}}
+    )
+    with pytest.raises(InputError, match="cannot be opened"):
+        check_model_options(spec, folder)
+
+
+@pytest.mark.parametrize("name", tokenizers())
+def test_what_a_library_finds_in_a_tokenizer_is_one_sentence(name: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    tokenizers()[name](folder)
+    with pytest.raises(InputError) as refused:
+        open_tokenizer(str(folder))
+    assert "\n" not in str(refused.value)
+
+
+def test_files_that_a_tokenizer_names_elsewhere_are_not_read(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    secret = tmp_path / "secret.txt"
+    secret.write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\nsecret\n")
+    path = folder / "tokenizer_config.json"
+    names = dict.fromkeys(
+        ["vocab_file", "tokenizer_file", "gguf_file", "special_tokens_map_file", "x_file"], str(secret)
+    )
+    path.write_text(json.dumps({**json.loads(path.read_text()), **names}))
+    tokenizer = open_tokenizer(str(folder))
+    assert tokenizer.get_vocab() == open_tokenizer(str(BERT)).get_vocab()
+    assert str(secret) not in repr(tokenizer.init_kwargs)
+
+
+def test_adapter_beside_a_model_is_not_put_into_it_unasked(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "stranger/model"}')
+    with pytest.raises(InputError, match="an adapter for it"):
+        inspection.check(folder, Head.SEQUENCE_CLASSIFICATION, max_length=128)
+
+
+@pytest.mark.parametrize("kind", ["LORA", "XLORA"])
+def test_model_below_an_adapter_brings_no_other_adapter(kind: str, tmp_path: Path) -> None:
+    base, folder = Path(shutil.copytree(BERT, tmp_path / "base")), tmp_path / "adapter"
+    folder.mkdir()
+    shutil.copy(BERT / "config.json", folder)
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": kind, "base_model_name_or_path": str(base)}))
+    if kind == "LORA":
+        shutil.copy(folder / "adapter_config.json", base)
+    with pytest.raises(InputError, match="adapter"):
+        weights_folder(folder)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")

@@ -18,6 +18,7 @@ from backend.engines.jax.model import Closure, Model, find_family
 from backend.engines.jax.peft_files import Stored
 from backend.engines.new_rows import grown
 from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.own_code import running
 from backend.models.weights import read_weights
 
 GENERATION = "generation_config.json"
@@ -70,7 +71,8 @@ def _generation(loading: Loading, config: Any) -> Any:
     if loading.model.initialise != "from_config":
         folder = weights_folder(loading.folder)
         if (folder / GENERATION).is_file():
-            return GenerationConfig.from_pretrained(folder, local_files_only=True)
+            with running(folder, trusted=False):
+                return GenerationConfig.from_pretrained(folder, local_files_only=True)
     return GenerationConfig.from_model_config(config)
 
 

@@ -157,8 +157,8 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         with _old_names():
             made = PeftModel.from_pretrained(model, str(folder), ignore_mismatched_sizes=True)
             made.merge_and_unload()  # type: ignore[operator]
-    except (RuntimeError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # whatever PEFT comes upon in another program's files
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise RunFailed(
             f"{folder}: its adapter does not fit the model it names ({reason})", "adapter_mismatch"
         ) from error
