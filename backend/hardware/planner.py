@@ -6,6 +6,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from backend import registry
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
@@ -14,11 +16,13 @@ from backend.contract.queries import PlanPart
 from backend.contract.spec import RunSpec, Section, validated
 from backend.engines.engine import Split
 from backend.models import inspection
-from backend.models.config_check import check_changed
+from backend.models.config_check import check_changed, estimate
 from backend.models.parameter_names import frozen
 from backend.models.weights import read_weights
 
 MB = 1e6
+_BYTES = 4
+"""Of a parameter: new weights are drawn in 32 bit."""
 LIBRARIES_MB = 450.0
 """Resident memory of Python with PyTorch and transformers before a model is loaded (measured on Linux)."""
 SHARE = 0.9
@@ -162,6 +166,20 @@ def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:
     config = inspection.read_config(folder)
     check_changed(config, spec.model.config)
     return {**config, **spec.model.config}
+
+
+def check_new_weights(spec: RunSpec, folder: Path) -> None:
+    """Raises InputError where the weights that `from_config` draws cannot fit in this computer's memory."""
+    if spec.model.initialise != "from_config":
+        return
+    parameters, there = estimate(read_config(folder, spec)), psutil.virtual_memory().total
+    if parameters * _BYTES > there:
+        raise InputError(
+            f"model.initialise: the configuration makes at least {parameters / 1e9:,.1f} billion parameters, which take "
+            f"{parameters * _BYTES / 1e9:,.0f} GB of this computer's {there / 1e9:,.0f} GB of memory; make the model smaller "
+            "in model.config, or choose another",
+            "model.initialise",
+        )
 
 
 def count_parameters(spec: RunSpec, folder: Path) -> int:

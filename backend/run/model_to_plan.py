@@ -3,6 +3,7 @@
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import RunSpec
 from backend.data.sources.source import Report
+from backend.hardware.planner import check_new_weights
 from backend.models import location
 from backend.models.location import ModelLocation
 from backend.run.preparation import locate_model
@@ -15,7 +16,9 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
     from the configuration. What trains only a part of the weights must see them, so it does fetch them. Raises InputError.
     """
     if spec.model.initialise != "pretrained" or trains_a_part(spec):
-        return locate_model(spec, report), spec
+        model = locate_model(spec, report)
+        check_new_weights(spec, model.folder)
+        return model, spec
     found = location.look(
         spec.model.name_or_path, spec.model.revision, cache=cache_folder() / "weights", offline=is_offline()
     )

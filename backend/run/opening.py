@@ -83,6 +83,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         stages.warn("precision", choice.warning)
     stages.start("finding model", unit="bytes")
     model = locate_model(spec, stages.report)
+    planner.check_new_weights(spec, model.folder)
     material = _read(spec, model, earlier, stages)
     session = open_session(spec, material, model, engine_kind.create())
     features = _tokenise(session, material, stages)

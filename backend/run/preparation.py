@@ -63,6 +63,7 @@ def check(
         planner.split(spec, folder, count)
     if folder is not None:
         check_model(spec, folder)
+        planner.check_new_weights(spec, folder)
         options.check_model_options(spec, folder)
     material = read_material(spec, folder, report)
     if material.guessed:

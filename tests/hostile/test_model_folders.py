@@ -12,6 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import RunSpec
 from backend.engines.torch.engine import TorchEngine
+from backend.hardware.planner import check_new_weights
 from backend.models import here, inspection
 from backend.models.adapter_folder import weights_folder
 from backend.models.config_check import check_changed, problem_of
@@ -106,6 +107,14 @@ def test_model_below_an_adapter_brings_no_other_adapter(kind: str, tmp_path: Pat
         shutil.copy(folder / "adapter_config.json", base)
     with pytest.raises(InputError, match="adapter"):
         weights_folder(folder)
+
+
+def test_new_weights_that_no_memory_holds_are_refused_before_they_are_drawn(tmp_path: Path) -> None:
+    config = {"num_hidden_layers": 900, "hidden_size": 100_000, "num_attention_heads": 1}
+    model = {"name_or_path": str(BERT), "initialise": "from_config", "config": config}
+    spec = RunSpec.model_validate({"data": {"train": "x.csv"}, "task": {"type": "text_classification"}, "model": model})
+    with pytest.raises(InputError, match=r"^model\.initialise: .* billion parameters"):
+        check_new_weights(spec, BERT)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")

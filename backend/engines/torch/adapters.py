@@ -157,7 +157,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         with _old_names():
             made = PeftModel.from_pretrained(model, str(folder), ignore_mismatched_sizes=True)
             made.merge_and_unload()  # type: ignore[operator]
-    except Exception as error:  # whatever PEFT comes upon in another program's files
+    except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, ImportError, AssertionError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise RunFailed(
             f"{folder}: its adapter does not fit the model it names ({reason})", "adapter_mismatch"
