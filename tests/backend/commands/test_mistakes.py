@@ -5,6 +5,9 @@ from pathlib import Path
 import own_code_model
 import pytest
 
+from backend import __main__
+from backend.commands.command import Command
+
 
 def sentence(done) -> str:
     """What was said, provided it is one line and the exit code is that of bad input."""
@@ -112,6 +115,18 @@ def test_text_file_that_is_no_text_is_named(burnish, tmp_path: Path) -> None:
     file.write_bytes("naïve".encode("latin-1"))
 
     assert "not UTF-8" in sentence(burnish("tokenize", "anything", "--file", file))
+
+
+def test_unexpected_exception_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    faulty = Command("divide", "a command with a mistake of its own", lambda parser: None, lambda arguments: 1 // 0)
+    monkeypatch.setattr(__main__, "COMMANDS", (faulty,))
+    monkeypatch.delenv(__main__.DEBUG, raising=False)
+
+    assert __main__.main(["divide"]) == 1
+
+    said = capsys.readouterr().err
+    assert said.startswith("burnish divide failed unexpectedly: ZeroDivisionError: ")
+    assert said.count("\n") == 1
 
 
 def test_unexpected_exception_is_shown_in_full_for_debugging(burnish, runs: Path) -> None:
