@@ -20,7 +20,7 @@ Numbers = Literal["float32", "float16"]
 def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
     """Write every file of `source` into the new folder `target`, its floating-point weights as `numbers`.
 
-    Raises InputError where `target` is not empty, or where a weight is beyond the range of float16.
+    Raises InputError where `target` is not empty or cannot be written, or where a weight is beyond the range of float16.
     """
     if target.exists() and not target.is_dir():
         raise InputError(f"--model: {target} is a file; name a new folder")
@@ -36,6 +36,9 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
         if target.exists():
             target.rmdir()
         beside.rename(target)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"--model {target}: it cannot be written ({reason}); name another folder") from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

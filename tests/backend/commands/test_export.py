@@ -5,6 +5,7 @@ import json
 import math
 import os
 import struct
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tensorboardX.proto.event_pb2 import Event
 
+from backend.commands import exported_model
 from backend.contract import events
 from backend.contract.errors import InputError
 from backend.run import event_files
@@ -167,6 +169,16 @@ def test_weights_beyond_the_range_are_refused_and_nothing_is_left(burnish, train
     assert done.returncode == 2
     assert "weight holds numbers beyond the range of float16" in done.stderr
     assert not list(tmp_path.glob("*small*"))
+
+
+@pytest.mark.parametrize(("place", "merged"), [("file", False), ("file", True), ("file/below", False)])
+def test_a_model_is_never_copied_onto_a_file(trained: Path, tmp_path: Path, place: str, merged: bool) -> None:
+    (tmp_path / "file").write_text("mine")
+    command = Namespace(run=str(trained), model=tmp_path / place, dtype="float32", merged=merged)
+    with pytest.raises(InputError, match="--model") as refused:
+        exported_model.export(command)
+    assert "\n" not in str(refused.value)
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_model_is_never_copied_over_another(burnish, trained: Path, tmp_path: Path) -> None:
