@@ -6,13 +6,16 @@ letter (“CAFÉ»”) prove nothing.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 ROWS = 20_000
-"""So many are looked at, from the first."""
+"""So many rows are searched, from the first."""
+MOST_BYTES = 100_000_000
+"""So much text of each column is searched: rows may be whole books, and this runs before every training."""
 _AFTER = "".join(
     sorted({bytes([one]).decode("cp1252", "ignore") for one in range(0x80, 0xC0)} | {*map(chr, range(0x80, 0xC0))})
 )
@@ -29,6 +32,7 @@ _RUN = (
 )
 _FOUND = re.compile(_RUN)
 _WORD_CHARACTERS = 24
+_PART = 1000
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,10 @@ class Garbled:
 def garbled(table: pa.Table) -> Garbled | None:
     """The first such text of a table's columns; None where all seems well."""
     for name, column in zip(table.column_names, table.slice(0, ROWS).columns, strict=True):
-        texts, rows = _texts(column)
-        if texts is None:
-            continue
-        for place in pc.indices_nonzero(pc.fill_null(pc.match_substring_regex(texts, _RUN), False)).to_pylist():
-            if found := garbled_text(texts[place].as_py()):
-                return Garbled(name, rows[place].as_py() if rows is not None else place, *found)
+        for texts, rows in _texts(column):
+            for place in pc.indices_nonzero(pc.fill_null(pc.match_substring_regex(texts, _RUN), False)).to_pylist():
+                if found := garbled_text(texts[place].as_py()):
+                    return Garbled(name, rows[place].as_py(), *found)
     return None
 
 
@@ -67,14 +69,14 @@ def garbled_text(text: str) -> tuple[str, str] | None:
 
 def sentence(found: Garbled, place: str, encoding: str) -> str:
     """What a person should know of it before training; `encoding` is how the file was read."""
-    way_out = (
+    fix = (
         "save the data again from where it comes from, as UTF-8"
         if encoding in ("auto", "", "utf-8")
         else f"data.encoding is {encoding}, and the file is probably UTF-8: set data.encoding: auto"
     )
     return (
         f"The column “{found.column}” seems to be read with the wrong encoding: “{found.text}” in {place} is probably "
-        f"“{found.right}”; {way_out}."
+        f"“{found.right}”; {fix}."
     )
 
 
@@ -93,11 +95,19 @@ def _turned_back(text: str) -> str | None:
         return None
 
 
-def _texts(column: pa.ChunkedArray) -> tuple[pa.Array | None, pa.Array | None]:
-    """All texts of a column of text or of lists of text, and of the latter the row of each."""
-    whole = column.combine_chunks()
-    if pa.types.is_string(column.type):
-        return whole, None
-    if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
-        return whole.flatten(), pc.list_parent_indices(whole)
-    return None, None
+def _texts(column: pa.ChunkedArray) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """The texts of a column of text or of lists of text, and the row of each, a part at a time up to MOST_BYTES."""
+    first, searched = 0, 0
+    for chunk in column.chunks:
+        for start in range(0, len(chunk), _PART):
+            part = chunk.slice(start, _PART)
+            if pa.types.is_string(column.type):
+                texts, rows = part, pa.array(range(len(part)), pa.int64())
+            elif pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+                texts, rows = part.flatten(), pc.list_parent_indices(part)
+            else:
+                return
+            yield texts, pc.add(rows, first)
+            first, searched = first + len(part), searched + part.nbytes
+            if searched > MOST_BYTES:
+                return

@@ -39,3 +39,14 @@ def test_the_column_and_the_row_are_named():
     found = garbled(table)
     assert found is not None
     assert (found.column, found.row, found.right) == ("tags", 1, "poesía")
+
+
+def test_rows_as_long_as_books_are_searched_a_part_at_a_time():
+    book, wrong = pa.array(["a" * (1 << 20)]), pa.array(["poesÃ\xada"])
+    table = pa.table(
+        {"text": pa.chunked_array([book, book, wrong, *[book] * 2100])}
+    )  # more than one array of text can hold
+    found = garbled(table)
+    assert found is not None
+    assert found.row == 2
+    assert garbled(table.slice(3)) is None
