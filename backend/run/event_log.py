@@ -95,8 +95,9 @@ class EventLog:
             return True  # nobody knows
 
     def _begin_anew(self) -> None:
-        with self._file:
-            self._open()
+        before = self._file
+        self._open()
+        before.close()
         there = read_events(self._path)
         head = [] if any(isinstance(event, RunStarted) for event in there) else list(self._head.values())
         lacks = missing_words(missing_steps(there, self._written_step))
