@@ -71,11 +71,16 @@ def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
 def read_regular(path: Path, limit: int) -> bytes:
     """The whole content of a regular file of at most `limit` bytes. Raises OSError and InputError."""
     with open_regular(path, limit) as file:
-        # A read of `limit` bytes would allocate them all for the smallest file.
-        content = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
+        content = _read_at_most(file, limit)
     if len(content) > limit:  # it grew meanwhile
         raise InputError(f"{path} is too large (more than {limit / MB:,.0f} MB)")
     return content
+
+
+def _read_at_most(file: IO[bytes], limit: int) -> bytes:
+    """The whole content of a file, or `limit` bytes of it and one more."""
+    # A read of `limit` bytes would allocate them all for the smallest file.
+    return file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
 
 
 def _endless_devices() -> set[int]:
@@ -135,7 +140,7 @@ def open_unlinked(path: Path) -> IO[bytes]:
 def read_unlinked(path: Path, limit: int) -> bytes:
     """The whole content of a file of a run folder that has at most `limit` bytes. Raises OSError."""
     with open_unlinked(path) as file:
-        content = file.read(limit + 1)
+        content = _read_at_most(file, limit)
     if len(content) > limit:
         raise OSError(errno.EFBIG, f"it is too large (more than {limit / MB:,.0f} MB)", str(path))
     return content
@@ -146,11 +151,15 @@ def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def check_folder(folder: Path, written: Collection[str] = ()) -> None:

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import check_folder, open_inside, open_unlinked, read_regular, read_unlinked
+from backend.contract.safe_files import (
+    check_folder,
+    open_inside,
+    open_unlinked,
+    read_regular,
+    read_unlinked,
+    write_whole,
+)
 
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
@@ -61,6 +68,13 @@ def test_folder_reached_through_a_link_is_the_users_choice(tmp_path: Path):
     (tmp_path / "named").symlink_to(tmp_path / "run")
     os.close(open_inside(tmp_path / "named", "run.lock", WRITE))
     assert (tmp_path / "run" / "run.lock").is_file()
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path):
+    (tmp_path / "exit.json").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_whole(tmp_path / "exit.json", b"{}")
+    assert [path.name for path in tmp_path.iterdir()] == ["exit.json"]
 
 
 def test_file_with_another_name_is_read_and_not_emptied(tmp_path: Path):
