@@ -20,7 +20,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
-    on_interruption(lambda _: _request_interruption(folder))
+    on_interruption(_Interruption(folder).request)
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
     try:
         from backend import train  # loads the data room and the framework
@@ -30,11 +30,22 @@ def _run(arguments: Namespace) -> int:
     return train.run(folder)
 
 
-def _request_interruption(folder: RunFolder) -> None:
-    """Once: the supervisor may have been told as well, and a request after the answer would be taken for an open one."""
-    on_interruption(lambda _: None)
-    with suppress(OSError):  # nothing could be saved in that folder either
-        folder.whole().request("interrupt")
+class _Interruption:
+    """Requests the interruption of a run once.
+
+    The supervisor may have been told as well, and a request that comes after the answer would count as a new one.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder, self._is_requested = folder, False
+
+    def request(self, _: int) -> None:
+        """Takes the number of a signal."""
+        if self._is_requested:
+            return
+        self._is_requested = True
+        with suppress(OSError):  # nothing could be saved in that folder either
+            self._folder.whole().request("interrupt")
 
 
 class RedactedStream(io.TextIOBase):

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -121,12 +122,12 @@ class Follower:
         return self._concluded()
 
     def _interrupt(self, number: int) -> None:
-        if number == signal.SIGTERM:
-            signal.signal(number, signal.SIG_DFL)
         if not self._is_interrupted:
             self._is_interrupted = True
             with suppress(OSError):
                 self._run.request("interrupt")
+        if number == signal.SIGTERM and threading.current_thread() is threading.main_thread():
+            signal.signal(number, signal.SIG_DFL)
 
     def _stop(self) -> None:
         waits = self._run.is_queued()

@@ -38,7 +38,8 @@ def on_interruption(call: Callable[[int], object]) -> Callable[[], None]:
     """From now on, call `call` with the signal's number when something outside tells this process to end.
 
     On Windows also when its console closes, the user logs out or the computer shuts down. Returns a function that
-    restores what was there before. To be called in the main thread.
+    restores what was there before. Call it in the main thread; on Windows, `call` may run in another one, in which no
+    handler of a signal can be set.
     """
     numbers = [getattr(signal, name) for name in INTERRUPTIONS if hasattr(signal, name)]
     before = {number: signal.signal(number, lambda number, _: call(number)) for number in numbers}
