@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
@@ -27,13 +28,14 @@ MOST_CELLS = 20_000_000
 """Of one sheet, empty ones included, for a sheet is held in memory as a rectangle."""
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _BLOCK = 1 << 20
-_CELL = re.compile(rb'<(?:\w+:)?c [^>]{0,200}?r="([A-Z]{1,3})(\d{1,7})"')
-_REPEATED_CELL = re.compile(rb'<table:table-cell[^>]*number-columns-repeated="(\d{5,})"[^>]*value-type')
-_REPEATED_ROW = re.compile(rb'<table:table-row[^>]*number-rows-repeated="(\d{5,})"[^>]*>(?=(.{0,2000}))', re.DOTALL)
+_PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_CONTENT = {"v", "is", "t", "f", "text:p", "text:span"}
+"""Elements within cells, which are most of a sheet and say nothing of its size."""
+_MARKS_OF_SHEETS = (b"sheetData", b"table-row")
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether it is an Excel or OpenDocument workbook, by its content. Raises InputError for one that is absurdly large."""
+    """Whether it is an Excel or OpenDocument workbook, by its content. Raises InputError for what is not a regular file."""
     with open_regular(path) as file:
         start = file.read(4)
     if start == _OLD_OFFICE:
@@ -45,8 +47,10 @@ def is_workbook(path: Path) -> bool:
             names = set(packed.namelist())
             if "content.xml" not in names:
                 return bool({"xl/workbook.xml", "xl/workbook.bin"} & names)
-            kind = packed.read("mimetype")[:80] if "mimetype" in names else b""
-            return b"opendocument.spreadsheet" in kind
+            if "mimetype" not in names:
+                return False
+            with packed.open("mimetype") as kind:
+                return b"opendocument.spreadsheet" in kind.read(80)
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError):
         return path.suffix.lower() in ENDINGS
 
@@ -134,41 +138,81 @@ def _check_size(path: Path) -> None:
         if size > MOST_BYTES:
             raise InputError(_too_large(path, f"{size:,} bytes unpacked"))
         for one in packed.infolist():
-            if re.fullmatch(r"xl/worksheets/[^/]+\.xml", one.filename):
-                _check_cells(path, packed, one)
-            elif one.filename == "content.xml":
-                _check_repeats(path, packed.read(one))
+            with packed.open(one) as content:
+                extent = _Extent()
+                extent.read(content)
+            if extent.rows * extent.columns > MOST_CELLS:
+                raise InputError(_too_large(path, f"{extent.rows:,} rows of {extent.columns:,} columns"))
 
 
-def _check_cells(path: Path, packed: zipfile.ZipFile, sheet: zipfile.ZipInfo) -> None:
-    """A sheet of two cells in opposite corners has 17 thousand million of them."""
-    columns, rows, rest = set[bytes](), 0, b""
-    with packed.open(sheet) as content:
+class _Extent:
+    """The rows and columns of the sheets in one part of a workbook: two cells in opposite corners span 17 billion.
+
+    Any part may be a sheet, because the workbook names them as it likes. Its XML must be well-formed and without a document
+    type, since the library reads more leniently, and must not see cells where none were seen here.
+    """
+
+    def __init__(self) -> None:
+        self.rows = self.columns = 0
+        self._row = self._column = 0
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.StartDoctypeDeclHandler = self._refuse_document_type
+
+    def read(self, content: IO[bytes]) -> None:
+        """Raises BadZipFile for a sheet that is not well-formed XML; other parts may be anything."""
+        problem, has_cells, last = "", False, b""
         while block := content.read(_BLOCK):
-            found = _CELL.findall(rest + block)
-            columns |= {column for column, _ in found}
-            rows = max([rows, *(int(row) for _, row in found)])
-            rest = block[-256:]
-    width = max((_column_number(column) for column in columns), default=0)
-    if rows * width > MOST_CELLS:
-        raise InputError(_too_large(path, f"{rows:,} rows of {width:,} columns"))
+            has_cells = has_cells or any(mark in last + block for mark in _MARKS_OF_SHEETS)
+            last = block[-32:]
+            problem = problem or self._parse(block)
+        if has_cells and (problem := problem or self._parse(b"", is_last=True)):
+            raise zipfile.BadZipFile(problem)
+
+    def _parse(self, block: bytes, *, is_last: bool = False) -> str:
+        try:
+            self._parser.Parse(block, is_last)
+        except expat.ExpatError as error:
+            return str(error)
+        return ""
+
+    def _refuse_document_type(self, *_: Any) -> None:
+        raise expat.ExpatError("a sheet has no document type")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name in _CONTENT:
+            return
+        match name.rpartition(":")[2]:
+            case "c":  # of Excel; without a place it follows the one before
+                found = _PLACE.fullmatch(attributes.get("r", ""))
+                self._column = _column_number(found[1]) if found else self._column + 1
+                self._row = int(found[2]) if found else self._row
+                self._count(self._row, self._column)
+            case "row":
+                number = attributes.get("r", "")
+                self._row, self._column = int(number) if number.isdecimal() else self._row + 1, 0
+            case "table":  # of OpenDocument, where a cell or row may stand for many
+                self._row = 0
+            case "table-row":
+                self._row, self._column = self._row + _repeated(attributes, "rows"), 0
+            case "table-cell" | "covered-table-cell":
+                self._column += _repeated(attributes, "columns")
+                if any(attribute.startswith("office:") for attribute in attributes):
+                    self._count(self._row, self._column)
+
+    def _count(self, row: int, column: int) -> None:
+        self.rows, self.columns = max(self.rows, row), max(self.columns, column)
 
 
-def _check_repeats(path: Path, content: bytes) -> None:
-    cells = [int(number) for number in _REPEATED_CELL.findall(content)]
-    rows = [
-        int(number)
-        for number, inside in _REPEATED_ROW.findall(content)
-        if b"value-type" in inside.split(b"</table:table-row")[0]
-    ]
-    if cells or rows:
-        raise InputError(_too_large(path, f"a value repeated {max(cells + rows):,} times"))
+def _repeated(attributes: dict[str, str], what: str) -> int:
+    number = attributes.get(f"table:number-{what}-repeated", "")
+    return int(number) if number.isdecimal() else 1
 
 
-def _column_number(letters: bytes) -> int:
+def _column_number(letters: str) -> int:
     number = 0
     for letter in letters:
-        number = number * 26 + letter - 64
+        number = number * 26 + ord(letter) - 64
     return number
 
 

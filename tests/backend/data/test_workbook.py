@@ -133,7 +133,34 @@ def test_a_repeated_value_of_an_open_document_does_not_fill_the_memory(desk, rep
     part, attribute = repeat.split(" ")
     cell = '<table:table-cell office:value-type="float" office:value="1"/>'
     row = f"<table:table-row>{cell}</table:table-row>".replace(f"<table:{part}", f'<table:{part} {attribute}="1000000"')
-    assert "repeated 1,000,000 times" in desk.refusal(ods(desk.folder / "a.ods", ODS + row))
+    many = cell.replace("/>", " table:number-columns-repeated='16000'/>")
+    wide = f"<table:table-row>{many}</table:table-row>"
+    assert "too large for a workbook" in desk.refusal(ods(desk.folder / "a.ods", ODS + wide + row))
+
+
+CORNERS = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (CORNERS.replace('"', "'"), "too large for a workbook"),
+        (CORNERS.replace("<c ", "<c\n"), "too large for a workbook"),
+        (CORNERS.replace('r="A1"', 'r="XFD1"').replace(' r="XFD1048576"', ""), "too large for a workbook"),
+        (CORNERS + "&unknown;", "is damaged"),
+    ],
+)
+def test_corners_that_are_written_in_another_way_are_found_too(desk, rows: str, words: str):
+    assert words in desk.refusal(xlsx(desk.folder / "a.xlsx", ("Films", "visible", rows)))
+
+
+def test_a_sheet_in_an_unusual_place_is_measured_too(desk):
+    path = xlsx(desk.folder / "usual.xlsx", ("Films", "visible", CORNERS))
+    with zipfile.ZipFile(path) as usual, zipfile.ZipFile(desk.folder / "a.xlsx", "w") as moved:
+        for name in usual.namelist():
+            content = usual.read(name).replace(b"worksheets/sheet1.xml", b"media/image1.png")
+            moved.writestr(name.replace("worksheets/sheet1.xml", "media/image1.png"), content)
+    assert "too large for a workbook" in desk.refusal(desk.folder / "a.xlsx")
 
 
 def test_an_absurd_size_is_refused_before_anything_is_unpacked(desk, monkeypatch: pytest.MonkeyPatch):
