@@ -12,6 +12,7 @@ import numpy as np
 from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.contract.errors import InputError
 from backend.data.rows import Rows
+from backend.models.chat_rendering import Rendered, TemplateRefusal, Unrendered, render
 from backend.tasks._language import texts
 from backend.tasks.task import Columns
 
@@ -100,43 +101,52 @@ class Template:
         # A template writes the beginning of text itself; the built-in one where the tokenizer would.
         first = tokenizer("")["input_ids"][:1]
         begins = tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]
+        self._name = "the chat template"
+        if setting == "auto" and own:
+            self._name += f" of the tokenizer {tokenizer.name_or_path}"
         self.source: Any = own or (PLAIN_WITH_BEGINNING if begins else PLAIN)
 
-    def write(self, messages: list[Message], place: str) -> Written:
-        """All of it; where the last word is not the assistant's, up to where its answer begins.
+    def write(self, conversations: Sequence[list[Message]], places: Sequence[str]) -> list[Written]:
+        """All of each; where the last word is not the assistant's, up to where its answer begins.
 
-        Raises InputError naming the row at `place` where the template refuses it, or writes a beginning otherwise than
+        Raises InputError naming the row at its place where the template refuses it, or writes a beginning otherwise than
         the whole.
         """
-        text = self._text(messages, place, prompt=not answered(messages))
-        answers = []
-        for number, message in enumerate(messages):
-            if message["role"] == "assistant":
-                before = self._text(messages[:number], place, prompt=True)
-                last = number == len(messages) - 1
-                until = text if last else self._text(messages[: number + 1], place)
-                if not text.startswith(before) or not text.startswith(until):
-                    raise InputError(
-                        f"task.template: it writes the beginning of {place} otherwise when the conversation goes on, so "
-                        "that answers cannot be told from prompts; write another template",
-                        "task.template",
-                    )
-                answers.append((len(before), len(until)))
-        return Written(text, answers)
-
-    def _text(self, messages: list[Message], place: str, *, prompt: bool = False) -> str:
-        from jinja2 import TemplateError  # the catalog reads this module without it
-
+        asked = [Unrendered(messages, not answered(messages), _borders(messages)) for messages in conversations]
+        template = self._tokenizer.get_chat_template(self.source)
         try:
-            return self._tokenizer.apply_chat_template(
-                messages, chat_template=self.source, tokenize=False, add_generation_prompt=prompt
-            )
-        except (TemplateError, *STUMBLES) as error:
+            found = render(template, self._tokenizer.special_tokens_map, asked)
+        except TemplateRefusal as refusal:
             raise InputError(
-                f"task.template: the chat template refuses {place} ({reason_of(error)}); correct the row, or write "
-                "another template",
+                f"task.template: {self._name} refuses {places[refusal.position]} ({refusal.reason}); correct the row, or "
+                "write another template",
                 "task.template",
             ) from None
+        return [_written(*one) for one in zip(found, asked, places, strict=True)]
+
+
+def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
+    """The beginnings up to each answer, and up to its end where more follows."""
+    found = []
+    for number, message in enumerate(messages):
+        if message["role"] == "assistant":
+            found.append((number, True))
+            if number < len(messages) - 1:
+                found.append((number + 1, False))
+    return found
+
+
+def _written(rendered: Rendered, asked: Unrendered, place: str) -> Written:
+    if None in rendered.ends:
+        raise InputError(
+            f"task.template: it writes the beginning of {place} otherwise when the conversation goes on, so that answers "
+            "cannot be told from prompts; write another template",
+            "task.template",
+        )
+    borders = [end for end in rendered.ends if end is not None]
+    if not asked.prompt:
+        borders.append(len(rendered.text))
+    return Written(rendered.text, list(zip(borders[::2], borders[1::2], strict=True)))
 
 
 def check_template(template: str) -> str:
@@ -145,7 +155,7 @@ def check_template(template: str) -> str:
 
     try:
         Environment(extensions=["jinja2.ext.loopcontrols"]).parse(_MARKS_OF_ANSWERS.sub("", template))
-    except TemplateError as error:
+    except (TemplateError, *STUMBLES) as error:
         raise ValueError(f"it is no Jinja template ({reason_of(error)}); write auto for the tokenizer's own") from None
     return template
 
@@ -157,7 +167,7 @@ def written_tokens(
 
     The last answer ends with the end-of-text token if wanted, where the template puts none there.
     """
-    written = [template.write(*one) for one in zip(conversations, places, strict=True)]
+    written = template.write(conversations, places)
     end = tokenizer.eos_token_id if append_end else None
     found = tokens_of(written, tokenizer)
     if end is None:

@@ -13,8 +13,8 @@ def question_ids(kind: str, cells: Mapping[str, Any], template: Template, tokeni
 
     Raises InputError where the template refuses it.
     """
-    written = template.write(_messages(kind, cells), "the prompt")
-    return tokens_of([written], tokenizer)[0].ids.tolist()
+    written = template.write([_messages(kind, cells)], ["the prompt"])
+    return tokens_of(written, tokenizer)[0].ids.tolist()
 
 
 def _messages(kind: str, cells: Mapping[str, Any]) -> list[Message]:

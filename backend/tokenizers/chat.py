@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, line_of, reason_of, template_among
+from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
 from backend.contract.errors import InputError
 from backend.contract.tokens import Message, Turn
+from backend.models.chat_rendering import TemplateRefusal, Unrendered, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -33,8 +34,8 @@ def written(
     own = template or template_among(tokenizer.chat_template)
     source = own or plain_template(tokenizer)
     turns = [{"role": one.role, "content": one.content} for one in messages]
-    text = _text(tokenizer, turns, source, generation_prompt)
-    return Chat(text, tuple(_places(tokenizer, turns, source, text)), () if own else (NOTE,))
+    text, places = _rendered(tokenizer, turns, source, generation_prompt)
+    return Chat(text, tuple(places), () if own else (NOTE,))
 
 
 def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
@@ -42,40 +43,35 @@ def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
     return PLAIN_WITH_BEGINNING if _begins(tokenizer) else PLAIN
 
 
-def _text(tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: Any, prompt: bool) -> str:
-    from jinja2 import TemplateError, TemplateSyntaxError
-
+def _rendered(
+    tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: str, prompt: bool
+) -> tuple[str, list[Turn]]:
+    """The text and where each message lies; no places where the template writes a beginning otherwise, or refuses it."""
+    beginnings = [(number, False) for number in range(1, len(turns) + 1)]
+    template, special = tokenizer.get_chat_template(source), tokenizer.special_tokens_map
     try:
-        found = tokenizer.apply_chat_template(
-            turns, chat_template=source, tokenize=False, add_generation_prompt=prompt
-        )  # fmt: skip
-    except TemplateSyntaxError as error:
-        raise InputError(
-            f"the chat template is no Jinja ({reason_of(error)}); correct it, or take the tokenizer's own",
-            FIELD,
-            line_of(error),
-        ) from None
-    except (TemplateError, *STUMBLES) as error:
-        raise InputError(
-            f"the chat template refuses these messages ({reason_of(error)}); change the messages or the template",
-            FIELD,
-            line_of(error),
-        ) from None
-    return str(found)
+        (whole,) = render(template, special, [Unrendered(turns, prompt)])
+    except TemplateRefusal as refusal:
+        problem = (
+            f"the chat template is no Jinja ({refusal.reason}); correct it, or take the tokenizer's own"
+            if refusal.is_syntax
+            else f"the chat template refuses these messages ({refusal.reason}); change the messages or the template"
+        )
+        raise InputError(problem, FIELD, refusal.line) from None
+    try:
+        (parts,) = render(template, special, [Unrendered(turns, prompt, beginnings)])
+    except TemplateRefusal:
+        return whole.text, []
+    return whole.text, _places(turns, parts.ends)
 
 
-def _places(tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: Any, text: str) -> list[Turn]:
-    """None where the template writes a beginning otherwise than the whole, or refuses it."""
+def _places(turns: list[dict[str, str]], ends: Sequence[int | None]) -> list[Turn]:
     found, begin = [], 0
-    for number, turn in enumerate(turns, 1):
-        try:
-            part = _text(tokenizer, turns[:number], source, False)
-        except InputError:
+    for turn, end in zip(turns, ends, strict=True):
+        if end is None or end < begin:
             return []
-        if not text.startswith(part) or len(part) < begin:
-            return []
-        found.append(Turn(turn["role"], begin, len(part)))
-        begin = len(part)
+        found.append(Turn(turn["role"], begin, end))
+        begin = end
     return found
 
 

@@ -8,6 +8,7 @@ from backend.contract.resources import resource
 
 MODEL = str(resource("demo", "bert-tiny"))
 ROWS = str(resource("demo", "sentiment", "validation.csv"))
+CHAT = '[{"role": "user", "content": "hi"}]'
 
 COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     "spec": {
@@ -34,10 +35,11 @@ COMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
         "tokenizer extend": ("tokenizer", "extend", MODEL, "--tokens", "{}"),
         "import": ("import", "{}"),
     },
-    "template": {"tokenize": ("tokenize", MODEL, "--messages", '[{"role": "user", "content": "hi"}]', "--chat-template", "{}")},
+    "template": {"tokenize": ("tokenize", MODEL, "--messages", CHAT, "--chat-template", "{}")},
     "tokenizer": {
         "tokenize": ("tokenize", "{}", "--text", "hello"),
         "tokenizer extend": ("tokenizer", "extend", "{}", "--add", "word"),
+        "tokenize --messages": ("tokenize", "{}", "--messages", CHAT),
     },
     "model": {
         "plan": ("plan", "spec.yaml", "--set", "model.name_or_path={}"),

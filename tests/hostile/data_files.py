@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import socket
 import tarfile
 import zipfile
@@ -13,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.hostile.case import Hostile, file, given
+from tests.hostile.case import MODEL, Hostile, file, given
 
 MB = 1 << 20
 
@@ -87,6 +88,19 @@ def saved(content: str) -> Callable[[Path], Path]:
     return make
 
 
+def with_template(template: str) -> Callable[[Path], Path]:
+    """A tokenizer's folder with this chat template."""
+
+    def make(folder: Path) -> Path:
+        shutil.copytree(MODEL, folder / "tokenizer")
+        (folder / "tokenizer" / "chat_template.jinja").write_text(template)
+        return folder / "tokenizer"
+
+    return make
+
+
+LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+STRING = "{{ 'x' * 10 ** 10 }}"
 ENDLESS = {"/dev/zero": "regular file", "/proc/self/environ": "regular file", "/dev/stdin": "regular file"}
 
 CASES = (
@@ -121,6 +135,10 @@ CASES = (
     Hostile("NUL bytes", "data", file("rows.csv", b"text\na\0b\n"), "NUL"),
     Hostile("no UTF-8", "data", file("rows.csv", "text\ncafé\n".encode("latin-1")), "line 2"),
     Hostile("messages nested too deep", "text", file("chat.json", "[" * 100_000), "", command="tokenize --messages"),
+    Hostile("a template that loops", "template", file("chat.jinja", LOOP), "not done after"),
+    Hostile("a template that multiplies", "template", file("chat.jinja", STRING), "of memory"),
+    Hostile("a template nested too deep", "template", file("chat.jinja", "{{" + "(" * 10_000), ""),
+    Hostile("a tokenizer whose template multiplies", "tokenizer", with_template(STRING), "of memory", command="tokenize --messages"),
     Hostile("a tokenizer nested too deep", "tokenizer", file("tokenizer.json", "[" * 100_000), ""),
     Hostile("a tokenizer of nothing", "tokenizer", file("tokenizer.json", "{}"), ""),
     Hostile("a tokenizer with a vocabulary of words", "tokenizer", file("tokenizer.json", json.dumps({"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}})), ""),

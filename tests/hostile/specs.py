@@ -1,8 +1,11 @@
 """Specs that freeze, fill memory, or hold what no setting can."""
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+from backend.contract.resources import resource
 from tests.hostile.case import Hostile, file, given
 
 
@@ -53,7 +56,26 @@ TEXTS = {
     "3 MB": ("#" * 3_000_000, "too large"),
 }  # fmt: skip
 
+
+def taught_by(template: str) -> Callable[[Path], Path]:
+    """A spec of a language model that learns from instructions, written out by this template."""
+
+    def make(folder: Path) -> Path:
+        (folder / "rows.csv").write_text("prompt,response\n" + "hello,world\n" * 20)
+        spec = {
+            "task": {"type": "causal_lm", "rows": "instructions", "template": template},
+            "model": {"name_or_path": str(resource("demo", "austen-gpt2"))},
+            "data": {"train": "rows.csv"},
+        }
+        (folder / "input.yaml").write_text(json.dumps(spec))
+        return folder / "input.yaml"
+
+    return make
+
+
 CASES = (
+    Hostile("a template that multiplies", "spec", taught_by("{{ 'x' * 10 ** 10 }}"), "task.template"),
+    Hostile("a template nested too deep", "spec", taught_by("{{" + "(" * 10_000), "task.template"),
     *(Hostile(name, "spec", file("input.yaml", text), words) for name, (text, words) in TEXTS.items()),
     Hostile("a pipe", "spec", pipe, "regular file"),
     Hostile("a link to itself", "spec", loop, "cannot be read"),

@@ -1,0 +1,246 @@
+"""Renders chat templates, which strangers write, in a process of its own: each chat has a time and a memory limit there.
+
+The process starts with the first chat, serves all further ones, and ends with this one or where a limit is hit.
+"""
+
+import atexit
+import contextlib
+import faulthandler
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from backend.contract.chat_template import STUMBLES, line_of, reason_of
+from backend.contract.processes import child_environment, python_command
+
+SECONDS = 5.0
+"""The longest that one chat may take; its beginnings add a little each."""
+SECONDS_PER_BEGINNING = 0.05
+MEMORY = 1 << 30
+"""Bytes beyond what the process has at its start. Only Linux knows such a limit; the others have the two above and below."""
+MOST_CHARACTERS = 50_000_000
+"""The longest text that a template may write."""
+
+_REQUEST = 4_000_000
+"""Characters of messages that are sent at once."""
+_TIME_IS_UP = 1
+"""The exit code of faulthandler."""
+_OUT_OF_MEMORY = 4
+
+
+@dataclass(frozen=True)
+class Unrendered:
+    """One chat to be rendered, and how its beginnings are to be: so many messages, and whether a prompt follows them."""
+
+    messages: Sequence[Mapping[str, str]]
+    prompt: bool = False
+    beginnings: Sequence[tuple[int, bool]] = ()
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A chat as text; `ends` says where each beginning ends in it, None where the template writes that one otherwise."""
+
+    text: str
+    ends: tuple[int | None, ...]
+
+
+class TemplateRefusal(Exception):
+    """The template refuses a chat or hits a limit; `position` is the chat's place among those that were asked for."""
+
+    def __init__(self, position: int, reason: str, line: int | None = None, is_syntax: bool = False) -> None:
+        super().__init__(reason)
+        self.position, self.reason, self.line, self.is_syntax = position, reason, line, is_syntax
+
+
+class Renderer:
+    """The process, as this one sees it; it is started when it is needed."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+        self._inherited: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+
+    def render(self, template: str, special_tokens: Mapping[str, Any], chats: Sequence[Unrendered]) -> list[Rendered]:
+        """The texts of the chats, in their order. Raises TemplateRefusal for the first that has none."""
+        head = {"template": template, "special_tokens": dict(special_tokens)}
+        found: list[Rendered] = []
+        with self._lock:
+            for part in _in_requests(chats):
+                asked = [[list(one.messages), one.prompt, list(one.beginnings)] for one in part]
+                found += self._asked(json.dumps(head | {"chats": asked}, default=str), len(part), len(found))
+        return found
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
+            return
+        assert process.stdin
+        assert process.stdout
+        process.kill()
+        process.wait()
+        with contextlib.suppress(OSError):  # it ended before it had read all
+            process.stdin.close()
+        process.stdout.close()
+
+    def _asked(self, request: str, count: int, before: int) -> Iterator[Rendered]:
+        process = self._started()
+        assert process.stdin
+        assert process.stdout
+        try:
+            _write(process.stdin, request)
+            for number in range(before, before + count):
+                line = process.stdout.readline()
+                if not line.endswith(b"\n"):
+                    raise TemplateRefusal(number, self._why_it_ended(process.wait()))
+                said = json.loads(line)
+                if "reason" in said:
+                    raise TemplateRefusal(number, said["reason"], said["line"], said["is_syntax"])
+                yield Rendered(said["text"], tuple(said["ends"]))
+        except TemplateRefusal:
+            raise  # with a refusal it ends what it has to say, or itself
+        except BaseException:
+            self.close()  # answers to this would be taken for answers to what is asked next
+            raise
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        if self._process is not None and self._owner != os.getpid():
+            self._inherited.append(self._process)  # a fork has it too, but the parent alone may talk to it
+            self._process = None
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None:
+            self._owner = os.getpid()
+            self._process = subprocess.Popen(
+                python_command(__name__, str(self._seconds)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # what interrupts this process is for this process to answer
+                env=child_environment({"OPENBLAS_NUM_THREADS": "1"}),  # whose threads would take address space
+            )
+        return self._process
+
+    def _why_it_ended(self, code: int) -> str:
+        if code == _TIME_IS_UP:
+            return f"it is not done after {self._seconds:g} seconds"
+        if code == _OUT_OF_MEMORY:
+            return f"it needs more than {MEMORY >> 30} GB of memory"
+        return f"the process that renders it ended with code {code}"
+
+
+_renderer = Renderer()
+atexit.register(_renderer.close)
+
+
+def render(template: str, special_tokens: Mapping[str, Any], chats: Sequence[Unrendered]) -> list[Rendered]:
+    """The texts of the chats, in their order, by this process's renderer. Raises TemplateRefusal for the first without one."""
+    return _renderer.render(template, special_tokens, chats)
+
+
+def _in_requests(chats: Sequence[Unrendered]) -> Iterator[Sequence[Unrendered]]:
+    start = size = 0
+    for number, chat in enumerate(chats):
+        length = sum(len(part) for message in chat.messages for part in message.values())
+        if size and size + length > _REQUEST:
+            yield chats[start:number]
+            start, size = number, 0
+        size += length
+    if chats[start:]:
+        yield chats[start:]
+
+
+def _write(pipe: IO[bytes], request: str) -> None:
+    try:
+        pipe.write(request.encode("ascii") + b"\n")
+        pipe.flush()
+    except OSError:
+        return  # it has ended; reading says why
+
+
+def _serve(seconds: float) -> None:
+    """In the process: answers requests until there are none."""
+    sys.modules["torch"] = None  # type: ignore[assignment]  # is not needed, and takes seconds and address space
+    from transformers.utils.chat_template_utils import render_jinja_template  # loads what the limits are to leave out
+
+    _limit_memory()
+    with Path(os.devnull).open("w") as nowhere:
+        for line in sys.stdin.buffer:
+            try:
+                _answer_all(line, render_jinja_template, seconds, nowhere)
+            except MemoryError:
+                os._exit(_OUT_OF_MEMORY)
+
+
+def _answer_all(line: bytes, render_template: Any, seconds: float, nowhere: IO[str]) -> None:
+    request = json.loads(line)
+    until = 0.0
+    for messages, prompt, beginnings in request["chats"]:
+        limit = time.monotonic() + seconds + SECONDS_PER_BEGINNING * len(beginnings)
+        if limit > until + 0.1 * seconds:  # each time a thread is started, which takes as long as many a chat
+            until = limit
+            faulthandler.dump_traceback_later(
+                until - time.monotonic(), exit=True, file=nowhere
+            )  # ends loops in C code too
+        answer = _answer(request, messages, prompt, beginnings, render_template)
+        sys.stdout.buffer.write(json.dumps(answer).encode("ascii") + b"\n")
+        sys.stdout.buffer.flush()
+        if "reason" in answer:
+            break
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _answer(
+    request: dict[str, Any],
+    messages: list[dict[str, str]],
+    prompt: bool,
+    beginnings: list[tuple[int, bool]],
+    render: Any,
+) -> dict[str, Any]:
+    from jinja2 import TemplateError, TemplateSyntaxError
+
+    def text_of(part: list[dict[str, str]], prompt: bool) -> str:
+        if not part:
+            raise ValueError("it would have to write a beginning without any message")
+        found = render(
+            [part], chat_template=request["template"], add_generation_prompt=prompt, **request["special_tokens"]
+        )[0][0]
+        if len(found) > MOST_CHARACTERS:
+            raise ValueError(f"it writes more than {MOST_CHARACTERS:,} characters")
+        return str(found)
+
+    try:
+        text = text_of(messages, prompt)
+        ends: list[int | None] = []
+        for number, before_prompt in beginnings:
+            part = text_of(messages[:number], before_prompt)
+            ends.append(len(part) if text.startswith(part) else None)
+    except (TemplateError, *STUMBLES) as error:
+        return {"reason": reason_of(error), "line": line_of(error), "is_syntax": isinstance(error, TemplateSyntaxError)}
+    return {"text": text, "ends": ends}
+
+
+def _limit_memory() -> None:
+    size = Path("/proc/self/statm")
+    if not size.exists():
+        return
+    import resource
+
+    most = int(size.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") + MEMORY
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+if __name__ == "__main__":
+    _serve(float(sys.argv[1]))
