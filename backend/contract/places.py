@@ -51,16 +51,16 @@ def _is_private(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
-def _private(folder: Path, way_out: str) -> Path:
+def _private(folder: Path, hint: str) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
         if stat.S_ISLNK(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
-            raise InputError(f"{folder} is a link, or belongs to somebody else; remove it, or {way_out}")
+            raise InputError(f"{folder} is a link, or belongs to somebody else; remove it, or {hint}")
         if status.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror}; {way_out}") from None
+        raise InputError(f"{folder} cannot be made: {error.strerror}; {hint}") from None
     return folder
 
 

@@ -61,7 +61,7 @@ def check_revision(revision: str, field: str = "model.revision") -> str:
     try:
         return check_file_name(revision)
     except InputError:
-        raise InputError(f"{field}: {revision[:80]!r} is no branch, tag or commit; take main", field) from None
+        raise InputError(f"{field}: {revision[:80]!r} is not a branch, tag or commit; use main", field) from None
 
 
 def _is_part(part: str) -> bool:
@@ -144,6 +144,6 @@ def _refs(found: Any) -> Iterator[dict]:
 
 def _bad(kind: str, value: Any) -> InputError:
     return InputError(
-        f"the hub at {constants.ENDPOINT} gives a {kind} that is none ({str(value)[:80]!r}), so nothing was taken from it; "
+        f"the hub at {constants.ENDPOINT} gave an invalid {kind} ({str(value)[:80]!r}), so nothing was taken from it; "
         "check HF_ENDPOINT, or choose a model that is on this computer"
     )

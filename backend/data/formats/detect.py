@@ -35,7 +35,10 @@ _EXTENSIONS = {
 }  # fmt: skip
 _SIGNATURES = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
 _STRANGERS = (
-    (b"PK", "is a zip archive of several files, or a document and no workbook; unpack it, or save its table as CSV"),
+    (
+        b"PK",
+        "is a zip archive of several files, or a document that is not a workbook; unpack it, or save its table as CSV",
+    ),
     (b"(\xb5/\xfd", "is compressed with zstd; unpack it first"),
     (b"Rar!", "is a RAR archive; unpack it first"),
     (b"7z\xbc\xaf", "is a 7-Zip archive; unpack it first"),
@@ -71,7 +74,7 @@ def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
         _refuse_strangers(path, start)
         if asked == "workbook" or (asked == "auto" and _EXTENSIONS.get(plain_suffix(path)) == "workbook"):
             raise InputError(
-                f"{path.name} is no workbook by its content; set data.format to what it is, or save it again"
+                f"{path.name} is not a workbook, whatever its name says; set data.format to what it is, or save it again"
             )
         if asked != "auto":
             return asked

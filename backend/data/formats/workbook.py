@@ -230,7 +230,7 @@ def _in_one_sentence(path: Path) -> Iterator[None]:
         if "password" in f"{type(error).__name__} {error}".lower():
             raise InputError(f"{path.name} is protected by a password; save it without one") from None
         raise InputError(
-            f"{path.name} is no workbook that can be read, or it is damaged; save it again or as CSV"
+            f"{path.name} is damaged or not a workbook that can be read; save it again or as CSV"
         ) from None
 
 

@@ -176,7 +176,7 @@ def test_the_format_can_be_given(desk):
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        (b"PK\x03\x04rest", "no workbook"),
+        (b"PK\x03\x04rest", "not a workbook"),
         (b"\x1f\x8brest", "gzip"),
         (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ],

@@ -13,7 +13,7 @@ BAD_PARTS = [
 
 @pytest.mark.parametrize("name", BAD_PARTS)
 def test_name_that_leads_out_of_a_repository_is_refused(name: object) -> None:
-    with pytest.raises(InputError, match="file name that is none"):
+    with pytest.raises(InputError, match="an invalid file name"):
         check_file_name(name)
 
 
@@ -26,7 +26,7 @@ def test_ordinary_name_passes(name: str) -> None:
 def test_names_that_windows_keeps_for_itself_are_refused_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_file_name(name)
     monkeypatch.setattr("backend.data.hub_answers.os.name", "nt")
-    with pytest.raises(InputError, match="file name that is none"):
+    with pytest.raises(InputError, match="an invalid file name"):
         check_file_name(name)
 
 
@@ -34,19 +34,19 @@ def test_names_that_windows_keeps_for_itself_are_refused_there(name: str, monkey
     "commit", ["", "main", "a" * 39, "a" * 41, "A" * 40, "../" + "a" * 37, "a" * 40 + "\n", None, 7]
 )
 def test_commit_is_forty_hex_digits(commit: object) -> None:
-    with pytest.raises(InputError, match="commit that is none"):
+    with pytest.raises(InputError, match="an invalid commit"):
         check_commit(commit)
 
 
 @pytest.mark.parametrize("digest", ["", "../../x", "/x", "a" * 31, "g" * 40, "a" * 129, "a" * 40 + "\n", None])
 def test_digest_is_hex(digest: object) -> None:
-    with pytest.raises(InputError, match="ETag that is none"):
+    with pytest.raises(InputError, match="an invalid ETag"):
         check_digest(digest)
 
 
 @pytest.mark.parametrize("revision", ["../../x", "/x", "a\0", "a\\b", ""])
 def test_revision_of_a_spec_names_no_other_place(revision: str) -> None:
-    with pytest.raises(InputError, match=r"model\.revision: .* is no branch, tag or commit") as refused:
+    with pytest.raises(InputError, match=r"model\.revision: .* is not a branch, tag or commit") as refused:
         check_revision(revision)
     assert refused.value.field == "model.revision"
 

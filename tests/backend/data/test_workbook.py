@@ -172,7 +172,7 @@ def test_an_absurd_size_is_refused_before_anything_is_unpacked(desk, monkeypatch
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods", "a.xls"])
 def test_a_damaged_workbook_is_refused_in_one_sentence(desk, name: str):
     content = b"\xd0\xcf\x11\xe0 broken" if name.endswith("xls") else b"PK\x03\x04 broken"
-    assert "is no workbook that can be read, or it is damaged" in desk.refusal(desk.write(name, content))
+    assert "is damaged or not a workbook that can be read" in desk.refusal(desk.write(name, content))
 
 
 def test_a_workbook_is_recognised_and_a_document_is_not(desk):
@@ -182,7 +182,7 @@ def test_a_workbook_is_recognised_and_a_document_is_not(desk):
         {"source": "files", "train": str(path)}, "This is a workbook: films.xlsx for training."
     )  # fmt: skip
     letter = ods(desk.folder / "letter.odt", ODS, "application/vnd.oasis.opendocument.text")
-    with pytest.raises(InputError, match="a document and no workbook"):
+    with pytest.raises(InputError, match="a document that is not a workbook"):
         recognise([str(letter)])
 
 

@@ -141,7 +141,7 @@ def test_a_file_address_is_its_path(tmp_path: Path):
     [
         (b"\x89PNG\r\n\x1a\n", "is a picture"),
         (b"", "is empty"),
-        (b"PK\x03\x04rest", "no workbook"),
+        (b"PK\x03\x04rest", "not a workbook"),
         (b"\x1f\x8bjunk", "damaged"),
     ],
 )
