@@ -14,14 +14,14 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OF_THE_TERMINAL = ("__main__.py", "importing", "commands", "contract/run_report.py")
+OF_THE_TERMINAL = ("__main__.py", "importing", "commands", "contract/run_report.py", "contract/public_words.py")
 OF_RUNS = ("new_run.py", "train.py", "engine_process.py", "measuring.py")
 """Commands that the window gives."""
 QUIET = {
     "print", "write", "line", "begin", "add_argument", "add_argument_group", "add_parser", "compile", "search", "match",
     "fullmatch", "sub", "startswith", "endswith", "removeprefix", "removesuffix", "replace", "split", "partition",
     "rpartition", "get", "glob", "getattr", "filterwarnings", "field", "column", "command", "oserror", "thread",
-    "templateprocessing", "specials", "redacted", "text_columns",
+    "templateprocessing", "specials", "redacted", "text_columns", "sha1",
 }  # fmt: skip
 """Calls whose arguments are no sentences, or are gathered with the catalog."""
 NO_SENTENCES = (

@@ -281,7 +281,7 @@ class BackendClient(QObject):
 
         Unless the line is `is_whole`, others may be lost in it: the helper is replaced, and asked again what is still open.
         """
-        self.last_words.append(f"unreadable reply: {line[:80]!r}")
+        self.last_words.append(tr("unreadable answer: {line}", line=repr(line[:80])))
         number = queries.id_in(line) or 0
         question = self._questions.pop(number, None)
         answered = [question] if question else []

@@ -61,7 +61,7 @@ def plain_reason(error: BaseException) -> str | None:
     if len(name) > 300:
         name = f"{name[:100]}…{name[-20:]}"
     if error.filename2:
-        name = f"{name} and {error.filename2}"
+        return f"{name} and {error.filename2}: {reason}; check the paths and their permissions"
     return f"{name}: {reason}; check the path and its permissions"
 
 

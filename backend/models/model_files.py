@@ -36,7 +36,7 @@ def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> di
     except ValueError as error:  # also bytes that are not UTF-8, and integers of thousands of digits
         raise InputError(f"{path} is no readable JSON table ({_reason(error)}); download it again") from None
     if not isinstance(found, dict):
-        raise InputError(f"{path} is no readable JSON table (it holds {_kind(found)}); download it again")
+        raise InputError(f"{path} is no readable JSON table ({_kind(found)}); download it again")
     return found
 
 
@@ -75,4 +75,9 @@ def _reason(error: ValueError) -> str:
 
 
 def _kind(value: Any) -> str:
-    return {list: "a list", str: "a text", bool: "true or false", type(None): "null"}.get(type(value), "a number")
+    return {
+        list: "it holds a list",
+        str: "it holds a text",
+        bool: "it holds true or false",
+        type(None): "it holds null",
+    }.get(type(value), "it holds a number")

@@ -137,9 +137,9 @@ def read_header(path: Path) -> dict[str, dict]:
             raise ValueError("its header is cut off or no safetensors header")
         content = file.read(length)
     try:
-        header = parse_table(content, "its header", unique=True)
-    except InputError as error:
-        raise ValueError(str(error).partition(";")[0]) from None
+        header = parse_table(content, path, unique=True)
+    except InputError:
+        raise ValueError("its header is no JSON table, or has one key twice") from None
     header.pop("__metadata__", None)
     end = 0
     for name, entry in sorted(header.items(), key=lambda item: _offsets(*item)):

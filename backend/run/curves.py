@@ -32,7 +32,8 @@ class Curves:
         """Column of the table → the first step that has a value in it."""
         self._find_what_counts()
         if not self._first_steps:
-            raise InputError(f"{name + ': ' if name else ''}this run has no steps yet; wait until it trains")
+            nothing = "this run has no steps yet; wait until it trains"
+            raise InputError(f"{name}: {nothing}" if name else nothing)
 
     @property
     def columns(self) -> list[str]:

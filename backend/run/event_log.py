@@ -121,10 +121,9 @@ def missing_words(gaps: list[tuple[int, int]]) -> str:
     """A sentence on the steps that are missing; empty if none is."""
     if not gaps:
         return ""
-    each = [f"{first} to {last}" if first < last else str(first) for first, last in gaps]
-    steps = f"{', '.join(each[:-1])} and {each[-1]}" if len(each) > 1 else each[0]
+    each = [f"{first}–{last}" if first < last else str(first) for first, last in gaps]
     return (
-        f"steps {steps} are missing from the curves, with what was evaluated there, as events.jsonl was deleted or changed; "
+        f"steps {', '.join(each)} are missing from the curves, with what was evaluated there, as events.jsonl was deleted or changed; "
         "the training itself lost nothing"
     )
 

@@ -91,9 +91,9 @@ def check_apart(split: str, parts_of: Callable[[str], Sequence[Path | str]]) -> 
             others = parts_of(earlier)
         for part in others:
             if shared := own.get(_identity(part)):
-                name = shared.name if isinstance(shared, Path) else shared
+                name, kind = shared.name if isinstance(shared, Path) else shared, _SPLITS[earlier]
                 raise InputError(
-                    f"{name} is {_SPLITS[earlier]} data too; name other data in data.{split}, "
+                    f"{name} is {kind} data too; name other data in data.{split}, "
                     f"or name the files of data.{earlier} one by one without it"
                 )
 
