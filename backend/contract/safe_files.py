@@ -93,17 +93,22 @@ def _endless_devices() -> set[int]:
     return found - {Path("/").stat().st_dev}
 
 
+def is_file_name(value: object) -> bool:
+    """Whether it is the plain name of a file, which leads to no other folder."""
+    separators = "/\\\0:" if os.name == "nt" else "/\\\0"
+    return isinstance(value, str) and value not in ("", ".", "..") and not set(separators) & set(value)
+
+
 def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
     """A descriptor of the regular file `name` (may be `a/b`) below `folder`, in which no link is followed.
 
-    `folder` itself may be reached through links: the user named it. Raises OSError, whose `strerror` says so if a part of
-    `name` is a link (on Windows a reparse point), if the file is not a regular one, or if it is to be written and has
-    another name elsewhere (a hard link).
+    `folder` itself may be reached through links: the user named it. Raises OSError, whose `strerror` says so if `name` leads
+    elsewhere, if a part of it is a link (on Windows a reparse point), if the file is not a regular one, or if it is to be
+    written and has another name elsewhere (a hard link).
     """
-    parts = Path(name).parts
-    assert parts, "a file has a name"
-    assert ".." not in parts, name
-    assert not Path(name).is_absolute(), name
+    parts = tuple(name.split("/"))
+    if not all(map(is_file_name, parts)):
+        raise OSError(errno.EINVAL, "it is not the name of a file below this folder", name)
     empties = flags & os.O_TRUNC
     descriptor = _open_inside(folder, parts, flags & ~os.O_TRUNC, mode)  # not before it is known what would be emptied
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import open_regular
+from backend.contract.safe_files import is_file_name, open_regular
 from backend.models import flax_names
 from backend.models.adapter_folder import weights_folder
 from backend.models.model_files import parse_table, read_table_if_sound
@@ -88,17 +88,13 @@ def _files(folder: Path, single: str, index: str) -> tuple[tuple[Path, ...], str
     if not (folder / index).is_file():
         return (), ""
     places = read_table_if_sound(folder / index).get("weight_map")
-    names = set(places.values()) if isinstance(places, dict) and all(map(_is_plain, places.values())) else set()
+    # Transformers would follow any path.
+    names = set(places.values()) if isinstance(places, dict) and all(map(is_file_name, places.values())) else set()
     if not names:
         return (), f"{folder / index} is no readable list of weight files; download the model again"
     paths = tuple(folder / name for name in sorted(names))
     missing = [path.name for path in paths if not path.is_file()]
     return paths, f"{folder} lacks {', '.join(missing[:3])}; download the model again" if missing else ""
-
-
-def _is_plain(name: Any) -> bool:
-    """Whether it is the name of a file in the same folder; transformers would follow any path."""
-    return isinstance(name, str) and bool(name) and name not in (".", "..") and not set("/\\\0") & set(name)
 
 
 def _none_way_out(folder: Path) -> str:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from backend.contract.run_folder import RunFolder, write_json
+from backend.contract.safe_files import MB, open_inside, read_unlinked
 from backend.data.removal import ASIDE, Kept, delete, remove
 from backend.engines.engine import Finish
 from backend.models.sharing import share
@@ -19,6 +21,8 @@ from backend.run.hosts import ALONE, Hosts
 
 MANIFEST = "checkpoint.json"
 """Last file of a checkpoint to be written: the step, the engine, and size and digest of every other file."""
+MANIFEST_BYTES = 10 * MB
+"""A line for each file, of which the largest checkpoints have some thousands."""
 
 
 class Blocked(Exception):
@@ -158,28 +162,44 @@ def _removed_if_it_fails(beside: Path) -> Iterator[None]:
 
 def verify(folder: Path) -> bool:
     """Whether every file is there with the size and digest that its manifest states."""
-    try:
+    try:  # sizes first, which cost nothing
         files = _manifest(folder)["files"]
-        return all(_digest(folder / name) == known for name, known in files.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # gone, or JSON of another shape
+        return all(_size(folder, name) == known[0] for name, known in files.items()) and all(
+            _digest(folder, name) == known for name, known in files.items()
+        )
+    except (OSError, LookupError, TypeError, AttributeError):  # gone, another folder's, or JSON of another shape
         return False
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    """What the checkpoint says of itself; nothing where there is none, or one that nobody can read."""
+    try:
+        found = json.loads(read_unlinked(folder / MANIFEST, MANIFEST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _digests(folder: Path) -> dict[str, list[object]]:
-    return {path.relative_to(folder).as_posix(): _digest(path) for path in _files(folder)}
+    return {name: _digest(folder, name) for name in (path.relative_to(folder).as_posix() for path in _files(folder))}
 
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _digest(path: Path) -> list[object]:
-    with path.open("rb") as file:
-        return [path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()]
+def _size(folder: Path, name: str) -> int:
+    with _open(folder, name) as file:
+        return os.fstat(file.fileno()).st_size
+
+
+def _digest(folder: Path, name: str) -> list[object]:
+    with _open(folder, name) as file:
+        return [os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()]
+
+
+def _open(folder: Path, name: str) -> BufferedReader:
+    return os.fdopen(open_inside(folder, name, os.O_RDONLY), "rb")
 
 
 def flush_to_disk(folder: Path) -> None:

@@ -1,6 +1,9 @@
 """Checkpoints are whole or not there."""
 
 import errno
+import hashlib
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -73,3 +76,51 @@ def test_leftovers_of_a_killed_save_are_cleared(checkpoints: Checkpoints, tmp_pa
     (tmp_path / "checkpoints" / ".step-000007.123").mkdir(parents=True)
     checkpoints.clear_leftovers()
     assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def stated(folder: Path, name: object, content: bytes = b"five") -> None:
+    """Let the manifest name one file, as if it had that content."""
+    files = {name: [len(content), hashlib.sha256(content).hexdigest()]}
+    (folder / "checkpoint.json").write_text(json.dumps({"step": 5, "files": files}))
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "sub/../../outside", "{folder}/outside", "", ".", "a\0b", "link", "by/link"]
+)
+def test_a_manifest_names_only_files_of_its_checkpoint(checkpoints: Checkpoints, name: str):
+    folder = checkpoints.save(5, filled_with("five"))
+    outside = folder.parent / "outside"
+    outside.write_bytes(b"five")
+    (folder / "link").symlink_to(outside)
+    (folder / "by").mkdir()
+    (folder / "by" / "link").symlink_to(outside)
+    stated(folder, name.format(folder=folder.parent))
+    assert not verify(folder)
+    stated(folder, "model.safetensors")
+    assert verify(folder)
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "5", '{"files": {"model.safetensors": []}}', '{"files": 5}'])
+def test_a_manifest_of_another_shape_verifies_nothing(checkpoints: Checkpoints, content: str):
+    folder = checkpoints.save(5, filled_with("five"))
+    (folder / "checkpoint.json").write_text(content)
+    assert not verify(folder)
+    assert checkpoints.written_by(5) == ""
+
+
+def test_an_endless_file_is_not_read(checkpoints: Checkpoints):
+    folder = checkpoints.save(5, filled_with("five"))
+    os.mkfifo(folder / "pipe")
+    stated(folder, "pipe")
+    assert not verify(folder)
+    (folder / "checkpoint.json").unlink()
+    (folder / "checkpoint.json").symlink_to("/dev/zero")
+    assert not verify(folder)
+
+
+def test_a_file_of_another_size_is_not_hashed(checkpoints: Checkpoints):
+    folder = checkpoints.save(5, filled_with("five"))
+    with (folder / "huge").open("wb") as file:
+        file.truncate(1 << 42)  # takes no room on the disk, and an hour to read
+    stated(folder, "huge")
+    assert not verify(folder)
