@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,13 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder
 from backend.contract.predictions import PredictionPages
 from backend.contract.queries import Progress
+from backend.contract.safe_files import open_unlinked
 from backend.queries.derived_columns import with_all_columns
 from backend.queries.query import Arguments, Query, Tell, needed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as parquet
 
 SMALL = 20_000
 """Rows of a file that is read from its Parquet file each time, in some milliseconds."""
@@ -35,10 +38,8 @@ def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
 
     A large file is mapped from the cache, so that nothing is decompressed and little of it comes into memory.
     """
-    import pyarrow.parquet as parquet
-
     # Not read_table, which would load pandas: that takes longer than a small file.
-    with _Telling(path), parquet.ParquetFile(path) as file:
+    with open_file(Path(path)) as file:
         if file.metadata.num_rows <= SMALL:
             return with_all_columns(file.read())
     pages = _pages(Path(path), tell)
@@ -47,38 +48,38 @@ def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
 
 def read_columns(path: str, columns: list[str]) -> "pa.Table":
     """Some columns as they stand in the file. Raises InputError."""
-    import pyarrow.parquet as parquet
-
-    with _Telling(path), parquet.ParquetFile(path) as file:
+    with open_file(Path(path)) as file:
         missing = set(columns) - set(file.schema_arrow.names)
         if missing:
             raise InputError(f"{path}: these predictions have no {min(missing)!r} to compare with")
         return file.read(columns=columns)
 
 
-class _Telling:
+@contextmanager
+def open_file(path: Path) -> Iterator["parquet.ParquetFile"]:
+    """A predictions file; it lies in a run folder, where no link is followed. Raises InputError, also while it is read."""
+    import pyarrow.parquet as parquet
+
+    with _telling(path), open_unlinked(path) as source, parquet.ParquetFile(source) as file:
+        yield file
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
     """What goes wrong while a predictions file is read, as one sentence."""
+    import pyarrow as pa
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        import pyarrow as pa
-
-        if isinstance(error, OSError | pa.ArrowInvalid):
-            first = str(error).splitlines()[0]
-            raise InputError(
-                f"{self._path}: these predictions cannot be read: {first}; run burnish predict again"
-            ) from None
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise InputError(f"{path}: these predictions cannot be read: {reason}; run burnish predict again") from None
 
 
 def version(path: Path) -> str:
     """Changes when the file is written again. Raises InputError where it is gone."""
-    with _Telling(str(path)):
-        status = path.stat()
+    with _telling(path), open_unlinked(path) as file:
+        status = os.fstat(file.fileno())
         return f"{path.absolute()} {status.st_mtime_ns} {status.st_size}"
 
 
@@ -89,19 +90,17 @@ def _pages(path: Path, tell: Tell) -> Path:
     if not pages.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         _forget_older(folder)
-        with _Telling(str(path)):
-            _write(path, pages, tell)
+        _write(path, pages, tell)
     os.utime(pages)
     return pages
 
 
 def _write(path: Path, pages: Path, tell: Tell) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as parquet
 
     beside = pages.with_name(f".{pages.name}.{os.getpid()}")
     try:
-        with parquet.ParquetFile(path) as file:
+        with open_file(path) as file:
             total = file.metadata.num_rows
             first = with_all_columns(file.read_row_group(0)).combine_chunks()  # one batch for each row group
             with pa.ipc.new_file(str(beside), first.schema) as writer:

@@ -68,9 +68,9 @@ def export(wishes: Wishes, report: Callable[[int, int], None] = lambda done, tot
 
 def _shaped(wishes: Wishes) -> "pa.Table":
     import numpy as np
-    import pyarrow.parquet as parquet
 
-    own = parquet.read_schema(wishes.parquet).names if Path(wishes.parquet).is_file() else []
+    with prediction_pages.open_file(Path(wishes.parquet)) as file:
+        own = file.schema_arrow.names
     table = prediction_pages.read(wishes.parquet)
     columns = list(wishes.columns or own)
     for name in columns:

@@ -1,5 +1,6 @@
 """Tests that predictions are filtered, sorted and exported as people asked, and safely for spreadsheets."""
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -158,3 +159,26 @@ def test_confusion_without_actual_values_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="no 'actual' to compare with"):
         CONFUSION({"parquet": str(path)}, lambda progress: None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "filter_predictions", "export_predictions", "confusion", "prediction_statistics", "threshold_counts",
+        "number_statistics", "entity_scores", "open_predictions",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("to", ["file", "/dev/zero", "pipe", "folder"])
+def test_predictions_of_a_stranger_are_a_regular_file(tmp_path: Path, file: str, name: str, to: str) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    path = run / "predictions.parquet"
+    if to == "pipe":
+        os.mkfifo(path)
+    elif to == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(file if to == "file" else to)
+    arguments = {"parquet": str(path), "output": str(tmp_path / "out.csv"), "label": "pos"}
+    with pytest.raises(InputError, match=r"cannot be read: (it is a link|it is not a regular file|is a directory)"):
+        QUERIES[name].answer(arguments, lambda progress: None)
