@@ -1,11 +1,13 @@
 """Writes `events.jsonl`: one writer, whole lines, in groups; and says what is missing where somebody deleted or cut the file."""
 
+import errno
 import os
 import time
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+from backend.contract.errors import RunFailed
 from backend.contract.events import (
     AnyEvent,
     DataLoaded,
@@ -21,16 +23,21 @@ from backend.contract.events import (
     encode,
 )
 from backend.contract.safe_files import open_inside, open_unlinked
+from backend.data.removal import set_aside
 
 _HEAD = (RunStarted, RunResumed, DataLoaded, ModelLoaded, PlanMade)
 """Events without which the later ones of an attempt cannot be understood."""
+_NOT_TO_BE_WRITTEN = frozenset(
+    (errno.ELOOP, errno.EINVAL, errno.EMLINK, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM)
+)
+"""How a link, a pipe, a hard link, a folder, a socket and another user's file refuse to be opened."""
 
 
 class EventLog:
     """Appends events. What `append` was given waits for the next `write` or `flush`, and all is written together.
 
     If the file was deleted, replaced or cut meanwhile, writing continues in what is there now: an empty one gets the head of the
-    attempt again.
+    attempt again. A link, or what else the run may not write to, is put aside first. Raises RunFailed where that cannot be.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,6 +45,7 @@ class EventLog:
         self._waiting: list[bytes] = []
         self._head: dict[object, bytes] = {}
         self._step = self._written_step = 0
+        self._is_lost = False
         self._open()
 
     def append(self, event: Event) -> None:
@@ -64,7 +72,7 @@ class EventLog:
 
     def flush(self) -> None:
         """Hand everything that waits to the system, in one write unless the disk takes only a part of it."""
-        if self._waiting and not self._is_in_place():
+        if self._waiting and not self._is_lost and not self._is_in_place():
             self._begin_anew()
         while rest := b"".join(self._waiting):
             count = self._file.write(rest)
@@ -85,10 +93,19 @@ class EventLog:
         self._file = os.fdopen(descriptor, "ab", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
 
+    def _open_in_place(self) -> None:
+        try:
+            self._open()
+        except OSError as error:
+            if error.errno not in _NOT_TO_BE_WRITTEN:
+                raise
+            set_aside(self._path)
+            self._open()
+
     def _is_in_place(self) -> bool:
         own = os.fstat(self._file.fileno())
         try:
-            return os.path.samestat(self._path.stat(), own) and own.st_size >= self._size
+            return os.path.samestat(self._path.lstat(), own) and own.st_size >= self._size
         except FileNotFoundError:
             return not self._path.parent.is_dir()  # a folder that is gone is not made again; the run ends for it
         except OSError:
@@ -96,7 +113,17 @@ class EventLog:
 
     def _begin_anew(self) -> None:
         before = self._file
-        self._open()
+        try:
+            self._open_in_place()
+        except OSError as error:
+            if error.errno not in _NOT_TO_BE_WRITTEN:
+                raise
+            self._is_lost = True
+            raise RunFailed(
+                f"{self._path} was replaced by what cannot be written to ({error.strerror}), so nobody could follow the run; "
+                "delete it and resume the run",
+                "events_replaced",
+            ) from None
         before.close()
         there = read_events(self._path)
         head = [] if any(isinstance(event, RunStarted) for event in there) else list(self._head.values())

@@ -1,6 +1,7 @@
 """One writer, whole lines."""
 
 import errno
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -150,3 +151,39 @@ def test_a_folder_that_is_gone_is_not_made_again(tmp_path: Path):
     log.write(step(2))
     log.close()
     assert not folder.exists()
+
+
+def link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("outside"))
+
+
+def link_to_the_file_itself(path: Path) -> None:
+    path.rename(path.with_name("moved"))
+    path.symlink_to("moved")
+
+
+def hard_link(path: Path) -> None:
+    path.unlink()
+    path.hardlink_to(path.with_name("outside"))
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("put", [link, link_to_the_file_itself, hard_link, pipe, folder])
+def test_what_a_run_may_not_write_to_is_put_aside(tmp_path: Path, log: EventLog, put: Callable[[Path], None]):
+    (tmp_path / "outside").write_bytes(b"somebody's file\n")
+    path = tmp_path / "events.jsonl"
+    put(path)
+    log.write(step(6))
+    assert [type(event) for event in read_events(path)] == [RunStarted, StageStarted, Warned, StepFinished]
+    assert (tmp_path / "outside").read_bytes() == b"somebody's file\n"
+    assert len(list(tmp_path.glob(".events.jsonl.removed-*"))) == 1
