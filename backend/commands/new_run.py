@@ -3,6 +3,8 @@
 import os
 import subprocess
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,54 +39,66 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 
     text = spec_file.dump(spec.model_dump(mode="json"))
     folder = _made(path) if path else _made_by_date(spec.name)
-    _put_spec(folder, text)  # a folder is a run from the moment its spec stands there, whole
+    write_whole(folder.spec, text.encode())  # a folder is a run from the moment its spec stands there, whole
     return folder
 
 
 def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
     """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
-    from backend.contract import spec_file
-    from backend.contract.run_folder import RunLocked, locked
-    from backend.run import engine_change, preparation, spec_change
+    from backend.run import engine_change
 
-    try:
-        with locked(folder.lock):  # nobody resumes it meanwhile
-            change = engine_change.to_engine(folder, engine, new_optimizer=new_optimizer)
-            if change is None:
-                return
-            checked = preparation.check(change.spec)
-            _keep_spec(folder, change.kept)
-            _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
-            spec_change.keep_started(folder, checked)
-    except RunLocked:
-        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with another engine") from None
+    with _held(folder, "another engine"):
+        change = engine_change.to_engine(folder, engine, new_optimizer=new_optimizer)
+        if change is not None:
+            _change_spec(folder, change.spec, change.kept)
 
 
 def change_settings(folder: RunFolder, changes: list[str]) -> None:
     """Let a run go on with other settings; the spec as it was stays beside the new one. Raises InputError."""
-    from backend.contract import spec_file
-    from backend.contract.run_folder import RunLocked, locked
-    from backend.run import preparation, spec_change
+    from backend.run import spec_change
+
+    with _held(folder, "other settings"):
+        change = spec_change.with_settings(folder, changes)
+        _change_spec(folder, change.spec, change.kept)
+
+
+@contextmanager
+def _held(folder: RunFolder, wish: str) -> Iterator[None]:
+    """Nobody resumes the run meanwhile. Raises InputError where somebody has, or where it is another user's."""
+    from backend.contract.run_folder import RunLocked, take_lock
 
     try:
-        with locked(folder.lock):
-            change = spec_change.with_settings(folder, changes)
-            checked = preparation.check(change.spec)
-            _keep_spec(folder, change.kept)
-            _put_spec(folder, spec_file.dump(checked.model_dump(mode="json")))
-            spec_change.keep_started(folder, checked)
+        lock = take_lock(folder.lock)
     except RunLocked:
-        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with other settings") from None
+        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with {wish}") from None
+    except OSError as error:
+        raise _not_changed(folder, error) from None
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
-def _keep_spec(folder: RunFolder, kept: Path) -> None:
-    """The spec of the last attempt; where it is kept already, nothing was trained with the present one."""
-    if not kept.exists():
-        write_whole(kept, folder.spec.read_bytes())
+def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> None:
+    """Put the spec, once it is checked, in the place of that of the last attempt, which stays as `kept`."""
+    from backend.contract import spec_file
+    from backend.run import preparation, spec_change
+
+    checked = preparation.check(spec)
+    try:
+        if not kept.exists():  # else nothing was trained with the present one
+            write_whole(kept, folder.spec.read_bytes())
+        write_whole(folder.spec, spec_file.dump(checked.model_dump(mode="json")).encode())
+        spec_change.keep_started(folder, checked)
+    except OSError as error:
+        raise _not_changed(folder, error) from None
 
 
-def _put_spec(folder: RunFolder, text: str) -> None:
-    write_whole(folder.spec, text.encode())
+def _not_changed(folder: RunFolder, error: OSError) -> InputError:
+    return InputError(
+        f"{folder.name}: its settings cannot be changed ({error.strerror}); if this is another user's run, start one of your "
+        f"own from {folder.spec}"
+    )
 
 
 def start(folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":

@@ -4,13 +4,17 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from backend.commands.new_run import change_engine, change_settings
 from backend.contract import run_queue
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.events import StageStarted
 from backend.contract.run_folder import (
     ExitRecord,
     ProcessRecord,
@@ -20,6 +24,7 @@ from backend.contract.run_folder import (
     locked,
     run_folders,
 )
+from backend.run.event_log import EventLog
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
 NOBODY = 65534
@@ -36,6 +41,16 @@ def another_user() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+@contextmanager
+def closed(folder: Path) -> Iterator[None]:
+    """Nobody but root writes in the folder meanwhile."""
+    folder.chmod(0o555)
+    try:
+        yield
+    finally:
+        folder.chmod(0o755)
 
 
 @pytest.fixture
@@ -122,3 +137,31 @@ def test_a_run_that_another_user_keeps_to_themselves_is_not_listed(runs: Path, t
     theirs.path.chmod(0o700)
     with another_user():
         assert run_folders(runs) == []
+
+
+def test_run_whose_events_another_user_replaced_fails_in_one_sentence(theirs: RunFolder) -> None:
+    log = EventLog(theirs.events)
+    theirs.events.unlink()
+    theirs.events.symlink_to("elsewhere")
+    event = StageStarted(time=1.0, stage="training")
+    with closed(theirs.path), another_user():
+        with pytest.raises(RunFailed, match=r"events\.jsonl was replaced"):
+            log.write(event)
+        log.write(event)  # how it ended, which exit.json says too
+        log.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        partial(change_settings, changes=["hardware.micro_batch_size=4"]),
+        partial(change_engine, engine="jax", new_optimizer=True),
+    ],
+    ids=["settings", "engine"],
+)
+def test_spec_of_another_users_run_is_changed_in_a_run_of_ones_own(
+    theirs: RunFolder, change: Callable[[RunFolder], None]
+) -> None:
+    theirs.lock.chmod(0o444)
+    with another_user(), pytest.raises(InputError, match="start one of your own from"):
+        change(theirs)

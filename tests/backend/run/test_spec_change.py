@@ -36,6 +36,13 @@ def test_the_spec_of_the_last_attempt_is_kept_where_a_resume_is_changed_twice(ru
     assert (run.path / "spec.before-1.yaml").read_bytes() == before
 
 
+def test_settings_of_a_run_that_cannot_be_written_are_changed_in_a_run_of_ones_own(begun: RunFolder):
+    (begun.path / "spec.started.yaml").unlink()
+    (begun.path / "spec.started.yaml").mkdir()
+    with pytest.raises(InputError, match="start one of your own from"):
+        change_settings(begun, ["hardware.micro_batch_size=4"])
+
+
 def test_what_makes_another_run_is_refused_with_the_command_that_starts_it(run: RunFolder):
     with pytest.raises(InputError, match=r"burnish train .*spec\.yaml --set training\.learning_rate=1"):
         with_settings(run, ["training.learning_rate=1"])
