@@ -45,9 +45,9 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 
 def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
     """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
-    from backend.run import engine_change
-
     with _held(folder, "another engine"):
+        from backend.run import engine_change  # loads the engines, which whoever is refused need not wait for
+
         change = engine_change.to_engine(folder, engine, new_optimizer=new_optimizer)
         if change is not None:
             _change_spec(folder, change.spec, change.kept)
@@ -55,9 +55,9 @@ def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Non
 
 def change_settings(folder: RunFolder, changes: list[str]) -> None:
     """Let a run go on with other settings; the spec as it was stays beside the new one. Raises InputError."""
-    from backend.run import spec_change
-
     with _held(folder, "other settings"):
+        from backend.run import spec_change
+
         change = spec_change.with_settings(folder, changes)
         _change_spec(folder, change.spec, change.kept)
 

@@ -129,19 +129,6 @@ def test_a_later_attempt_whose_file_is_lost_still_says_whose_run_it_is(tmp_path:
     assert "steps 1–6 are missing" in found[2].message
 
 
-def test_a_link_in_the_place_of_the_file_is_refused_each_time(tmp_path: Path):
-    path = tmp_path / "events.jsonl"
-    log = EventLog(path)
-    log.write(STARTED)
-    path.unlink()
-    path.symlink_to(tmp_path / "elsewhere")
-    for number in (1, 2):  # the second one is the run's last word
-        with pytest.raises(OSError, match="is a link"):
-            log.write(step(number))
-    path.unlink()
-    log.close()
-
-
 def test_a_folder_that_is_gone_is_not_made_again(tmp_path: Path):
     folder = tmp_path / "run"
     folder.mkdir()
