@@ -31,7 +31,7 @@ from backend.commands import (
 from backend.commands.command import Command
 from backend.commands.screen import plain_streams
 from backend.contract import offline
-from backend.contract.errors import InputError, RunFailed, plain_reason
+from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
 from backend.contract.places import cache_folder
 from backend.contract.redaction import redacted
 
@@ -98,7 +98,8 @@ def _execute(chosen: Namespace) -> int:
     offline.enforce()
     os.environ.update(_guarded())
     try:
-        return chosen.execute(chosen)
+        with panics_as_errors():
+            return chosen.execute(chosen)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from backend import registry
-from backend.contract.errors import RunFailed
+from backend.contract.errors import RunFailed, panics_as_errors
 from backend.contract.events import (
     EvaluationFinished,
     RequestAnswered,
@@ -47,7 +47,8 @@ def run(folder: RunFolder) -> int:
     attempt = Attempt(whole, log, requests, hosts)
     try:
         try:
-            attempt.ended = attempt.run()
+            with panics_as_errors():
+                attempt.ended = attempt.run()
             log.write(attempt.ended)
         except Exception as error:
             traceback.print_exc()  # into process.log, for whoever mends it

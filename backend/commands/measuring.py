@@ -13,7 +13,7 @@ import msgspec
 
 from backend.commands.command import Command
 from backend.contract import scratch
-from backend.contract.errors import InputError, RunFailed
+from backend.contract.errors import InputError, RunFailed, panics_as_errors
 from backend.contract.measurement import STAGES, MeasuredTime
 from backend.contract.queries import Mistake, Progress, Reply
 from backend.contract.redaction import redacted
@@ -53,9 +53,9 @@ def _found(values: dict[str, Any], own: Path, begun: float, channel: Channel) ->
         channel.send(Reply(0, progress=Progress(STAGES.index(stage), len(STAGES), "", "", stage, done, most)))
 
     try:
-        return Reply(
-            0, MeasuredTime(measurement=measuring.measure(resolving.resolve(values, Path("/")), own, begun, tell))
-        )
+        with panics_as_errors():
+            found = measuring.measure(resolving.resolve(values, Path("/")), own, begun, tell)
+        return Reply(0, MeasuredTime(measurement=found))
     except InputError as error:
         return Reply(0, error=Mistake(redacted(str(error)), error.field, error.line))
     except Exception as error:

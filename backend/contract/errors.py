@@ -1,7 +1,8 @@
 """The exceptions whose messages are meant for people, and what other exceptions mean to them (stdlib only)."""
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,12 +44,29 @@ class RunFailed(RuntimeError):
         self.hint = hint
 
 
+class LibraryPanic(RuntimeError):
+    """A library in Rust gave up in the midst of its work; the message is its own."""
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """What a library in Rust calls a panic is no Exception in Python, so that nobody would hear of it: raised as LibraryPanic."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # every such library has a class of its own, which none exports
+            raise LibraryPanic(next(iter(str(error).splitlines()), "it has no words")) from error
+        raise
+
+
 def plain_reason(error: BaseException) -> str | None:
     """One sentence for what the system refused, be it a file, room or memory; None for what only we can explain."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or _lacks_memory(error):
         return (
             "there is not enough memory for this; close other programs, raise the limit (ulimit -v), or use less data"
         )
+    if isinstance(error, LibraryPanic):
+        return f"a library cannot work with what a file or setting says ({str(error)[:200]}); use another one"
     if isinstance(error, RecursionError):
         return "something in the input is nested too deep to be read; give a flatter one"
     if isinstance(error, UnicodeEncodeError):

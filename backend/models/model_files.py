@@ -13,6 +13,10 @@ SMALL_LIMIT = 200 * MB
 """Bytes of any other file beside the weights; the largest tokenizers take about 35 MB."""
 
 
+class RepeatedKeyError(InputError):
+    """A key stands twice in one object of a file."""
+
+
 def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
     """The content of a file beside the weights; None where it does not exist. Raises InputError."""
     try:
@@ -32,7 +36,7 @@ def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> di
     except RecursionError:
         raise InputError(f"{path} is nested too deeply; download it again") from None
     except _TwiceError as error:
-        raise InputError(f"{path} has the key {str(error)[:80]!r} twice; keep one of them") from None
+        raise RepeatedKeyError(f"{path} has the key {str(error)[:80]!r} twice; keep one of them") from None
     except ValueError as error:  # also bytes that are not UTF-8, and integers of thousands of digits
         raise InputError(f"{path} is no readable JSON table ({_reason(error)}); download it again") from None
     if not isinstance(found, dict):

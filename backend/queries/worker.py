@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import psutil
 
-from backend.contract.errors import InputError, RunFailed, plain_reason
+from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
 from backend.contract.generation import GenerationStopped, never
 from backend.contract.queries import CANCEL, CANCELLED, Mistake, Progress, Reply, Request
 from backend.contract.redaction import redacted
@@ -104,7 +104,8 @@ def answered(request: Request, channel: Channel, stop_requested: Callable[[], bo
     try:
         query = QUERIES[request.query]
         more = {"stop_requested": stop_requested} if query.can_stop else {}
-        answer = query.answer(request.arguments, Teller(request.id, channel), **more)
+        with panics_as_errors():
+            answer = query.answer(request.arguments, Teller(request.id, channel), **more)
         encoded = msgspec.json.encode(answer)
         if query.as_table and len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
             return Reply(request.id, {"arrow": large_answer.written(answer)})

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from backend.contract.errors import panics_as_errors
+
 LOOK_SECONDS = 0.1
 
 
@@ -13,7 +15,8 @@ def beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> Any:
 
     def run() -> None:
         try:
-            given.append((work(), None))
+            with panics_as_errors():
+                given.append((work(), None))
         except Exception as error:
             given.append((None, error))
 

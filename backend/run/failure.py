@@ -3,7 +3,7 @@
 import time
 
 from backend import registry
-from backend.contract.errors import InputError, RunFailed
+from backend.contract.errors import InputError, LibraryPanic, RunFailed, plain_reason
 from backend.contract.events import RunFinished
 from backend.contract.redaction import redacted
 from backend.run.failures.failure import Failure, Recogniser
@@ -49,6 +49,8 @@ def _own(error: BaseException, situation: Situation) -> tuple[str, Failure]:
         return error.code, Failure(str(error), error.hint)
     if isinstance(error, InputError):
         return "input", Failure(str(error), f"Change {error.field} and start again." if error.field else "")
+    if isinstance(error, LibraryPanic):
+        return "input", Failure(plain_reason(error) or str(error))
     return _unknown(error, situation)
 
 

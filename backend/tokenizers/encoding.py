@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import replace
 
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.token_options import TokenOptions
 from backend.tokenizers import slow_encoding
 from backend.tokenizers.columns import NOWHERE, Columns, joined
@@ -58,7 +58,8 @@ def raw(
     side = tokenizer.truncation_side
     try:
         tokenizer.truncation_side = options.truncation_side or side
-        return tokenizer(given, second, **call_arguments(options)).encodings or []
+        with panics_as_errors():
+            return tokenizer(given, second, **call_arguments(options)).encodings or []
     except Exception as error:  # that is what the Rust tokenizers raise
         if "too short" in str(error):
             raise InputError(slow_encoding.TOO_SHORT.format(options.truncation)) from None

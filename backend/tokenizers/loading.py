@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.safe_files import user_path
 from backend.models.config_check import MOST_ROWS, read_checked
-from backend.models.model_files import read_small
+from backend.models.model_files import RepeatedKeyError, parse_table, read_small
 from backend.models.own_code import code_folder, own_code
-from backend.tokenizers import naming, single_files, stored
+from backend.models.tokenizer_check import problem_of
+from backend.tokenizers import naming, sentencepiece_file, single_files, stored
 from backend.tokenizers.options import apply, check, given_at_construction
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ def _opened(
     build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str, options: dict[str, Any]
 ) -> "PreTrainedTokenizerBase":
     try:
-        tokenizer = build()
+        with panics_as_errors():
+            tokenizer = build()
         largest = max(tokenizer.get_vocab().values(), default=0)
     except InputError:
         raise
@@ -232,16 +234,12 @@ def _no_tokenizer(folder: Path, name: str) -> InputError:
 
 
 def _check_json(folder: Path) -> None:
-    for file in _JSON_FILES:
-        path = folder / file
-        if path.is_file() and (why := _damage(file, _read_json(path))):
+    for path in {*(folder / file for file in _JSON_FILES), *folder.glob("tokenizer.*.json")}:
+        is_whole = path.name.startswith("tokenizer.")
+        if path.is_file() and (why := problem_of(_read_json(path, unique=is_whole), is_whole=is_whole)):
             raise InputError(f"{path}: this file is damaged ({why}); fetch it again, or {ELSEWHERE}", FIELD)
-
-
-def _damage(file: str, values: Any) -> str:
-    if not isinstance(values, dict):
-        return "it is no JSON object"
-    return "it has no model" if file == "tokenizer.json" and not isinstance(values.get("model"), dict) else ""
+    for path in (*folder.glob("*.model"), *folder.glob("*.spm")):
+        sentencepiece_file.check(path)
 
 
 def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
@@ -253,15 +251,16 @@ def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
         )
 
 
-def _read_json(path: Path) -> Any:
-    """None where it is not there, or no JSON. Raises OSError."""
+def _read_json(path: Path, *, unique: bool = False) -> Any:
+    """None where it is not there, or no JSON object. Raises InputError where a key stands twice in one that is to be `unique`."""
     if not path.is_file():
         return None
+    content = read_small(path) or b""
     try:
-        return json.loads((read_small(path) or b"").decode("utf-8-sig"))
-    except InputError:
+        return parse_table(content, path, unique=unique)
+    except RepeatedKeyError:
         raise
-    except (ValueError, RecursionError):  # answered by the caller: whatever is no object is damaged
+    except InputError:  # answered by the caller: whatever is no object is damaged
         return None
 
 

@@ -6,6 +6,9 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import MOST_VOCABULARY
+from backend.models.model_files import read_small
+from backend.models.tokenizer_check import problem_of_charsmap
 
 NOTE = "A SentencePiece file does not say which special tokens a model expects around a text, so none are added."
 _UNIGRAM, _BPE = 1, 2
@@ -16,6 +19,7 @@ _NORMAL, _UNKNOWN, _CONTROL, _USER = 1, 2, 3, 4
 def tokenizer(path: Path) -> Tokenizer:
     """A tokenizer that gives the pieces of sentencepiece itself. Raises InputError."""
     stored = _stored(path)
+    _check_normaliser(stored, path)
     trainer, rules = stored.trainer_spec, stored.normalizer_spec
     pieces = [(one.piece, one.score) for one in stored.pieces]
     unknown = next((number for number, one in enumerate(stored.pieces) if one.type == _UNKNOWN), 0)
@@ -48,6 +52,24 @@ def tokenizer(path: Path) -> Tokenizer:
     return made
 
 
+def check(path: Path) -> None:
+    """Raises InputError where the normaliser of a file would end the process of a library that opens it.
+
+    All else is said by whoever needs the file: it may be of another kind, or lie there for nothing.
+    """
+    try:
+        stored = _stored(path)
+    except InputError:
+        return
+    _check_normaliser(stored, path)
+
+
+def _check_normaliser(stored: Any, path: Path) -> None:
+    charsmap = stored.normalizer_spec.precompiled_charsmap
+    if charsmap and (problem := problem_of_charsmap(charsmap)):
+        raise InputError(f"{path}: its normaliser {problem}; fetch it again", "model.tokenizer")
+
+
 def _stored(path: Path) -> Any:
     try:
         from google.protobuf.message import DecodeError  # these are optional packages
@@ -59,7 +81,7 @@ def _stored(path: Path) -> Any:
         ) from None
     stored = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     try:
-        stored.ParseFromString(path.read_bytes())
+        stored.ParseFromString(read_small(path, MOST_VOCABULARY) or b"")
     except DecodeError:
         raise _damaged(path) from None
     if not stored.pieces:

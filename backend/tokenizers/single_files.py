@@ -9,6 +9,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MOST_VOCABULARY, open_regular
+from backend.models.tokenizer_check import problem_of
 from backend.tokenizers import sentencepiece_file, tiktoken_file
 from backend.tokenizers.vocabulary import ALPHABET
 
@@ -76,6 +77,8 @@ def _whole(path: Path) -> Tokenizer:
         raise _mistake(path, "this file is damaged (it is no JSON); fetch it again") from None
     if not isinstance(values, dict) or not isinstance(values.get("model"), dict):
         raise _mistake(path, f"this JSON file is no tokenizer; name its folder, or {_KNOWN}")
+    if problem := problem_of(values):
+        raise _mistake(path, f"this file is damaged ({problem}); fetch it again")
     return Tokenizer.from_str(json.dumps(values))
 
 

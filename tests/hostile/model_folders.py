@@ -1,9 +1,11 @@
 """Model folders that mean harm or are damaged: each a name and a function that turns a small sound model into it."""
 
+import base64
 import json
 import shutil
 import struct
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +107,32 @@ def tokenizers() -> dict[str, Spoil]:
         (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
 
     config = "tokenizer_config.json"
-    return {
+    growing = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+    piece = {"SpecialToken": {"id": "[NONE]", "type_id": 0}}
+    template = {"type": "TemplateProcessing", "single": [piece], "pair": [], "special_tokens": {}}
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    steps: dict[str, dict[str, Any]] = {
+        "table of four gigabytes": {"normalizer": _table(b"\xff\xff\xff\xff\x0f" + b"\0" * 15)},
+        "table of nothing": {"normalizer": {"type": "Sequence", "normalizers": [_table(b"")]}},
+        "untyped table": {"normalizer": {"precompiled_charsmap": _table(b"\xff" * 20)["precompiled_charsmap"]}},
+        "table without a name": {"normalizer": ["/////w8AAAAAAAAAAAAAAAAAAAA="]},
+        "normaliser that doubles": {"normalizer": {"type": "Sequence", "normalizers": [growing] * 34}},
+        "normaliser that doubles in turn": {"normalizer": _turns()},
+        "bytes of bytes": {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}] * 34}},
+        "decoder that doubles": {"decoder": {"type": "Sequence", "decoders": [growing] * 34}},
+        "long beginning": {"normalizer": {"type": "Prepend", "prepend": "a" * 10**6}},
+        "parts of nothing": {"pre_tokenizer": {"type": "FixedLength", "length": 0}},
+        "template of no token": {"post_processor": template},
+        "template that repeats": {"post_processor": {**template, "single": [text] * 20_000}},
+        "templates that repeat": {
+            "post_processor": {"type": "Sequence", "processors": [{**template, "single": [text] * 2}] * 34}
+        },
+    }  # fmt: skip
+    found = {name: _changed("tokenizer.json", change) for name, change in steps.items()}
+    return found | {
+        "normalizer twice": _twice,
+        "merge that panics": _panicking,
+        "table of four gigabytes beside": _beside,
         "far word": vocabulary,
         "added tokens as number": _changed("tokenizer.json", {"added_tokens": 7}),
         "normalizer unknown": _changed("tokenizer.json", {"normalizer": {"type": "Nothing"}}),
@@ -113,6 +140,44 @@ def tokenizers() -> dict[str, Spoil]:
         "limit as text": _changed(config, {"model_max_length": "x"}),
         "files elsewhere": _changed(config, {"fast_tokenizer_files": ["../tokenizer.4.0.json"]}),
     }
+
+
+def _table(charsmap: bytes) -> dict[str, Any]:
+    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
+
+
+def _turns() -> dict[str, Any]:
+    """Each character becomes two of the next, and the last of them two of the first."""
+    signs = "abcdefgh" * 5
+    steps = [
+        {"type": "Replace", "pattern": {"String": sign}, "content": following * 2}
+        for sign, following in pairwise(signs)
+    ]
+    return {"type": "Sequence", "normalizers": steps}
+
+
+def _panicking(folder: Path) -> None:
+    model = {"type": "BPE", "vocab": {"h": 0, "é": 1}, "merges": [["h", "é"]], "continuing_subword_prefix": "€€€€"}
+    take_as_it_is(folder, {"model": model, "added_tokens": [], "post_processor": None})
+
+
+def take_as_it_is(folder: Path, change: dict[str, Any]) -> None:
+    """Change tokenizer.json, and let no class of the library put steps of its own in the place of what stands there."""
+    _changed("tokenizer.json", change)(folder)
+    _changed("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"})(folder)
+
+
+def _twice(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    text = path.read_text(encoding="utf-8").strip()
+    path.write_text(f'{{"normalizer": {json.dumps(_table(bytes([255] * 20)))}, {text[1:]}', encoding="utf-8")
+
+
+def _beside(folder: Path) -> None:
+    """In a file that the library takes in place of tokenizer.json where the configuration names it."""
+    shutil.copy(folder / "tokenizer.json", folder / "tokenizer.4.0.0.json")
+    _changed("tokenizer.4.0.0.json", {"normalizer": _table(b"\xff" * 20)})(folder)
+    _changed("tokenizer_config.json", {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]})(folder)
 
 
 def _other_json() -> dict[str, Spoil]:

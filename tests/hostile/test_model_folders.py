@@ -1,5 +1,6 @@
 """Whoever opens a model folder that means harm is told so in one sentence, before anything is allocated."""
 
+import base64
 import json
 import os
 import shutil
@@ -8,19 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from backend.__main__ import main
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import RunSpec
+from backend.contract.token_options import TokenOptions
 from backend.engines.torch.engine import TorchEngine
 from backend.hardware.planner import check_new_weights
 from backend.models import here, inspection
 from backend.models.adapter_folder import weights_folder
 from backend.models.config_check import check_changed, problem_of
 from backend.models.judgement import Wish
+from backend.models.tokenizer_check import problem_of as problem_of_tokenizer
 from backend.run.options import check_model_options
+from backend.tokenizers.encoding import raw
 from backend.tokenizers.loading import open_tokenizer
 from tests.backend.engines.material import classes, loading
-from tests.hostile.model_folders import BERT, model_folders, tokenizers, unopenable
+from tests.hostile.model_folders import BERT, model_folders, take_as_it_is, tokenizers, unopenable
 
 FOLDERS = dict(model_folders())
 OF_A_TOKENIZER = ("tokenizer", "special_tokens", "config: a billion labels", "config: nested")
@@ -74,6 +79,52 @@ def test_what_a_library_finds_in_a_tokenizer_is_one_sentence(name: str, tmp_path
     with pytest.raises(InputError) as refused:
         open_tokenizer(str(folder))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^(([a-z])+.)+[A-Z]([a-z])+$", "((h+)+)+b|(([a-z])+.)+[A-Z]([a-z])+$"], ids=["anchored", "anywhere"]
+)
+def test_pattern_that_the_library_gives_up_is_one_sentence(pattern: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    take_as_it_is(folder, {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}})  # fmt: skip
+    tokenizer = open_tokenizer(str(folder))
+    with pytest.raises(InputError, match="retry-limit"):
+        raw(tokenizer, ["a" * 60 + "!"], None, TokenOptions())
+
+
+@pytest.mark.parametrize("name", ["spiece.model", "spiece.spm"])
+def test_table_of_a_sentencepiece_file_is_checked(name: str, tmp_path: Path) -> None:
+    proto = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
+    model = proto.ModelProto()
+    for piece, kind in (("<unk>", 2), ("a", 1)):
+        model.pieces.add(piece=piece, type=kind)
+    model.normalizer_spec.precompiled_charsmap = b"\xf0\xff\xff\x7f" + b"\xff" * 64
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    (folder / name).write_bytes(model.SerializeToString())
+    (tmp_path / name).write_bytes(model.SerializeToString())
+    for path in (folder, tmp_path / name):
+        with pytest.raises(InputError, match="precompiled_charsmap"):
+            open_tokenizer(str(path))
+
+
+def test_panic_that_nobody_expects_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    take_as_it_is(folder, {"decoder": {"type": "Strip", "content": "a", "start": 10**9, "stop": 10**9}})
+    assert main(["tokenize", str(folder), "--text", "a", "--json"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("a library cannot work with what a file or setting says")
+
+
+def test_steps_of_real_tokenizers_pass() -> None:
+    table = base64.b64encode((4).to_bytes(4, "little") + bytes(4) + "ﷺ\0a\0".encode() * 500).decode()
+    steps = [
+        {"type": "Replace", "pattern": {"String": "``"}, "content": '"'},
+        {"type": "Replace", "pattern": {"String": "\n"}, "content": "<0x0A>"},
+        *({"type": "Replace", "pattern": {"String": sign}, "content": f" {sign}/2 "} for sign in "½⅓¼"),
+        {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"},
+        {"type": "Precompiled", "precompiled_charsmap": table},
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"}, {"type": "Prepend", "prepend": "▁"},
+    ]  # fmt: skip
+    assert problem_of_tokenizer({"model": {}, "normalizer": {"type": "Sequence", "normalizers": steps}}) == ""
 
 
 def test_files_that_a_tokenizer_names_elsewhere_are_not_read(tmp_path: Path) -> None:
