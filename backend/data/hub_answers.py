@@ -4,9 +4,11 @@ The hub library names files by what the server says: content by its ETag, snapsh
 answers passes here first, whoever asked: a download, a tokenizer, a data set. A hub may be anybody's (HF_ENDPOINT).
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +16,7 @@ from huggingface_hub import constants, set_client_factory
 from huggingface_hub.utils._http import default_client_factory
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import MB, MOST_VOCABULARY, read_regular
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
@@ -23,6 +26,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _LONGEST_PART, _LONGEST_NAME = 255, 1000
 """Bytes of a file's name, and of its path in the repository."""
+MOST_ANSWER = 50 * MB
+"""Bytes of an answer that is no file: the list of a repository with 100,000 files has about 20 MB."""
 _installed: list[bool] = []
 
 
@@ -30,7 +35,7 @@ def guard() -> None:
     """Let the hub library check every answer of this process from now on."""
     if not _installed:
         _installed.append(True)
-        set_client_factory(_client)
+        set_client_factory(client)
 
 
 def check_commit(commit: Any) -> str:
@@ -64,6 +69,34 @@ def check_revision(revision: str, field: str = "model.revision") -> str:
         raise InputError(f"{field}: {revision[:80]!r} is not a branch, tag or commit; use main", field) from None
 
 
+def sums(size: int) -> "tuple[hashlib._Hash, ...]":
+    """Of a file's content: large files are named by their SHA-256; small ones by git's SHA-1, and by some mirrors by the plain one."""
+    blob = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    return hashlib.sha256(), blob, hashlib.sha1(usedforsecurity=False)
+
+
+def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
+    """Compare the small files of a snapshot with the digests by which the hub library's cache names them.
+
+    Raises InputError for one that is not what the hub promised, and takes it out of the cache.
+    """
+    for path in sorted({path for pattern in patterns for path in snapshot.rglob(pattern)}):
+        if not path.is_symlink() or not path.is_file():
+            continue  # without links (on Windows) a file has no digest as its name
+        blob = path.resolve()
+        content = read_regular(blob, MOST_VOCABULARY)
+        found = sums(len(content))
+        for each in found:
+            each.update(content)
+        known = {each.hexdigest() for each in found if 2 * each.digest_size == len(blob.name)}
+        if known and blob.name.lower() not in known:
+            path.unlink()
+            blob.unlink()
+            raise InputError(
+                f"what arrived of {path.name} is not what the hub promised, so it was thrown away; download it again"
+            )
+
+
 def _is_part(part: str) -> bool:
     if part in ("", ".", "..") or "\\" in part or _CONTROL.search(part) or "\ud800" <= max(part) <= "\udfff":
         return False
@@ -72,14 +105,15 @@ def _is_part(part: str) -> bool:
     return os.name != "nt" or not (_RESERVED.fullmatch(part) or set('<>:"|?*') & set(part) or part[-1] in ". ")
 
 
-def _client() -> Any:
-    client = default_client_factory()
-    hooks = client.event_hooks
-    client.event_hooks = {
-        "request": [*hooks["request"], _keep_token],
+def client() -> Any:
+    """What the hub library is to make its requests with."""
+    made = default_client_factory()
+    hooks = made.event_hooks
+    made.event_hooks = {
+        "request": [*hooks["request"], _keep_token, _ask_for_plain_answer],
         "response": [*hooks["response"], _check_answer],
     }
-    return client
+    return made
 
 
 def _keep_token(request: Any) -> None:
@@ -91,8 +125,47 @@ def _keep_token(request: Any) -> None:
         request.headers.pop("Authorization", None)
 
 
+def _ask_for_plain_answer(request: Any) -> None:
+    if _is_answer(request):  # a few packed kilobytes could become gigabytes
+        request.headers["Accept-Encoding"] = "identity"
+
+
+def _is_answer(request: Any) -> bool:
+    """Whether what comes is to be read at once into memory, and is no file."""
+    return request.url.path.startswith("/api/")
+
+
+def _bound(response: Any) -> None:
+    """The body is counted as it arrives, whatever the server says of its length."""
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise _bad("packed answer", response.headers["Content-Encoding"])
+    said = response.headers.get("Content-Length", "0")
+    if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MOST_ANSWER:
+        raise _too_large()
+    pieces = response.iter_raw
+
+    def counted(*given: Any) -> Iterator[bytes]:
+        count = 0
+        for piece in pieces(*given):
+            count += len(piece)
+            if count > MOST_ANSWER:
+                raise _too_large()
+            yield piece
+
+    response.iter_raw = counted
+
+
+def _too_large() -> InputError:
+    return InputError(
+        f"the hub at {constants.ENDPOINT} gives an answer of more than {MOST_ANSWER / MB:,.0f} MB, so nothing was taken from "
+        "it; check HF_ENDPOINT, or choose a model that is on this computer"
+    )
+
+
 def _check_answer(response: Any) -> None:
     path = response.request.url.path
+    if _is_answer(response.request):
+        _bound(response)
     commit = response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
     if commit is not None:
         check_commit(commit)

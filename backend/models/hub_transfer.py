@@ -4,7 +4,6 @@ The hub library throws away what an interrupted download has brought. So large f
 into the place where its cache has the content of files (`blobs/`, named by their ETag); the library then only links them.
 """
 
-import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
-from backend.data.hub_answers import check_digest, guard
+from backend.data.hub_answers import check_digest, guard, sums
 from backend.models.hub_mistakes import FIELD, BrokenOff, status_of
 
 PART = ".burnish-part"
@@ -100,14 +99,9 @@ class _Content:
 
     def __init__(self, path: Path, file: RemoteFile) -> None:
         self._path, self._file = path, file
-        self.size, self._sums = 0, self._new_sums()
+        self.size, self._sums = 0, sums(file.size)
         if path.exists():
             self._read_again()
-
-    def _new_sums(self) -> tuple[Any, ...]:
-        """Large files are named by their SHA-256; small ones by git's SHA-1, and by some mirrors of the hub by the plain one."""
-        blob = hashlib.sha1(f"blob {self._file.size}\0".encode(), usedforsecurity=False)
-        return hashlib.sha256(), blob, hashlib.sha1(usedforsecurity=False)
 
     @property
     def is_whole(self) -> bool:
@@ -116,7 +110,7 @@ class _Content:
     def forget(self) -> None:
         """What is here is no beginning of the file."""
         self._path.unlink(missing_ok=True)
-        self.size, self._sums = 0, self._new_sums()
+        self.size, self._sums = 0, sums(self._file.size)
 
     def open(self) -> IO[bytes]:
         return self._path.open("ab")

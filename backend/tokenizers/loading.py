@@ -292,14 +292,14 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
     """The cached copy of a hub repository's small files, fetched where it is missing and the network may be used."""
     from huggingface_hub import errors, snapshot_download  # slow to import, and not needed for a local folder
 
-    from backend.data.hub_answers import check_revision, guard
+    from backend.data.hub_answers import check_content, check_revision, guard
     from backend.models import hub_mistakes
 
     guard()
     check_revision(revision)
 
     try:
-        return Path(
+        folder = Path(
             snapshot_download(
                 name,
                 revision=revision,
@@ -308,6 +308,8 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
                 ignore_patterns=list(_NOT_HUB_FILES),
             )
         )
+        check_content(folder, _HUB_FILES)
+        return folder
     except InputError:
         raise
     except errors.HFValidationError:

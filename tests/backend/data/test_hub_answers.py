@@ -1,9 +1,17 @@
 """Names that a hub's answer gives are what they may be, or nothing is made of them."""
 
+import hashlib
+import os
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
 import pytest
+from huggingface_hub import constants
 
 from backend.contract.errors import InputError
-from backend.data.hub_answers import check_commit, check_digest, check_file_name, check_revision
+from backend.data.hub_answers import check_commit, check_content, check_digest, check_file_name, check_revision, client
 
 BAD_PARTS = [
     "", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "..\\x", "C:\\x\\y", "a\0b", "a\nb", "\x1b[2J", "x" * 256,
@@ -53,3 +61,62 @@ def test_revision_of_a_spec_names_no_other_place(revision: str) -> None:
 
 def test_revision_may_be_a_pull_request() -> None:
     assert check_revision("refs/pr/1") == "refs/pr/1"
+
+
+class _Endless(BaseHTTPRequestHandler):
+    """Answers whatever the path says: a length, a packed body, or a body in chunks that never ends."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        if "length" in self.path:
+            self.send_header("Content-Length", str(10**12))
+        elif "packed" in self.path:
+            self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Length", "100")
+        else:
+            self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        with suppress(OSError):  # whoever asked has gone
+            while "endless" in self.path:
+                self.wfile.write(b"100000\r\n" + b" " * (1 << 20) + b"\r\n")
+
+    def log_message(self, *message: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", ["length", "packed", "endless"])
+@pytest.mark.parametrize("path", ["models/a/b", "whoami-v2"])
+def test_answer_without_end_is_given_up(kind: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Endless) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            with pytest.raises(InputError, match="nothing was taken from it"):
+                client().get(f"http://127.0.0.1:{server.server_port}/api/{path}?{kind}", timeout=30).read()
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="without links the hub's cache names no file by its digest")
+@pytest.mark.parametrize("name", ["tokenizer.json", "sub/tokenizer.json"])
+@pytest.mark.parametrize("kind", ["git", "sha256", "sha1"])
+def test_small_file_that_is_not_what_was_promised_is_thrown_away(name: str, kind: str, tmp_path: Path) -> None:
+    content = b"{}"
+    digests = {
+        "git": hashlib.sha1(b"blob 2\0" + content, usedforsecurity=False).hexdigest(),
+        "sha1": hashlib.sha1(content, usedforsecurity=False).hexdigest(),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    blob, link = tmp_path / digests[kind], tmp_path / "snapshot" / name
+    link.parent.mkdir(parents=True)
+    blob.write_bytes(content)
+    link.symlink_to(blob)
+    check_content(tmp_path / "snapshot", ["*.json"])
+    blob.write_bytes(b"[]")
+    with pytest.raises(InputError, match="not what the hub promised"):
+        check_content(tmp_path / "snapshot", ["*.json"])
+    assert not blob.exists()
+    assert not link.is_symlink()
