@@ -3,7 +3,7 @@
 from typing import Any
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from app import theme
 from app.core.backend_sentences import told
@@ -117,7 +117,6 @@ class WordsEditor(Editor):
     def __init__(self, field: FieldSchema) -> None:
         self._box = QuietComboBox()
         self._box.setEditable(True)
-        self._box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self._box.addItems(field.examples)
         super().__init__(field, self._box)
         self._box.editTextChanged.connect(self.changed)
@@ -152,7 +151,6 @@ class MixedEditor(Editor):
     def __init__(self, field: FieldSchema) -> None:
         self._box = QuietComboBox()
         self._box.setEditable(True)
-        self._box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self._box.addItems([str(choice) for choice in field.choices if choice is not None])
         super().__init__(field, self._box)
         line = self._box.lineEdit()

@@ -13,6 +13,7 @@ class QuietComboBox(QComboBox):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(6)
+        self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)  # Return keeps the list as offered
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Of what is too long the middle is left out: names are told apart by their ends as well."""

@@ -183,6 +183,7 @@ class TryForm(Card):
             self.second.show_target(first, self._task.kind)
 
     def _on_target(self) -> None:
+        self.show_mistake("")
         target, is_run = self.first.chosen_whole(), self.first.is_run
         known = _DEMO_TASKS.get(target) or self.task.currentData() or ""
         task = read_run_task(target) if is_run else RunTask(known)

@@ -53,6 +53,7 @@ class TargetChoice(QWidget):
         line.left_out = Qt.TextElideMode.ElideMiddle  # of `title · folder` both ends tell runs apart
         self.target.setLineEdit(line)
         line.editingFinished.connect(self._on_chosen)
+        line.textEdited.connect(lambda _: self.show_facts(""))  # they were about another model
         line.setPlaceholderText(tr("Run, folder or hub id"))
         self.checkpoint = QuietComboBox()
         self.checkpoint.setAccessibleName(tr("Checkpoint of the {name}", name=inside(name)))

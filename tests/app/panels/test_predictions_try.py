@@ -198,3 +198,36 @@ def test_run_that_goes_on_is_asked_by_its_newest_checkpoint(box: TryBox, context
     shutil.rmtree(folder.checkpoint(6))
     box._offer()
     assert box.form.chosen_target() == str(folder.checkpoint(9))
+
+
+def typed(qtbot, box: TryBox, text: str) -> None:
+    """Write a model into the field and press Return."""
+    line = box.form.first.target.lineEdit()
+    line.setFocus()
+    line.selectAll()
+    qtbot.keyClicks(line, text)
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+
+
+def test_a_folder_typed_and_finished_with_return_stays_when_the_models_are_listed_again(qtbot, box: TryBox, tmp_path):
+    typed(qtbot, box, str(tmp_path))
+    listed = box.form.first.target.count()
+    box._offer()
+    assert box.form.first.target.currentText() == str(tmp_path)
+    assert box.form.chosen_target() == str(tmp_path)
+    typed(qtbot, box, str(tmp_path / "other"))
+    assert box.form.first.target.count() == listed
+
+
+@pytest.mark.parametrize("finish", [Qt.Key.Key_Return, Qt.Key.Key_Tab])
+def test_what_was_wrong_with_a_model_goes_when_the_field_is_corrected(qtbot, box: TryBox, finish):
+    typed(qtbot, box, "no-such-model")
+    box.form.first.show_facts("no-such-model is neither a folder nor in the cache", is_problem=True)
+    box.form.show_mistake("no-such-model cannot be opened")
+    line = box.form.first.target.lineEdit()
+    line.selectAll()
+    qtbot.keyClicks(line, MODEL)
+    assert not box.form.first.facts.isVisible()
+    qtbot.keyClick(line, finish)
+    assert not box.form.first.facts.isVisible()
+    assert not box.form.mistake.isVisible()
