@@ -118,7 +118,7 @@ class Helper:
         """Take a question; False if it cannot even be refused, so that the window must start another helper and ask again."""
         try:
             request = msgspec.json.decode(line, type=Request)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return self._refuse_unreadable(line, str(error))
         if request.query == CANCEL:
             self._cancel(request.id)

@@ -65,6 +65,10 @@ def check(
         check_model(spec, folder)
         planner.check_new_weights(spec, folder)
         options.check_model_options(spec, folder)
+        planner.read_config(folder, spec)  # refuses changes that make no model
+        planner.check_new_weights(spec, folder)
+        if spec.model.tokenizer is not None and Path(spec.model.tokenizer).is_absolute():
+            open_tokenizer(spec.model.tokenizer, options=spec.model.tokenizer_options, offline=True)
     material = read_material(spec, folder, report)
     if material.guessed:
         say(material.guessed)

@@ -8,6 +8,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
 from backend.contract.safe_files import user_path
+from backend.contract.safe_text import visible, whole_text
 from backend.contract.spec import RunSpec, run_spec, validated
 from backend.data.sources.source import Source
 from backend.run import metrics, options
@@ -33,6 +34,7 @@ def read_run(folder: RunFolder, *, to_write: bool = False) -> RunSpec:
 
 def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     """The spec of plain values: the open sections checked by their owners, relative paths taken from `base`."""
+    _check_texts(values)
     spec = run_spec(values)
     task = registry.find("task", spec.task["type"], "task.type")
     source = registry.find("source", spec.data.source, "data.source")
@@ -56,6 +58,22 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
             "adapter": adapter.model_dump() if adapter else None,
         }
     )
+
+
+def _check_texts(value: Any, key: str = "") -> None:
+    """Refuses text that no file can hold; a spec file was read without it, but values may come from the window or a library."""
+    if isinstance(value, str):
+        try:
+            whole_text(value)
+        except ValueError as error:
+            raise InputError(f"{visible(key)}: {error}", key) from None
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            _check_texts(name, key)
+            _check_texts(part, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _check_texts(part, key)
 
 
 def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:

@@ -12,6 +12,8 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.data.rows import Rows
+from backend.hardware.devices import list_devices
+from backend.run import cost, preparation
 from backend.run.material import choose_columns, model_labels, read_material
 from backend.run.resolving import read_spec, resolve
 
@@ -166,3 +168,43 @@ def test_a_source_with_splits_of_its_own_needs_no_validation_to_be_named(tmp_pat
 def test_a_pair_is_not_predicted_from_its_first_text_alone():
     with pytest.raises(InputError, match=r"data\.columns\.text_pair: there is no column 'sentence2'"):
         choose_columns(task(), {"text": "text", "text_pair": "sentence2"}, rows_with("text"), to_predict=True)
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud83db"])
+@pytest.mark.parametrize(
+    ("section", "setting"), [("data", {"train": "{}"}), ("model", {"name_or_path": "{}"}), ("data", {"columns": {"text": "{}"}}),
+                             ("model", {"revision": "{}"}), ("data", {"columns": {"{}": "text"}})],
+)  # fmt: skip
+def test_text_that_no_file_can_hold_is_refused_in_values_too(section: str, setting: dict, text: str, tmp_path: Path):
+    def filled(value: Any) -> Any:
+        return (
+            {filled(k): filled(v) for k, v in value.items()}
+            if isinstance(value, dict)
+            else value.format(text)
+            if "{}" in value
+            else value
+        )
+
+    given = values()
+    given[section] = given[section] | filled(setting)
+    with pytest.raises(InputError, match=r"NUL|half of a character") as refused:
+        resolve(given, tmp_path)
+    assert str(refused.value).isascii()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [({"config": {"hidden_size": 129}}, "attention heads"), ({"tokenizer": "/no/such/folder"}, "no such folder")],
+)
+def test_train_refuses_before_it_writes_a_run_what_plan_refuses(model: dict, words: str, tmp_path: Path):
+    rows = resource("demo", "sentiment", "validation.csv")
+    given = values(
+        model={"name_or_path": str(resource("demo", "bert-tiny")), **model},
+        data={"train": str(rows), "validation": str(rows.with_name("train.csv"))},
+    )
+    spec = resolve(given, tmp_path)
+    with pytest.raises(InputError, match=words) as refused:
+        preparation.check(spec)
+    with pytest.raises(InputError) as planned:
+        cost.plan(spec, list_devices("torch"))
+    assert str(planned.value) == str(refused.value)

@@ -142,10 +142,14 @@ def test_killed_helper_leaves_no_worker(helper, until) -> None:
 
 def test_question_that_cannot_be_read_is_refused_by_its_number(helper) -> None:
     helper.process.stdin.write(b'{"id": 7, "query": 5, "arguments": {"text": "\xff"}}\n{"id": 8, "que\n')
+    helper.process.stdin.write(b'{"id": 9, "query": "plan", "arguments": {"spec": ' + b"[" * 100_000 + b"\n")
+    helper.process.stdin.write(b'{"id": 10, "query": "\xff"}\n')
     helper.process.stdin.flush()
 
     assert "cannot be read" in helper.reply(7)["error"]["message"]
     assert "cannot be read" in helper.reply(8)["error"]["message"]
+    assert "cannot be read" in helper.reply(9)["error"]["message"]
+    assert "cannot be read" in helper.reply(10)["error"]["message"]
 
 
 @pytest.mark.parametrize("line", [b"what?\n", b'{"query": "catalog"}\n'])
