@@ -22,6 +22,7 @@ from backend.run.material import (
     choose_columns,
     make_source,
     make_task,
+    misread,
     quiet,
     reading,
     usable,
@@ -54,6 +55,7 @@ class PredictionResult:
     rows: int
     skipped: tuple[Skipped, ...]
     timing: Timing
+    notes: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -61,7 +63,7 @@ def evaluate(
 ) -> EvaluationResult:
     """Measure a run's or a folder's model on a labelled file. Raises InputError, RunFailed."""
     started = time.perf_counter()
-    spec = spec_of(target, task, changes or [])
+    spec = spec_of(target, task, changes or [], data)
     notes, rows, scored, timing = _scored(spec, data, report, started, labelled=True)
     if not scored.metrics:
         raise InputError(
@@ -90,13 +92,13 @@ def predict(
     if glue is not None:
         _check_output("--glue", glue, data)
         _check_output("--glue", glue, output)
-    spec = spec_of(target, task, changes or [])
-    _, rows, scored, timing = _scored(spec, data, report, started, labelled=False, say=say)
+    spec = spec_of(target, task, changes or [], data)
+    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=False, say=say)
     table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
     predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
         glue_file.write(rows, scored.predictions, glue)
-    return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing)
+    return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing, notes)
 
 
 def _check_output(option: str, output: Path, other: Path) -> None:
@@ -186,6 +188,7 @@ def _scored(
     task, source = make_task(spec), make_source(spec)
     say("Reading the file")
     rows = source.read_file(user_path(data).absolute(), spec.data, reading(report))
+    wrong = misread({"--data": rows}, spec.data)
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
     rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
     say("Loading the model")
@@ -204,4 +207,4 @@ def _scored(
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))
     tokens = int(source_features.lengths.sum())
     timing = timed(len(rows), tokens, scored.seconds, opened.compiled.seconds, ready - started)
-    return tuple(facts.get("notes", ())), rows, scored, timing
+    return (*(facts.get("notes", ()) if labelled else ()), *filter(None, [wrong])), rows, scored, timing

@@ -85,8 +85,7 @@ def _evaluate(arguments: Namespace) -> int:
         )
     finally:
         screen.close()
-    for note in result.notes:
-        print(f"note: {note}", file=sys.stderr)
+    _print_notes(result)
     if arguments.json:
         _print_json({"metrics": result.metrics, "rows": result.rows, "timing": result.timing})
         return 0
@@ -118,6 +117,7 @@ def _predict(arguments: Namespace) -> int:
         )
     finally:
         screen.close()
+    _print_notes(result)
     if arguments.json:
         values = {
             "output": str(result.output),
@@ -194,6 +194,11 @@ def _places(result: "EvaluationResult | PredictionResult") -> str:
     """Where the first skipped rows stand, and why they were skipped."""
     named = "; ".join(f"{one.place} {one.reason}" for one in result.skipped[:SHOWN])
     return named + ("; …" if len(result.skipped) > SHOWN else "")
+
+
+def _print_notes(result: "EvaluationResult | PredictionResult") -> None:
+    for note in result.notes:
+        print(f"note: {note}", file=sys.stderr)
 
 
 def _print_metrics(result: "EvaluationResult | PredictionResult") -> None:

@@ -146,6 +146,8 @@ class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
     skipped_count: int
     metrics: dict[str, float]
     seconds: float
+    notes: list[str] = []
+    """What is odd about the file's text, a sentence each: it seems to be read with the wrong encoding."""
 
 
 ANSWERS: dict[str, type] = {

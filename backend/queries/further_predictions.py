@@ -25,7 +25,7 @@ def _parts(arguments: Arguments, tell: Tell) -> FileFit:
     from backend.tasks.task import used_columns
 
     folder, data = _run(arguments), _data(arguments)
-    spec = spec_of(str(folder.path), None, [])
+    spec = spec_of(str(folder.path), None, [], data)
     rows = make_source(spec).read_file(data, spec.data, reading(reporting(tell)))
     there, given = rows.table.column_names, spec.data.columns
     wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]
@@ -64,6 +64,7 @@ def _predict(arguments: Arguments, tell: Tell) -> PredictedFile:
         skipped_count=len(result.skipped),
         metrics=result.metrics,
         seconds=result.timing.seconds,
+        notes=list(result.notes),
     )
 
 

@@ -1,6 +1,8 @@
 """Owns the spec under which a run, one of its checkpoints or a model folder answers for new rows."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from backend import registry
 from backend.contract import spec_file
@@ -13,14 +15,22 @@ from backend.models import inspection
 from backend.run.asked_checkpoint import checkpoint_of, has_model
 from backend.run.engine_choice import to_ask
 from backend.run.model_folder import read_note
-from backend.run.resolving import resolve
+from backend.run.recognising import detected_format
+from backend.run.resolving import SPLITS, resolve
 
 OVERRIDABLE = ("hardware", "evaluation", "task", "data", "model")
 """Sections that `--set` reaches without training again."""
+_NAMES_COLUMNS = "column_names"
+"""What a run says of its files and no file says of itself: the names that `data.columns` and the model's labels go by."""
 
 
-def spec_of(target: str, task: str | None, changes: list[str], *, generates: bool = False) -> RunSpec:
-    """The spec under which a target predicts: a run's own, or a fresh one around a model folder. Raises InputError."""
+def spec_of(
+    target: str, task: str | None, changes: list[str], data: Path | None = None, *, generates: bool = False
+) -> RunSpec:
+    """The spec under which a target predicts: a run's own, or a fresh one around a model folder. Raises InputError.
+
+    `data` is the file whose rows are asked about: how the run's files were read says nothing of another one.
+    """
     _check_changes(changes)
     checkpoint = checkpoint_of(target)
     run = checkpoint.run if checkpoint else find_run(target, runs_folder())
@@ -30,10 +40,10 @@ def spec_of(target: str, task: str | None, changes: list[str], *, generates: boo
         raise InputError(
             f"{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first"
         )
-    return _of_run(run, checkpoint.folder if checkpoint else run.model, changes)
+    return _of_run(run, checkpoint.folder if checkpoint else run.model, changes, data)
 
 
-def _of_run(run: RunFolder, model: Path, changes: list[str]) -> RunSpec:
+def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) -> RunSpec:
     values = spec_file.read(run.spec)
     run_spec(values)  # the sections are what they must be before some are changed
     values["model"] = {
@@ -43,10 +53,26 @@ def _of_run(run: RunFolder, model: Path, changes: list[str]) -> RunSpec:
         "initialise": "pretrained",
         "config": {},
     }
+    if data is not None:
+        values["data"] = _reading(values["data"], user_path(data).absolute())
     hardware = values.get("hardware") or {}
     wish = spec_file.with_changes({"hardware": {}}, changes)["hardware"].get("engine")
     values["hardware"] = to_ask(hardware, wish)
     return resolve(spec_file.with_changes(values, changes), run.path)
+
+
+def _reading(own: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """A run's `data` section for one more file: without the settings of the run's files, unless it is one of them."""
+    named = [own[split] for split in SPLITS if isinstance(own.get(split), str | list)]
+    files = {Path(path).resolve() for one in named for path in ([one] if isinstance(one, str) else one)}
+    if files & {file.resolve(), file.resolve().parent}:
+        return dict(own)
+    settings = registry.find("source", own.get("source", "files"), "data.source").Settings.model_fields
+    of_file = {name for name, field in settings.items() if (field.json_schema_extra or {}).get("of_file")}
+    kept = {name: value for name, value in own.items() if name not in of_file - {_NAMES_COLUMNS}}
+    if own.get("format", "auto") not in ("auto", "text") and file.is_file():
+        kept["format"] = detected_format(file)  # a table named .txt, as the run's may have been
+    return kept
 
 
 def _of_model(target: str, task: str | None, changes: list[str], generates: bool) -> RunSpec:

@@ -158,10 +158,10 @@ def _kind(path: Path) -> _Kind:
         known: Known | None = recognise_one([path]) if recognise_one else None
         if known is not None and not known.settings:
             return name, known.what, known.task
-    return "files", FORMATS[_format(path)], ""
+    return "files", FORMATS[detected_format(path)], ""
 
 
-def _format(path: Path) -> str:
+def detected_format(path: Path) -> str:
     """What the file is read as; its content speaks where its ending says plain text."""
     by_name = format_of(path)
     return content_format(path) if by_name == "text" else by_name
@@ -196,7 +196,7 @@ def _value(files: list[Path]) -> str | list[str]:
 
 def _set_format(found: _Found, files: list[Path]) -> None:
     """Say the format where the ending says another one; files of several formats are read each as its own."""
-    kinds = {_format(path) for path in files}
+    kinds = {detected_format(path) for path in files}
     if len(kinds) == 1 and any(format_of(path) != kind for path in files for kind in kinds):
         found.data["format"] = next(iter(kinds))
 
@@ -234,7 +234,7 @@ def _warnings(found: _Found) -> list[str]:
         if path is None or not path.is_file():
             continue
         try:
-            reader = open_reader(path, found.data.get("format") or _format(path), Options(max_rows=_LOOKED_AT))
+            reader = open_reader(path, found.data.get("format") or detected_format(path), Options(max_rows=_LOOKED_AT))
             piece = next(iter(reader.pieces(reader.schema())), None)
         except InputError as error:
             said.append(str(error))

@@ -131,7 +131,8 @@ class FilePrediction(QWidget):
                 left_out=left_out,
                 skipped=answer.skipped[0],
             )
-        self.message.emit("warning" if answer.skipped_count else "success", said)
+        said = " ".join([said, *answer.notes])
+        self.message.emit("warning" if answer.skipped_count or answer.notes else "success", said)
         self.predicted.emit(str(self._run), answer.name)
 
     def _on_mistake(self, mistake: Mistake) -> None:

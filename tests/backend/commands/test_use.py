@@ -2,12 +2,14 @@
 
 import csv
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from backend import predict
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
 from backend.contract.resources import resource
@@ -114,6 +116,40 @@ def test_a_prompt_that_leaves_no_room_is_refused(writer: Path) -> None:
 def test_more_rows_than_wanted_are_no_setting_of_an_evaluation(writer: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="every row of --data is taken"):
         predict.evaluate(str(writer), tmp_path / "x.csv", "causal_lm", ["data.max_rows=3"])
+
+
+@pytest.fixture
+def of_windows_file(run: Path, tmp_path: Path) -> Path:
+    """A run whose training file was read as Windows-1252."""
+    folder = shutil.copytree(run, tmp_path / "run")
+    spec = folder / "spec.yaml"
+    spec.write_text(
+        spec_file.dump(
+            spec_file.with_changes(spec_file.read(spec), ["data.encoding=windows-1252", "data.delimiter=';'"])
+        ),
+        encoding="utf-8",
+    )
+    return folder
+
+
+def test_how_the_training_file_was_read_says_nothing_of_another_one(of_windows_file: Path, tmp_path: Path) -> None:
+    new, output = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("text,label\nSchöne Grüße,positive\n", encoding="utf-8")
+
+    told = predict.predict(str(of_windows_file), new, output)
+    wrong = predict.predict(str(of_windows_file), new, tmp_path / "wrong.csv", None, ["data.encoding=windows-1252"])
+
+    assert "Schöne Grüße" in output.read_text(encoding="utf-8")
+    assert told.notes == ()
+    assert "“Schöne”; data.encoding is windows-1252" in wrong.notes[0]
+
+
+def test_file_that_is_not_utf8_is_refused_with_the_way_out(of_windows_file: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("text,label\nSchöne Grüße,positive\n", encoding="windows-1252")
+
+    with pytest.raises(InputError, match=r"if that is right, use --set data\.encoding=windows-1252"):
+        predict.evaluate(str(of_windows_file), new)
 
 
 @pytest.mark.slow
