@@ -9,9 +9,10 @@ import glob
 import os
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MOST_TEXT, read_regular, user_path
+from backend.contract.safe_files import MOST_TEXT, is_file_name, read_regular, user_path
 from backend.contract.safe_text import parse_json
 from backend.data.formats.detect import is_data_file
 from backend.data.formats.packed import plain_suffix
@@ -141,7 +142,7 @@ def saved_splits(folder: Path) -> list[str] | None:
     Raises InputError where its list of splits cannot be read.
     """
     if (folder / "dataset_dict.json").is_file():
-        return _json(folder / "dataset_dict.json").get("splits", [])
+        return _names(folder / "dataset_dict.json", _json(folder / "dataset_dict.json").get("splits", []))
     return [] if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file() else None
 
 
@@ -158,7 +159,7 @@ def passed_over(value: str | list[str] | None, split: str = "train") -> list[str
 
 
 def _saved_split(folder: Path, split: str | None) -> Path:
-    splits = _json(folder / "dataset_dict.json").get("splits", [])
+    splits = saved_splits(folder) or []
     if split in splits or (split is None and len(splits) == 1):
         return folder / (split or splits[0])
     wanted = f"no split {split!r}" if split else "several splits"
@@ -169,11 +170,26 @@ def _saved_split(folder: Path, split: str | None) -> Path:
 
 
 def _saved_files(folder: Path) -> list[Path]:
-    names = [entry["filename"] for entry in _json(folder / "state.json").get("_data_files", [])]
+    entries = _json(folder / "state.json").get("_data_files", [])
+    files = [entry.get("filename") if isinstance(entry, dict) else entry for entry in _list(entries)]
+    names = _names(folder / "state.json", files)
     missing = next((name for name in names if not (folder / name).is_file()), None)
     if missing or not names:
         raise InputError(f"the data set {folder} lacks its file {missing or 'of rows'}; copy or save it again")
     return [folder / name for name in names]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _names(path: Path, found: Any) -> list[str]:
+    """What a list of a saved data set names, each of which lies beside the list. Raises InputError."""
+    names = _list(found)
+    wrong = [str(name)[:80] for name in names if not is_file_name(name)]
+    if wrong:
+        raise InputError(f"{path} names {wrong[0]!r}, which is not in its folder; save the data set again")
+    return names
 
 
 def _json(path: Path) -> dict:

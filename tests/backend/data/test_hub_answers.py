@@ -83,7 +83,7 @@ class _Endless(BaseHTTPRequestHandler):
             while "endless" in self.path:
                 self.wfile.write(b"100000\r\n" + b" " * (1 << 20) + b"\r\n")
 
-    def log_message(self, *message: object) -> None:
+    def log_message(self, *message: object, **named: object) -> None:
         pass
 
 

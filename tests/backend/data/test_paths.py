@@ -1,6 +1,12 @@
 """Files, lists, patterns and folders, and how their columns come together."""
 
+import json
+from pathlib import Path
+
 import pytest
+
+from backend.contract.errors import InputError
+from backend.data.paths import data_files
 
 
 def test_a_list_keeps_its_order_and_says_which_file_a_row_is_from(desk):
@@ -76,3 +82,26 @@ def test_a_file_with_brackets_in_its_name_is_no_pattern(desk):
 def test_max_rows_counts_over_all_files(desk):
     rows = desk.read(desk.write("a.csv", "text\nx\ny\n"), desk.write("b.csv", "text\nz\nw\n"), max_rows=3)
     assert rows.table["text"].to_pylist() == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("name", ["../secret.arrow", "{outside}", "sub/../../secret.arrow", "..", "", 5, None, ["a"]])
+@pytest.mark.parametrize("kind", ["state.json", "dataset_dict.json"])
+def test_a_saved_data_set_names_nothing_outside_its_folder(tmp_path: Path, kind: str, name: object):
+    (tmp_path / "secret.arrow").write_text("a token")
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    given = name.format(outside=tmp_path / "secret.arrow") if isinstance(name, str) else name
+    (folder / "dataset_info.json").write_text("{}")
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": given}]}))
+    if kind == "dataset_dict.json":
+        (folder / kind).write_text(json.dumps({"splits": [given]}))
+    with pytest.raises(InputError, match="is not in its folder"):
+        data_files(str(folder), None)
+
+
+@pytest.mark.parametrize("value", [5, None, "train", {"a": 1}, [5]])
+def test_a_damaged_list_of_a_saved_data_set_is_one_sentence(tmp_path: Path, value: object):
+    (tmp_path / "dataset_info.json").write_text("{}")
+    (tmp_path / "state.json").write_text(json.dumps({"_data_files": value}))
+    with pytest.raises(InputError, match="save"):
+        data_files(str(tmp_path), None)
