@@ -80,7 +80,8 @@ def _ending(run: RunSummary) -> Ending:
 def _words(run: RunSummary) -> str:
     if run.state == "finished":
         metric = wording.metric_title(run.metric)
-        score = f": {metric} {wording.number(run.best)}" if run.metric and run.best is not None else ""
+        value = run.metrics.get(run.metric)
+        score = f": {metric} {wording.number(value)}" if value is not None else ""
         return tr(
             "{title} has finished after {seconds}{score}.",
             title=run.title,

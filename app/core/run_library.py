@@ -305,6 +305,10 @@ def _metrics(state: RunState) -> dict[str, float | None]:
 
 
 def _best(state: RunState, metric: str) -> float | None:
+    decides = state.plan is not None and state.plan.best_metric == metric
+    found = None if decides else state.best_of(metric)
+    if found is not None:
+        return found[1]
     if state.finished is not None and metric in state.finished.metrics:
         return state.finished.metrics[metric]
     return state.best.metrics.get(metric) if state.best else state.last_metric(metric)

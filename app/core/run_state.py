@@ -177,6 +177,17 @@ class RunState:
         base = base_metric(metric, known)
         return None if base is None else known[base]
 
+    def best_of(self, metric: str) -> tuple[int, float] | None:
+        """The step and value of a metric's best evaluation, the earliest of equals; None where nobody says what is better."""
+        series, greater = self.metric_series.get(metric), self.greater_is_better(metric)
+        if series is None or greater is None:
+            return None
+        points = [point for point in zip(series.xs, series.ys, strict=True) if not math.isnan(point[1])]
+        if not points:
+            return None
+        step, value = (max if greater else min)(points, key=lambda point: point[1])
+        return int(step), value
+
     @property
     def training_data(self) -> events.DataLoaded | None:
         """The training split, once it is read."""

@@ -270,8 +270,9 @@ _LOOKS: tuple[_Look, ...] = (
 
 def _metric_is_best(state: RunState) -> bool:
     """Whether the metric that decides, where it is not the loss, was never better than at the last evaluation."""
-    name, best = state.main_metric, state.best
-    return name not in ("", "loss") and bool(state.evaluations) and best is not None and best is state.evaluations[-1]
+    name = state.main_metric
+    best = None if name in ("", "loss") else state.best_of(name)
+    return best is not None and bool(state.evaluations) and best[0] == state.evaluations[-1].step
 
 
 def _training_loss_falls(state: RunState, since: float) -> bool:

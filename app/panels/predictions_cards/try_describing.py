@@ -56,8 +56,8 @@ class TargetFacts(QObject):
         if run is None:
             return ""
         words = [name_of_path(run.model)]
-        if run.metric and run.best is not None:
-            words.append(f"{inside(metric_title(run.metric))} {number(run.best)}")
+        if (value := run.metrics.get(run.metric)) is not None:
+            words.append(f"{inside(metric_title(run.metric))} {number(value)}")
         return " · ".join(filter(None, words))
 
     def _on_described(self, choice: TargetChoice, one: ModelDescription) -> None:

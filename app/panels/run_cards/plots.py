@@ -280,7 +280,8 @@ class Plots(RememberedSplitter):
             (self._place(state, resume.from_step), self._resumed(resume), "muted") for resume in standing(state.resumes)
         ]
         if best is not None:
-            title = tr("best: {metric}", metric=wording.metric_title(state.main_metric))
+            decides = (state.plan.best_metric if state.plan else None) or "loss"
+            title = tr("best: {metric}", metric=wording.metric_title(decides))
             lines.append((self._place(state, best), title, "success"))
         ticks = [self._place(state, step) for step in sorted(state.checkpoints)]
         ends = [self._place(state, step) for step in breaks(self.axis, state.resumes)]

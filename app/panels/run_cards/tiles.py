@@ -81,10 +81,10 @@ class Tiles(QWidget):
         if not name or name == "loss":
             tile.set_value("–", "\u00a0")
             return
-        best = state.best.metrics.get(name) if state.best else None
+        best = state.best_of(name)
         sub = (
-            tr("best {best} at step {step}", best=wording.number(best), step=wording.grouped(state.best.step))
-            if state.best and best is not None
+            tr("best {best} at step {step}", best=wording.number(best[1]), step=wording.grouped(best[0]))
+            if best is not None
             else "\u00a0"
         )
         tile.set_value(wording.number(state.last_metric(name)), sub)

@@ -19,7 +19,7 @@ def endings() -> Endings:
 
 def test_a_run_that_was_alive_and_ends_is_news_once(endings: Endings):
     assert endings.take([run("running")]) == []
-    [ended] = endings.take([run("finished", seconds=260.0, metric="f1_macro", best=0.8812)])
+    [ended] = endings.take([run("finished", seconds=260.0, metric="f1_macro", best=0.9, metrics={"f1_macro": 0.8812})])
     assert ended.text == "reviews has finished after 4 min 20 s: Macro F1 0.8812."
     assert ended.kind == "success"
     assert endings.take([run("finished")]) == []

@@ -372,3 +372,23 @@ def test_two_windows_keep_each_others_note_and_tags(tmp_path: Path):
     libraries[1].annotate(folder.path, RunNotes("", ("paper",)))
     anew = RunLibrary(tmp_path).refresh()[0]
     assert (anew.note, anew.tags) == ("better than before", ("paper",))
+
+
+def test_the_best_in_the_list_is_that_of_the_metric_where_the_loss_decides(tmp_path: Path):
+    at = [
+        events.EvaluationFinished(
+            time=1002.0,
+            step=step,
+            epoch=0.1,
+            rows=9,
+            seconds=1.0,
+            metrics={"loss": loss, "accuracy": value},
+            is_best=best,
+        )
+        for step, loss, value, best in ((1, 0.4, 0.85, True), (2, 0.5, 0.91, False), (3, 0.6, 0.86, False))
+    ]
+    last = events.RunFinished(time=1003.0, state="finished", step=3, metrics={"loss": 0.6, "accuracy": 0.86})
+    undecided = msgspec.structs.replace(plan(), best_metric=None)
+    made(tmp_path, "undecided", started("undecided"), undecided, *at, last)
+    run = RunLibrary(tmp_path).refresh()[0]
+    assert (run.metric, run.best, run.metrics["accuracy"]) == ("accuracy", 0.91, 0.86)

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 
 from app.core.run_state import RunState
@@ -214,3 +215,19 @@ def test_a_run_whose_first_events_are_gone_shows_the_rest_and_what_is_missing(ha
     assert (state.state, state.step, state.attempt, list(state.series["loss"].xs)) == ("running", 42, 2, [41, 42])
     assert [warning.message for warning in state.warnings] == [lacks.message]
     assert any(lacks.message in line.text for line in state.journal)
+
+
+def undecided(total: int = 100) -> events.PlanMade:
+    """The plan of a run that keeps the last weights, so only its loss marks an evaluation as best."""
+    return msgspec.structs.replace(
+        plan(total), best_metric=None, metrics={"accuracy": True, "loss": False, "odd": None}
+    )
+
+
+def test_the_best_of_a_metric_is_its_own_best_where_the_loss_decides():
+    state = folded(undecided(), evaluation(1, 0.85, best=True), evaluation(2, 0.91), evaluation(3, 0.86))
+    assert state.main_metric == "accuracy"
+    assert state.best_of("accuracy") == (2, 0.91)
+    assert state.best_of("loss") == (1, 0.4)
+    assert state.best_of("odd") is None
+    assert folded(undecided()).best_of("accuracy") is None
