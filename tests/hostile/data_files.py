@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -103,6 +104,21 @@ LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% end
 STRING = "{{ 'x' * 10 ** 10 }}"
 ENDLESS = {"/dev/zero": "regular file", "/proc/self/environ": "regular file", "/dev/stdin": "regular file"}
 
+
+def arrow_that_points_outside(folder: Path) -> Path:
+    """Texts whose beginnings and ends lie beyond the file."""
+    path = folder / "rows.arrow"
+    batch = pa.record_batch([["a", "b"]], names=["text"])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    content = path.read_bytes()
+    assert struct.pack("<3i", 0, 1, 2) in content
+    path.write_bytes(
+        content.replace(struct.pack("<3i", 0, 1, 2), struct.pack("<3i", 0x7FFFFFF0, 0x7FFFFFFA, 0x7FFFFFFF))
+    )
+    return path
+
+
 CASES = (
     *(Hostile(f"{kind}: {name}", kind, given(name), words) for kind in ("data", "text") for name, words in ENDLESS.items()),
     Hostile("a pipe", "data", pipe, "regular file"),
@@ -127,6 +143,7 @@ CASES = (
     Hostile("a binary column", "data", parquet(pa.array([b"\xff\xfe", b"\x00"])), "", code=0),
     Hostile("a column of lists of lists", "data", parquet(pa.array([[[1]], [[2]]])), "", code=0),
     Hostile("a Parquet file that is cut off", "data", file("rows.parquet", b"PAR1" + b"\0" * 100), "damaged"),
+    Hostile("an Arrow file that points outside", "data", arrow_that_points_outside, "damaged"),
     Hostile("an Arrow file of nonsense", "data", file("rows.arrow", b"ARROW1" + b"\xff" * 100), "damaged"),
     Hostile("a zip bomb", "data", file("rows.zip", zipped("rows.csv", 50 * MB)), ""),
     Hostile("an archive with absolute names", "data", file("rows.tar", archive(["/etc/passwd"])), ""),

@@ -59,7 +59,7 @@ def arrow(path: Path, options: Options) -> Columnar:
         table = _mapped_table(path)
     except (pa.ArrowException, OSError) as error:
         raise InputError(_damaged(path, error)) from None
-    return Columnar(path, table.schema, lambda: iter(table.to_batches(max_chunksize=PIECE_ROWS)), table.num_rows)
+    return Columnar(path, table.schema, lambda: _sound_batches(table), table.num_rows)
 
 
 def plain_schema(stored: pa.Schema) -> pa.Schema:
@@ -103,6 +103,16 @@ def _mapped_table(path: Path) -> pa.Table:
     except pa.ArrowInvalid:
         source.seek(0)
         return pa.ipc.open_stream(source).read_all()
+
+
+def _sound_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """A file's places in memory are taken as they stand: each is compared with what there is before it is used.
+
+    Raises ArrowException.
+    """
+    for batch in table.to_batches(max_chunksize=PIECE_ROWS):
+        batch.validate(full=True)
+        yield batch
 
 
 def _damaged(path: Path, error: Exception) -> str:

@@ -14,12 +14,15 @@ from backend.contract.errors import InputError
 from backend.contract.safe_files import LONGEST_LINE
 from backend.data import archive
 from backend.data.fingerprint import file_fingerprint
+from backend.data.formats import columnar
 from backend.data.formats.detect import format_of
 from backend.data.formats.packed import bounded
+from backend.data.formats.reader import Options
 from backend.data.formats.text_file import TextFile
 from backend.data.paths import data_files
 from backend.tokenizers.single_files import opened_file
 from backend.tokenizers.text_reading import File
+from tests.hostile.data_files import arrow_that_points_outside
 
 
 @pytest.mark.parametrize("read", [format_of, file_fingerprint, lambda path: opened_file(path, {}), lambda path: File(str(path))])  # fmt: skip
@@ -72,3 +75,9 @@ def test_saved_data_set_whose_list_is_nested_too_deep_is_refused(tmp_path: Path)
     (tmp_path / "dataset_dict.json").write_text("[" * 100_000)
     with pytest.raises(InputError, match="nested too deep"):
         data_files(str(tmp_path), "train")
+
+
+def test_places_that_an_arrow_file_does_not_have_are_never_looked_at(tmp_path: Path):
+    opened = columnar.arrow(arrow_that_points_outside(tmp_path), Options())
+    with pytest.raises(InputError, match="damaged"):
+        next(opened.pieces(opened.schema()))
