@@ -153,7 +153,7 @@ def passed_over(value: str | list[str] | None, split: str = "train") -> list[str
     for folder in folders:
         if folder.is_dir() and saved_splits(folder) is None:
             files, left_out = folder_files(folder)
-            read = set(_files_in(folder, split))
+            read = set(files_for(split, [path for path in files if is_data_file(path)] or files, folder))
             found += [path.name for path in sorted([*files, *left_out]) if path not in read]
     return found
 

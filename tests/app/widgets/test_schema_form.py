@@ -160,8 +160,8 @@ def test_marking_a_folded_field_unfolds_it(qtbot, form: SchemaForm):
 
 def test_setting_values_emits_nothing(qtbot, form: SchemaForm):
     with qtbot.assertNotEmitted(form.changed):
-        form.set_values({"batch_size": 8, "schedule": "cosine", "length_buckets": False})
-    assert form.changed_values() == {"batch_size": 8, "schedule": "cosine", "length_buckets": False}
+        form.set_values({"batch_size": 8, "schedule": "cosine", "length_buckets": True})
+    assert form.changed_values() == {"batch_size": 8, "schedule": "cosine", "length_buckets": True}
 
 
 def test_the_wheel_over_an_unfocused_list_changes_nothing(qtbot, form: SchemaForm):

@@ -1,6 +1,7 @@
 """Every experiment of the systems that Burnish follows is there as a preset that loads, plans and trains."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -74,19 +75,19 @@ def _data(preset: str, given: dict[str, Any], folder: Path) -> dict[str, Any]:
     if given["source"] == "conll":
         return {split: str(DATA / "ner" / f"{split}.conll") for split in ("train", "validation")}
     if preset.startswith("squad"):
-        train, validation = ("impossible",) * 2 if "v2" in preset else ("train", "validation")
-        return {
-            "source": "squad",
-            "train": f"{DATA}/squad/{train}.json",
-            "validation": f"{DATA}/squad/{validation}.json",
-        }
+        train, validation = (DATA / "squad" / f"{split}.json" for split in ("train", "validation"))
+        if "v2" in preset:  # the same questions in two files, because two splits may not share one
+            train = DATA / "squad" / "impossible.json"
+            validation = Path(shutil.copy(train, folder / "dev.json"))
+        return {"source": "squad", "train": str(train), "validation": str(validation)}
     if preset == "mt5-translation":
         return {"folder": str(DATA / "parallel"), "pair": None}
     if preset.startswith("wikitext"):
         return {"source": "files", "train": str(DATA / "austen" / "persuasion-beginning.txt"), "validation": 0.2}
-    path = folder / "rows.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in _ROWS[preset]), encoding="utf-8")
-    return {"source": "files", "train": str(path), "validation": str(path)}
+    paths = {split: folder / f"{split}.jsonl" for split in ("train", "validation")}
+    for path in paths.values():
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in _ROWS[preset]), encoding="utf-8")
+    return {"source": "files", **{split: str(path) for split, path in paths.items()}}
 
 
 _ROWS = {

@@ -65,7 +65,7 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Adapted:
             if ".lora_B." in name:
                 parameter.normal_(generator=torch.Generator().manual_seed(1))
         parameters["classifier.bias"].copy_(torch.tensor([-50.0, 50.0]))
-        engine.save(run.checkpoint(4))
+        engine.save(run.checkpoint(4))()
         (run.checkpoint(4) / model_folder.NOTE).write_text(json.dumps(note), encoding="utf-8")
         parameters["classifier.bias"].copy_(torch.tensor([50.0, -50.0]))
 

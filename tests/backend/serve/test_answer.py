@@ -121,7 +121,7 @@ def test_helper_keeps_the_model_open(helper) -> None:
 def test_helper_says_what_is_missing(helper) -> None:
     reply = helper.reply(helper.ask("answer", target=MODEL, task="text_classification", rows=[{}]))
 
-    assert reply["error"] == {"message": "Text is empty; write it first", "field": "text", "line": None}
+    assert reply["error"] == {"message": "Text is empty; write it first", "field": "text", "line": None, "fix": None}
 
 
 def test_waiting_model_hears_of_a_run() -> None:

@@ -10,8 +10,9 @@ REPORT = next(query.answer for query in QUERIES if query.name == "data_report")
 
 
 def test_section_of_data_is_enough(tmp_path: Path):
-    path = tmp_path / "reviews.csv"
-    path.write_text("text,label\ngood,yes\nbad,no\ngood,yes\n", encoding="utf-8")
+    path = tmp_path / "dev.csv"
+    for one in (tmp_path / "reviews.csv", path):
+        one.write_text("text,label\ngood,yes\nbad,no\ngood,yes\n", encoding="utf-8")
     told: list[Progress] = []
 
     section = {"source": "files", "train": "reviews.csv", "validation": str(path)}

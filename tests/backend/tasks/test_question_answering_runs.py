@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,7 @@ def write_spec(path: Path, **sections: Any) -> Path:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few steps on real questions, some of which have no answer."""
     folder = tmp_path_factory.mktemp("squad")
+    validation = shutil.copy(SQUAD / "impossible.json", folder / "dev.json")  # two splits may not share a file
     spec = write_spec(
         folder / "spec.yaml",
         task={"type": "question_answering", "max_length": 128, "doc_stride": 32},
@@ -54,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         data={
             "source": "squad",
             "train": [str(SQUAD / "train.json"), str(SQUAD / "impossible.json")],
-            "validation": str(SQUAD / "impossible.json"),
+            "validation": str(validation),
         },
         training={"max_steps": 4, "batch_size": 8, "learning_rate": 3e-4},
     )
