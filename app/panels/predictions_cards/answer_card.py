@@ -35,9 +35,8 @@ class AnswerCard(Card):
         self.corner.addWidget(self.facts)
         self.note = Banner()
         self.cuts = Banner()
-        self.empty = EmptyState(
-            "target", tr("Nothing asked yet"), tr("Type something at the left and press Enter."), tr("Answer")
-        )
+        self.empty = EmptyState("target", "")
+        self.show_busy(False)
         self.empty.asked.connect(self.asked)
         self.view: RowView | None = None
         self.compared: ComparedView | None = None
@@ -102,6 +101,15 @@ class AnswerCard(Card):
         """What two models have written so far."""
         view = self._compared_view()
         view.show_partial((names[0], names[1]), (facts[0], facts[1]), (texts[0], texts[1]))
+
+    def show_busy(self, busy: bool) -> None:
+        """While the first answer is awaited nothing can be asked here."""
+        if busy:
+            self.empty.set_words(tr("Answering…"), "", "")
+        else:
+            self.empty.set_words(
+                tr("Nothing asked yet"), tr("Type something at the left and press Enter."), tr("Answer")
+            )
 
     def show_nothing(self) -> None:
         """The last answer was taken off the list."""

@@ -137,16 +137,20 @@ class TryBox(QWidget):
             replace(one, settings={**one.settings, "seed": self._asked}) if one.settings.get("sample") else one
             for one in questions
         ]
-        self.form.show_busy(True)
+        self._show_busy(True)
         self._say_opening(0)
         self.asking.ask(self._questions)
+
+    def _show_busy(self, busy: bool) -> None:
+        self.form.show_busy(busy)
+        self.card.show_busy(busy)
 
     def cancel(self) -> None:
         """Take the open question back; what was written until then stays in view."""
         if self.asking.open:
             self._show_written()
             self.asking.stop()
-            self.form.show_busy(False)
+            self._show_busy(False)
             self.card.facts.setText(tr("Stopped"))
             self._ask_open()
 
@@ -182,12 +186,12 @@ class TryBox(QWidget):
         self.card.show_partial([name_of(one.target) for one in self._questions], facts, texts)
 
     def _on_finished(self, asked: Asked) -> None:
-        self.form.show_busy(False)
+        self._show_busy(False)
         self._note_open(asked)
         self._keep(asked)
 
     def _on_failed(self, place: int, mistake: Mistake) -> None:
-        self.form.show_busy(False)
+        self._show_busy(False)
         self.card.facts.setText("")
         text = sentence(mistake.message.removeprefix("input: "), mistake.field)
         if self.asking.answered:

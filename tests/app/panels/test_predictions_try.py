@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from example_runs import CLASSIFIED, write_run
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 
 from app.panels.predictions import TRY, Panel
 from app.panels.predictions_cards.try_box import TryBox
@@ -231,3 +232,13 @@ def test_what_was_wrong_with_a_model_goes_when_the_field_is_corrected(qtbot, box
     qtbot.keyClick(line, finish)
     assert not box.form.first.facts.isVisible()
     assert not box.form.mistake.isVisible()
+
+
+def test_while_the_first_answer_is_awaited_its_side_offers_nothing_to_ask(box: TryBox):
+    offered = box.card.empty.findChild(QPushButton)
+    box.form.fill({"text": "never"})
+    assert offered.isVisible()
+    box.ask()
+    assert (box.card.empty._title.text(), offered.isVisible()) == ("Answering…", False)
+    box.cancel()
+    assert (box.card.empty._title.text(), offered.isVisible()) == ("Nothing asked yet", True)
