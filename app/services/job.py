@@ -44,7 +44,8 @@ class Jobs(QObject):
     def __init__(self, environment: Callable[[], Mapping[str, str]] = dict, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._environment = environment
-        self._starting: set[QProcess] = set()
+        self._starting: dict[QProcess, Path | None] = {}
+        """Processes that start a run, each with the temporary file of its spec."""
 
     @property
     def busy(self) -> bool:
@@ -108,18 +109,23 @@ class Jobs(QObject):
         return ""
 
     def close(self) -> None:
-        """Let a run that is just being started get away; nothing else is waited for."""
-        for process in list(self._starting):
-            process.waitForFinished(CLOSE_MS)
+        """Let a run that is just being started get away; nothing else is waited for, and nobody is told any more."""
+        starting, self._starting = self._starting, {}
+        for process, spec in starting.items():
+            if not process.waitForFinished(CLOSE_MS):
+                process.kill()  # a supervisor that it has made lives on in a session of its own
+                process.waitForFinished()
+            if spec is not None:
+                spec.unlink(missing_ok=True)
 
     def _launch(self, arguments: list[str], on_started: OnStarted, on_error: OnError, spec: Path | None = None) -> None:
         process = backend_process(arguments, self._environment(), self)
-        self._starting.add(process)
+        self._starting[process] = spec
 
         def ended() -> None:
             if process not in self._starting:
                 return
-            self._starting.discard(process)
+            del self._starting[process]
             if spec is not None:
                 spec.unlink(missing_ok=True)
             run, sentence = _result(process)

@@ -1,10 +1,13 @@
 """Starting, refusing and stopping real runs from the window's services."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QProcess
 
 from app.core.draft import read_draft
+from app.services import job
 from app.services.job import Jobs
 from app.services.run_watcher import RunWatcher
 from backend.contract.resources import resource
@@ -89,3 +92,16 @@ def test_starting_now_what_is_gone_or_has_begun_changes_nothing(jobs, tmp_path: 
     assert jobs.start_now(tmp_path / "gone") == ""
     (tmp_path / "queued").mkdir()
     assert "could not be started now" in jobs.start_now(tmp_path)
+
+
+def test_closing_while_a_run_is_being_started_leaves_no_process_and_no_file(qtbot, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(job, "CLOSE_MS", 1)
+    jobs = Jobs(lambda: {"BURNISH_RUNS": str(tmp_path / "runs"), "BURNISH_CACHE": str(tmp_path / "cache")})
+    said: list[str] = []
+    jobs.start(tiny_spec(), said.append, said.append)
+    [process] = jobs.findChildren(QProcess)
+    assert list(tmp_path.glob("burnish-*.yaml"))
+    jobs.close()
+    assert process.state() == QProcess.ProcessState.NotRunning
+    assert (jobs.busy, said, list(tmp_path.glob("burnish-*.yaml"))) == (False, [], [])
