@@ -101,9 +101,8 @@ class Template:
         # A template writes the beginning of text itself; the built-in one where the tokenizer would.
         first = tokenizer("")["input_ids"][:1]
         begins = tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]
-        self._name = "the chat template"
-        if setting == "auto" and own:
-            self._name += f" of the tokenizer {tokenizer.name_or_path}"
+        of_tokenizer = f"the chat template of the tokenizer {tokenizer.name_or_path}"
+        self._name = of_tokenizer if setting == "auto" and own else "the chat template"
         self.source: Any = own or (PLAIN_WITH_BEGINNING if begins else PLAIN)
 
     def write(self, conversations: Sequence[list[Message]], places: Sequence[str]) -> list[Written]:
