@@ -99,6 +99,19 @@ def is_file_name(value: object) -> bool:
     return isinstance(value, str) and value not in ("", ".", "..") and not set(separators) & set(value)
 
 
+def check_inside(path: Path, folder: Path) -> None:
+    """Raises InputError where a file that was found in `folder` leads out of it, through a link of its own or a folder's.
+
+    The folder itself may be a link, for the user named it. In a snapshot of the hub's cache, links lead to the blobs beside.
+    """
+    real = folder.resolve()
+    blobs = [one.parent / "blobs" for one in (real, *real.parents) if one.name == "snapshots"]
+    if not any(path.resolve().is_relative_to(one) for one in (real, *blobs)):
+        raise InputError(
+            f"{path} is a link that leads out of {folder}; name the file to which it leads, or copy it there"
+        )
+
+
 def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
     """A descriptor of the regular file `name` (may be `a/b`) below `folder`, in which no link is followed.
 

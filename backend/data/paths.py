@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MOST_TEXT, is_file_name, read_regular, user_path
+from backend.contract.safe_files import MOST_TEXT, check_inside, is_file_name, read_regular, user_path
 from backend.contract.safe_text import parse_json
 from backend.data.formats.detect import is_data_file
 from backend.data.formats.packed import plain_suffix
@@ -59,13 +59,18 @@ def pattern_files(pattern: str) -> list[Path]:
     found = sorted(Path(name) for name in names if Path(name).is_file())
     if not found:
         raise InputError(f"no file goes with the pattern {pattern}; check the folder and the pattern")
+    parts = user_path(pattern).parts
+    fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    for path in found:
+        check_inside(path, Path(*parts[:fixed]))
     return found
 
 
 def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     """The files of a folder that may hold rows, and others → why they are left out; hidden ones are not told.
 
-    Folders below count where the folder has no data files of its own, or where their names say splits. Raises InputError.
+    Folders below count where the folder has no data files of its own, or where their names say splits. Raises InputError,
+    also for a link that leads out of the folder: whoever sent it may have put it there.
     """
     inside = sorted(islice((path for path in folder.rglob("*") if not _is_hidden(path, folder)), MOST_FILES + 1))
     if len(inside) > MOST_FILES:
@@ -79,6 +84,7 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
             if reason:
                 left_out[path] = reason
             else:
+                check_inside(path, folder)
                 files.append(path)
     below = [path for path in files if path.parent != folder]
     if len(below) < len(files) and not any(split_of(path, folder) for path in below):
@@ -161,7 +167,9 @@ def passed_over(value: str | list[str] | None, split: str = "train") -> list[str
 def _saved_split(folder: Path, split: str | None) -> Path:
     splits = saved_splits(folder) or []
     if split in splits or (split is None and len(splits) == 1):
-        return folder / (split or splits[0])
+        chosen = folder / (split or splits[0])
+        check_inside(chosen, folder)
+        return chosen
     wanted = f"no split {split!r}" if split else "several splits"
     example = folder / (splits[0] if splits else "train")
     raise InputError(
@@ -176,6 +184,8 @@ def _saved_files(folder: Path) -> list[Path]:
     missing = next((name for name in names if not (folder / name).is_file()), None)
     if missing or not names:
         raise InputError(f"the data set {folder} lacks its file {missing or 'of rows'}; copy or save it again")
+    for name in names:
+        check_inside(folder / name, folder)
     return [folder / name for name in names]
 
 

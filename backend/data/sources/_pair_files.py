@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import check_inside
 from backend.contract.spec import DataSection
 from backend.data.formats.detect import is_data_file
 from backend.data.rows import Rows
@@ -55,6 +56,9 @@ def pairs_among(paths: Sequence[Path]) -> tuple[tuple[str, str], dict[str, str]]
     """The two endings and split → common beginning of files that are all pairs of the same endings; None otherwise."""
     files = [path for one in paths for path in (sorted(one.iterdir()) if one.is_dir() else [one]) if path.is_file()]
     files = [path for path in files if _is_half(path, ENDINGS) or _LANGUAGE.fullmatch(_ending(path))]
+    for path in files:
+        if path.parent in paths:
+            check_inside(path, path.parent)
     endings = sorted({_ending(path) for path in files})
     known = next((pair for pair in ENDINGS if sorted(pair) == endings), None)
     if len(endings) != 2 or len(files) % 2:

@@ -1,6 +1,7 @@
 """Files, lists, patterns and folders, and how their columns come together."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,41 @@ def test_a_damaged_list_of_a_saved_data_set_is_one_sentence(tmp_path: Path, valu
     (tmp_path / "state.json").write_text(json.dumps({"_data_files": value}))
     with pytest.raises(InputError, match="save"):
         data_files(str(tmp_path), None)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+@pytest.mark.parametrize("how", ["folder", "pattern", "pattern of folders", "saved", "saved split"])
+def test_links_found_in_a_folder_do_not_lead_out_of_it(tmp_path: Path, how: str):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "train.txt").write_text("a token\n")
+    folder = tmp_path / "data"
+    (folder / "rows").mkdir(parents=True)
+    (folder / "linked").symlink_to(tmp_path / "home")
+    if how == "saved split":
+        (folder / "dataset_dict.json").write_text('{"splits": ["linked"]}')
+        for name, content in (("dataset_info.json", {}), ("state.json", {"_data_files": [{"filename": "train.txt"}]})):
+            (tmp_path / "home" / name).write_text(json.dumps(content))
+    elif how != "pattern of folders":
+        (folder / "train.txt").symlink_to("../home/train.txt")
+    if how == "saved":
+        (folder / "dataset_info.json").write_text("{}")
+        (folder / "state.json").write_text('{"_data_files": [{"filename": "train.txt"}]}')
+    given = {"pattern": folder / "*.txt", "pattern of folders": folder / "*" / "train.txt"}.get(how, folder)
+    with pytest.raises(InputError, match="is a link that leads out of"):
+        data_files(str(given), None)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_links_that_the_user_names_or_the_hub_has_made_are_followed(tmp_path: Path):
+    snapshot = tmp_path / "datasets--a--b" / "snapshots" / "0f" / "data"
+    blob = tmp_path / "datasets--a--b" / "blobs" / "1e"
+    snapshot.mkdir(parents=True)
+    blob.parent.mkdir()
+    blob.write_text("text\nx\n")
+    (snapshot / "train.csv").symlink_to("../../../blobs/1e")
+    (snapshot / "inside.csv").symlink_to("train.csv")
+    (tmp_path / "named").symlink_to(snapshot)
+    (tmp_path / "named.csv").symlink_to(blob)
+    assert data_files(str(tmp_path / "named.csv"), None) == [tmp_path / "named.csv"]
+    assert data_files(str(tmp_path / "named"), "train") == [tmp_path / "named" / "train.csv"]
+    assert data_files(str(snapshot / "t*.csv"), "train") == [snapshot / "train.csv"]
