@@ -80,6 +80,42 @@ def sentence(found: Garbled, place: str, encoding: str) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Lost:
+    """Letters that another program could not decode and replaced by U+FFFD: how many, and the first word of them."""
+
+    column: str
+    row: int
+    text: str
+    count: int
+
+
+def replaced(table: pa.Table) -> Lost | None:
+    """The replacement characters in the first column that has any; None without one."""
+    for name, column in zip(table.column_names, table.slice(0, ROWS).columns, strict=True):
+        count, first = 0, None
+        for texts, rows in _texts(column):
+            counts = pc.fill_null(pc.count_substring(texts, "\ufffd"), 0)
+            if (found := pc.sum(counts).as_py() or 0) and first is None:
+                place = pc.index(pc.greater(counts, 0), True).as_py()
+                word = next(word for word in texts[place].as_py().split() if "\ufffd" in word)
+                start = max(0, word.index("\ufffd") - _WORD_CHARACTERS)
+                first = rows[place].as_py(), word[start : start + 2 * _WORD_CHARACTERS]
+            count += found
+        if first is not None:
+            return Lost(name, *first, count)
+    return None
+
+
+def sentence_of_lost(found: Lost, place: str) -> str:
+    """What a person should know of letters that nothing in the file brings back."""
+    signs = "1 replacement character" if found.count == 1 else f"{found.count:,} replacement characters"
+    return (
+        f"The column “{found.column}” has {signs} (U+FFFD) in the place of lost letters, for example “{found.text}” in {place}; "
+        "export the data again from where it comes from, as UTF-8."
+    )
+
+
 def _turned_back(text: str) -> str | None:
     content = bytearray()
     for letter in text:

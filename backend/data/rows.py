@@ -35,6 +35,9 @@ class Rows:
     metric_names: tuple[str, ...] = ()
     """What a metric is called for each of several files, such as `{metric}` and `{metric}_mm`; empty: `file/metric`."""
 
+    sheets: str = ""
+    """Which of a workbook's sheets was read and which others there are, in words; empty for anything else."""
+
     def __len__(self) -> int:
         return self.table.num_rows
 

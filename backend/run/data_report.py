@@ -117,9 +117,19 @@ def data_report(subject: Subject, report: Report = quiet) -> DataReport:
         inputs=inputs,
         task=subject.task_name,
         tokenizer=subject.tokenizer or "" if count_tokens else "",
-        notes=[*notes, *filter(None, [misread({split: rows for split, (rows, _) in splits.items()}, subject.data)])],
+        notes=[
+            *notes,
+            *_sheets(subject.data, splits),
+            *filter(None, [misread({split: rows for split, (rows, _) in splits.items()}, subject.data)]),
+        ],
         seconds=time.monotonic() - started,
     )
+
+
+def _sheets(data: DataSection, splits: dict[str, "_Split"]) -> list[str]:
+    """Which sheets were read where a workbook has several and nobody chose one."""
+    chosen = (data.model_extra or {}).get("sheet")
+    return [] if chosen else list(dict.fromkeys(f"{rows.sheets}." for rows, _ in splits.values() if rows.sheets))
 
 
 _Split = tuple[Rows, list[tuple[str, str]]]

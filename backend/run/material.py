@@ -87,12 +87,14 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
 
 
 def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
-    """The first text of the splits that seems to be read with the wrong encoding, in a sentence with the way out."""
+    """The first text of the splits that was or seems to be read with the wrong encoding, in a sentence with the way out."""
     for found in rows.values():
         if wrong := mojibake.garbled(found.table):
             return mojibake.sentence(
                 wrong, found.place(wrong.row), str((data.model_extra or {}).get("encoding", "auto"))
             )
+        if lost := mojibake.replaced(found.table):
+            return mojibake.sentence_of_lost(lost, found.place(lost.row))
     return ""
 
 
@@ -137,6 +139,7 @@ def _choose(
     task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool
 ) -> tuple[dict[str, str], dict[str, Guess]]:
     there = rows.table.column_names
+    there_are = f"there are {', '.join(there)}{f' ({rows.sheets})' if rows.sheets else ''}"
     roles = {column.name: column for column in used_columns(task)}
     for role in given:
         if role not in roles:
@@ -152,7 +155,7 @@ def _choose(
         if name is not None and name not in there:
             if part.needed_to_predict or not to_predict:
                 raise InputError(
-                    f"data.columns.{role}: there is no column {name!r}; there are {', '.join(there)}",
+                    f"data.columns.{role}: there is no column {name!r}; {there_are}",
                     f"data.columns.{role}",
                 )
         elif guess is not None and guess.column is not None:
@@ -160,7 +163,7 @@ def _choose(
         elif part.required:
             raise InputError(
                 f"data.columns.{role}: say which column holds the {part.title.lower()}"
-                f"{f', which {guess.reason}' if guess else ''}; there are {', '.join(there)}",
+                f"{f', which {guess.reason}' if guess else ''}; {there_are}",
                 f"data.columns.{role}",
             )
     return chosen, guesses

@@ -18,6 +18,7 @@ from backend.data import mojibake
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.packed import packer_of
 from backend.data.formats.reader import Options
+from backend.data.formats.workbook import sheets_in_words
 from backend.data.paths import folder_files, pattern_files, saved_splits
 from backend.data.sources.source import Known
 from backend.data.split_names import by_split, files_for, split_of
@@ -215,34 +216,61 @@ def _nothing(paths: list[Path], left_out: list[LeftOut]) -> str:
 
 def _told(found: _Found) -> RecognisedData:
     kind = registry.find("source", found.source, "data.source")
+    warnings = _warnings(found)
     return RecognisedData(
         data={"source": found.source, **found.data},
         source_title=kind.title,
         words=_words(found),
         task=found.task,
         left_out=found.left_out,
-        warnings=_warnings(found),
+        warnings=warnings,
     )
 
 
 def _warnings(found: _Found) -> list[str]:
-    """What is wrong with the text of the first rows of each split's first file, of what is read as a table or as text."""
+    """What is odd about each split's first file, of what is read as a table or as text: its sheets, the text of its first rows.
+
+    Where all of them can be read in one other encoding, the data says so.
+    """
     said: list[str] = []
+    looked_at, encodings = 0, list[str]()
     for split in _SPLITS if found.source == "files" else ():
         value = found.data.get(split)
         path = Path(value[0] if isinstance(value, list) else value) if isinstance(value, list | str) else None
         if path is None or not path.is_file():
             continue
+        looked_at += 1
+        kind = found.data.get("format") or detected_format(path)
         try:
-            reader = open_reader(path, found.data.get("format") or detected_format(path), Options(max_rows=_LOOKED_AT))
+            if kind == "workbook" and (sheets := sheets_in_words(path, None)):
+                said.append(f"{sheets}.")
+            reader = open_reader(path, kind, Options(max_rows=_LOOKED_AT))
             piece = next(iter(reader.pieces(reader.schema())), None)
         except InputError as error:
+            if error.fix is not None and "data.encoding" in error.fix.changes:
+                encodings.append(error.fix.changes["data.encoding"])
             said.append(str(error))
             continue
         table = pa.Table.from_batches([piece.batch]) if piece is not None else None
         if table is not None and piece is not None and (wrong := mojibake.garbled(table)):
             said.append(mojibake.sentence(wrong, f"{path.name}:{piece.lines[wrong.row]}", "auto"))
+        if table is not None and piece is not None and (lost := mojibake.replaced(table)):
+            said.append(mojibake.sentence_of_lost(lost, f"{path.name}:{piece.lines[lost.row]}"))
+    if encodings and len(encodings) == looked_at and len(set(encodings)) == 1:
+        found.data["encoding"] = encodings[0]
+        said = [_as_set(one, encodings[0]) for one in said]
     return said
+
+
+def _as_set(refusal: str, encoding: str) -> str:
+    """The sentence of a file that is not UTF-8, where the `data` section already says its encoding."""
+    start, advice, _ = refusal.partition(": if that is right, use --set ")
+    return (
+        f"{start}, and data.encoding is set so; if that text is wrong, change {encoding} to the encoding that the file has, or save "
+        "it again as UTF-8"
+        if advice
+        else refusal
+    )
 
 
 def _words(found: _Found) -> str:

@@ -109,18 +109,32 @@ class Workbook:
         return names, line
 
 
-def _sheet(path: Path, wanted: str | None) -> Any:
-    """The sheet of that name, else the first one that is visible."""
+def sheets_in_words(path: Path, wanted: str | None) -> str:
+    """Which of several sheets is read and which others there are, in a sentence; empty where there is only one to see."""
+    with _in_one_sentence(path):
+        read = _sheet(path, wanted).name
+        others = [name for name in _opened(path)[1] if name != read]
+    named = ", ".join(f"“{name}”" for name in others)
+    return f"{path.name}: the sheet “{read}” is read; data.sheet reads another one: {named}" if others else ""
+
+
+def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
+    """The workbook, the names of its visible sheets, and those of all."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum, load_workbook  # a library in Rust, needed only here
 
     book = load_workbook(path)
     tables = [one for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
-    if wanted is not None and wanted not in [one.name for one in tables]:
-        raise InputError(
-            f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(repr(one.name) for one in tables)}",
-            "data.sheet",
-        )
     visible = [one.name for one in tables if one.visible == SheetVisibleEnum.Visible]
+    return book, visible, [one.name for one in tables]
+
+
+def _sheet(path: Path, wanted: str | None) -> Any:
+    """The sheet of that name, else the first one that is visible."""
+    book, visible, names = _opened(path)
+    if wanted is not None and wanted not in names:
+        raise InputError(
+            f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(map(repr, names))}", "data.sheet"
+        )
     name = wanted or next(iter(visible), None)
     if name is None:
         raise InputError(f"{path.name} has no visible sheet; name one of its sheets as data.sheet")

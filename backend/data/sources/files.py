@@ -4,6 +4,7 @@ import codecs
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import file_fingerprint, fingerprint
 from backend.data.formats.detect import format_of, open_reader
 from backend.data.formats.reader import Options, Reader
+from backend.data.formats.workbook import sheets_in_words
 from backend.data.paths import data_files, shown_names
 from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
@@ -104,7 +106,11 @@ class Files:
 
         # The order of a run follows from this, so a setting that came later counts only where it is set.
         how = ("rows", kinds, settings.model_dump(mode="json", exclude=None if settings.sheet else {"sheet"}))
-        return read_files(paths, readers, how, max_rows, reading, continuous=all(kind == "text" for kind in kinds))
+        rows = read_files(paths, readers, how, max_rows, reading, continuous=all(kind == "text" for kind in kinds))
+        sheets = [
+            sheets_in_words(path, settings.sheet) for path, kind in zip(paths, kinds, strict=True) if kind == "workbook"
+        ]
+        return replace(rows, sheets=next(filter(None, sheets), ""))
 
 
 SOURCE = Files

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from backend import registry
 from backend.contract.errors import InputError
 from backend.data.formats import workbook
+from backend.run.data_report import data_report, subject_of_data
+from backend.run.material import choose_columns
 from backend.run.recognising import recognise
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -173,6 +176,22 @@ def test_an_absurd_size_is_refused_before_anything_is_unpacked(desk, monkeypatch
 def test_a_damaged_workbook_is_refused_in_one_sentence(desk, name: str):
     content = b"\xd0\xcf\x11\xe0 broken" if name.endswith("xls") else b"PK\x03\x04 broken"
     assert "is damaged or not a workbook that can be read" in desk.refusal(desk.write(name, content))
+
+
+def test_which_of_several_sheets_is_read_is_said(desk):
+    other = f'<row r="1">{text("A1", "play")}</row><row r="2">{text("A2", "Hamlet")}</row>'
+    path = xlsx(desk.folder / "a.xlsx", ("Films", "visible", FILMS), ("Plays", "visible", other))
+    subject = subject_of_data({"train": str(path)}, {}, None, desk.folder)
+    chosen = subject_of_data({"train": str(path), "sheet": "Plays"}, {}, None, desk.folder)
+    words = "a.xlsx: the sheet “Films” is read; data.sheet reads another one: “Plays”."
+
+    assert recognise([str(path)]).warnings == [words]
+    assert data_report(subject).notes == [words]
+    assert data_report(chosen).notes == []
+    assert desk.read(path).sheets == words.removesuffix(".")
+    task = registry.find("task", "text_classification", "task.type")
+    with pytest.raises(InputError, match=r"no column 'play'.*“Films” is read; data.sheet reads another one: “Plays”"):
+        choose_columns(task(task.Settings()), {"text": "play"}, desk.read(path), to_predict=True)
 
 
 def test_a_workbook_is_recognised_and_a_document_is_not(desk):

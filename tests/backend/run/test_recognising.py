@@ -11,6 +11,7 @@ import pytest
 
 from backend.contract.data_choice import RecognisedData
 from backend.contract.errors import InputError
+from backend.run.data_report import data_report, subject_of_data
 from backend.run.recognising import recognise
 
 DATA = Path(__file__).parents[2] / "data"
@@ -176,6 +177,28 @@ def test_text_in_another_encoding_is_warned_of(tmp_path: Path, content: bytes, w
     (tmp_path / "a.csv").write_bytes(content)
     [warning] = found_in(tmp_path / "a.csv").warnings
     assert re.search(words, warning)
+
+
+def test_the_encoding_that_a_file_has_stands_in_the_data(tmp_path: Path):
+    (tmp_path / "train.csv").write_bytes("text,label\nverse,poesía\n".encode("cp1252"))
+
+    found = found_in(tmp_path)
+    (tmp_path / "dev.csv").write_text("text,label\nverse,poesía\n", encoding="utf-8")
+    mixed = found_in(tmp_path)
+
+    assert found.data["encoding"] == "windows-1252"
+    assert "--set" not in found.warnings[0]
+    assert "encoding" not in mixed.data
+
+
+def test_lost_letters_are_counted_and_shown(tmp_path: Path):
+    written(tmp_path, a_dot_csv="text,label\nfine,1\nSch\ufffdne Gr\ufffd\ufffde,2\n")
+
+    [warning] = found_in(tmp_path / "a.csv").warnings
+
+    assert "has 3 replacement characters (U+FFFD)" in warning
+    assert "“Sch\ufffdne” in a.csv:3; export the data again" in warning
+    assert data_report(subject_of_data({"train": str(tmp_path / "a.csv")}, {}, None, tmp_path)).notes == [warning]
 
 
 def test_text_that_reads_well_is_not_warned_of(tmp_path: Path):
