@@ -79,7 +79,7 @@ def _prepare(arguments: Namespace) -> int:
     for split, one in found.splits.items():
         skipped = f" ({one.skipped:,} left out)" if one.skipped else ""
         took = "cached" if one.cached else f"{one.seconds:.2f} s"
-        print(f"{split:<12}{one.rows:,} rows{skipped}, {one.features:,} features, {one.tokens:,} tokens, {took}")
+        print(f"{split:<12}{_rows(one.rows)}{skipped}, {one.features:,} features, {one.tokens:,} tokens, {took}")
     for note in found.notes:
         print(f"note: {note}")
     for path in found.files:
@@ -95,10 +95,20 @@ def _subject(arguments: Namespace) -> "Subject":
         _refuse_beside_spec(arguments)
         return data_report.subject_of(resolving.read_spec(Path(arguments.target), arguments.changes))
     data = {"source": arguments.source or "files", **data_report.named(arguments.source or "files", arguments.target)}
+    data |= _other_splits(arguments.target) if data["source"] == "files" else {}
     data |= {name: value for name in ("validation", "test") if (value := getattr(arguments, name)) is not None}
     values: dict[str, Any] = {"data": data, "task": {"type": arguments.task} if arguments.task else {}}
     values = spec_file.with_changes(values, arguments.changes)
     return data_report.subject_of_data(values["data"], values["task"], arguments.tokenizer, Path.cwd())
+
+
+def _other_splits(target: str) -> dict[str, str]:
+    """`validation` and `test` of a folder of files that are named for them."""
+    from backend.data.paths import passed_over
+    from backend.data.split_names import split_of
+
+    found = {split_of(Path(name)) for name in passed_over(target)}
+    return {split: target for split in ("validation", "test") if split in found}
 
 
 def _refuse_beside_spec(arguments: Namespace) -> None:
@@ -118,14 +128,14 @@ def _in_words(found: "DataReport") -> str:
 
 
 def _split_in_words(split: str, one: "SplitReport", inputs: list[str]) -> list[str]:
-    lines = [f"{split}: {one.rows:,} rows ({', '.join(one.files[:3])}{' …' if len(one.files) > 3 else ''})"]
+    lines = [f"{split}: {_rows(one.rows)} ({', '.join(one.files[:3])}{' …' if len(one.files) > 3 else ''})"]
     same = ", ".join(inputs)
-    lines.append(f"  {one.duplicates:,} rows repeat an earlier one ({same})" + _example(one))
+    lines.append(f"  {_rows(one.duplicates, 'repeats', 'repeat')} an earlier one ({same})" + _example(one))
     if one.in_train is not None:
-        lines.append(f"  {one.in_train:,} rows are in the training data too")
+        lines.append(f"  {_rows(one.in_train, 'is', 'are')} in the training data too")
     if one.unusable:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in one.unusable_reasons.items())
-        lines.append(f"  {one.unusable:,} rows cannot be used: {reasons}; the first: {one.first_unusable[0]}")
+        lines.append(f"  {_rows(one.unusable)} cannot be used: {reasons}; the first: {one.first_unusable[0]}")
     table = [row for name, column in one.columns.items() for row in _spreads(name, column)]
     if table:
         width = max(len(name) for name, _ in table)
@@ -134,6 +144,11 @@ def _split_in_words(split: str, one: "SplitReport", inputs: list[str]) -> list[s
     for name, column in one.columns.items():
         lines += _column_in_words(name, column)
     return lines
+
+
+def _rows(count: int, one: str = "", several: str = "") -> str:
+    """How many rows, and the verb that goes with them."""
+    return f"{count:,} {'row' if count == 1 else 'rows'} {one if count == 1 else several}".rstrip()
 
 
 def _example(one: "SplitReport") -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.__main__ import main
 from backend.contract.resources import resource
 
 TRAIN, VALIDATION = (resource("demo", "sentiment", f"{split}.csv") for split in ("train", "validation"))
@@ -23,6 +24,18 @@ def test_report_on_a_file_compares_it_with_validation_data(burnish) -> None:
     assert validation["in_train"] == 7
     assert train["columns"]["text"]["tokens"]["mean"] > train["columns"]["text"]["words"]["mean"]
     assert [one["label"] for one in train["columns"]["label"]["labels"]] == ["negative", "positive"]
+
+
+def test_report_on_a_folder_measures_each_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, rows in {"train": "a,1\n", "dev": "b,2\nc,1\n", "test": "d,1\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
+
+    assert main(["data", "report", str(tmp_path)]) == 0
+
+    told = capsys.readouterr().out
+    assert "train: 1 row (train.csv)" in told
+    assert "validation: 2 rows (dev.csv)" in told
+    assert "test: 1 row (test.csv)" in told
 
 
 def test_report_on_a_spec_says_it_in_words(burnish, spec: Path) -> None:
