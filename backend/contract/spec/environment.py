@@ -104,8 +104,8 @@ def _not_allowed(name: str) -> str:
     if not _NAME.fullmatch(name) or len(name) > _SHOWN:
         return f"{_short(name)!a} is not a variable that a spec may set; docs/settings.md lists those that it may"
     return (
-        f"a spec may set variables that tune computation, which {name} is not (docs/settings.md lists them); set it in "
-        "your own environment if you mean it"
+        f"{name} cannot be set in a spec: only variables that tune computation can (docs/settings.md lists them); set it in "
+        "your own environment"
     )
 
 

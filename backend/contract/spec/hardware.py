@@ -1,6 +1,6 @@
 """Owns the `hardware` section: where a run computes and with which numbers."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
@@ -39,6 +39,13 @@ class HardwareSection(Section):
         ),
     ] = {}
     """Environment variables for the training process, of those that only tune computation."""
+
+    @field_validator("environment", mode="before")
+    @classmethod
+    def _numbers_are_text(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {name: str(value) if type(value) in (int, float) else value for name, value in values.items()}
 
     @field_validator("environment")
     @classmethod
