@@ -56,6 +56,8 @@ def _export_event_file(arguments: Namespace) -> int:
     from backend.run.curves import Curves
 
     folder = arguments.tensorboard.absolute()
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--tensorboard {folder} is a file; name a folder")
     curves = Curves(named_run(arguments.run).events, arguments.run)
     try:
         written = event_files.write(curves, folder)

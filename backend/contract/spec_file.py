@@ -144,12 +144,15 @@ def read(path: Path) -> dict[str, Any]:
 def read_text(path: Path) -> str:
     """The text of a spec file. Raises InputError where it is missing, unreadable or too large."""
     try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give a spec file")
         return read_regular(path, MOST_SPEC).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such spec file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: this spec file cannot be read: {reason}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: this spec file is not UTF-8; save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{path}: this spec file cannot be read: {error.strerror or error}") from None
 
 
 def _read(path: Path) -> dict[str, Any]:

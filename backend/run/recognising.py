@@ -208,6 +208,11 @@ def _nothing(paths: list[Path], left_out: list[LeftOut]) -> str:
     if len(left_out) == 1 and paths[0].is_file():
         return f"{left_out[0].name} {left_out[0].reason}"
     first = left_out[0]
+    if len(left_out) == 1:
+        return (
+            f"{first.name}, the only file here, holds no rows ({first.reason}); "
+            "give CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text"
+        )
     return (
         f"none of these {len(left_out)} files holds rows, for example {first.name} ({first.reason}); "
         "give CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text"

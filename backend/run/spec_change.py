@@ -73,8 +73,8 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         way = "resume it with --engine, or" if "hardware.engine" in found else "put back what was there, or"
         raise InputError(
-            f"{folder.spec}: {shown}{more} was changed since the run started, and its curves and its model would be of two "
-            f"specs; {way} start a new run: burnish train {folder.spec}",
+            f"{folder.spec}: {shown}{more} was changed since the run started; continuing would mix two specs in one curve; "
+            f"{way} start a new run: burnish train {folder.spec}",
             found[0],
         )
     return True

@@ -64,7 +64,7 @@ def test_spec_file_with_byte_order_mark_is_read(tmp_path: Path):
         (b"a: 1\na: 2\n", "spec.yaml line 2 is not valid YAML"),
         (b"a: !!python/object:os.system x", "is not valid YAML"),
         (b"- a\n- b\n", "a spec is a mapping of sections"),
-        (b"\xff\xfe\x00", "cannot be read"),
+        (b"\xff\xfe\x00", "is not UTF-8; save it as UTF-8"),
     ],
 )
 def test_damaged_spec_file_is_one_sentence(tmp_path: Path, content: bytes, sentence: str):
@@ -117,8 +117,9 @@ def test_later_set_wins():
 @pytest.mark.parametrize(
     ("change", "sentence", "field"),
     [
-        ("training.learning_rat=1", "training knows epochs, max_steps, batch_size, learning_rate", "learning_rat"),
-        ("trainin.epochs=1", "a spec knows version, name, task, model, data, training", "trainin"),
+        ("training.learning_rat=1", "there is no such setting; did you mean learning_rate?", "learning_rat"),
+        ("training.qqq=1", "training knows epochs, max_steps, batch_size, learning_rate", "qqq"),
+        ("trainin.epochs=1", "there is no such setting; did you mean training?", "trainin"),
         ("training.schedule=step", "'step' cannot be used: input should be 'linear', 'cosine', ", "schedule"),
         ("training.epochs=-1", "-1 cannot be used: input should be greater than 0", "training.epochs"),
         ("training.epochs=yes", "'yes' cannot be used: input should be a valid number", "training.epochs"),

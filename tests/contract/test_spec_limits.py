@@ -78,10 +78,18 @@ def test_date_stays_text():
     assert spec_file.parse("a: 2026-11-21\nb: 2026-11-21T10:00:00Z") == {"a": "2026-11-21", "b": "2026-11-21T10:00:00Z"}
 
 
-@pytest.mark.parametrize("name", ["/dev/zero", "/proc/self/environ", "/dev/stdin", "/dev"])
+@pytest.mark.parametrize("name", ["/dev/zero", "/proc/self/environ", "/dev/stdin"])
 def test_spec_that_is_no_regular_file_is_refused(name: str):
     with pytest.raises(InputError, match="not a regular file"):
         spec_file.read(Path(name))
+
+
+def test_folder_and_text_that_is_not_utf8_are_refused_with_the_way_out(tmp_path: Path):
+    with pytest.raises(InputError, match="is a folder; give a spec file"):
+        spec_file.read(tmp_path)
+    (tmp_path / "own.yaml").write_bytes("name: Grüße\n".encode("windows-1252"))
+    with pytest.raises(InputError, match="is not UTF-8; save it as UTF-8"):
+        spec_file.read(tmp_path / "own.yaml")
 
 
 def test_pipe_as_an_include_is_refused(tmp_path: Path):

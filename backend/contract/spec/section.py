@@ -1,5 +1,6 @@
 """Owns the base of every section: frozen, complete, strict about unknown keys, and its mistakes as one sentence."""
 
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -36,7 +37,9 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
     key = ".".join(filter(None, [prefix, *names]))
     if mistake["type"] == "extra_forbidden":
         owner, base = _owner(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
-        return f"{key}: there is no such setting; {base or 'a spec'} knows {', '.join(owner.model_fields)}", key
+        near = get_close_matches(names[-1], owner.model_fields, 1)
+        known = f"did you mean {near[0]}?" if near else f"{base or 'a spec'} knows {', '.join(owner.model_fields)}"
+        return f"{key}: there is no such setting; {known}", key
     if mistake["type"] == "missing":
         return f"{key}: this setting is needed and has no default", key
     # A union has one mistake for each of its members.

@@ -40,7 +40,7 @@ def spec(**sections):
             "training.optimizer_options.nesterov: True cannot be used: nesterov needs a momentum",
         ),
         ({"adapter": {"type": "lore"}}, "adapter.type: 'lore' is no adapter; there are lora"),
-        ({"adapter": {"type": "lora", "rang": 4}}, "adapter.rang: there is no such setting; adapter knows type, rank"),
+        ({"adapter": {"type": "lora", "rang": 4}}, "adapter.rang: there is no such setting; did you mean rank?"),
         ({"adapter": {"type": "lora", "rank": 0}}, "adapter.rank: 0 cannot be used"),
         ({"adapter": {"type": "lora"}, "model": {"frozen": [1]}}, "model.frozen: an adapter leaves every weight"),
         ({"adapter": {"type": "lora"}, "model": {"initialise": "from_config"}}, "adapter: new weights must all be"),

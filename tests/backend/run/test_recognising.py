@@ -152,6 +152,12 @@ def test_what_holds_no_rows_is_refused_in_one_sentence(tmp_path: Path, content: 
         found_in(tmp_path / "thing")
 
 
+def test_a_folder_of_one_file_without_rows_is_not_called_these_1_files(tmp_path: Path):
+    written(tmp_path, README_dot_md="#")
+    with pytest.raises(InputError, match=r"^README.md, the only file here, holds no rows \(.*give CSV"):
+        found_in(tmp_path)
+
+
 def test_a_folder_without_rows_says_what_would_do(tmp_path: Path):
     written(tmp_path, README_dot_md="#", picture_dot_png=b"\x89PNG")
     with pytest.raises(InputError, match=r"none of these 2 files holds rows.* give CSV"):
