@@ -93,8 +93,19 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Out
         return Outcome("starting")
     if life == "lost" and folder.queued.exists():
         return Outcome("lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again."))
+    if _has_lost_its_events(folder, state, record):
+        return Outcome(
+            "lost", tr("The run's events.jsonl is missing."), tr("Resume continues it from its last checkpoint.")
+        )
     age = (now or time.time()) - _written(folder) if life == "new" else 0.0
     return derive(state, life, record, age)
+
+
+def _has_lost_its_events(folder: RunFolder, state: RunState, record: ExitRecord | None) -> bool:
+    """Whether nothing says how a run ended that ended well: it may be paused, stopped or finished."""
+    if record is None or record.returncode != 0 or record.state or record.message:
+        return False
+    return state.finished is None and not folder.events.exists() and not folder.is_carried()
 
 
 def _is_of_an_earlier_life(state: RunState, folder: RunFolder) -> bool:

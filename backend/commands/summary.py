@@ -14,6 +14,7 @@ from backend.contract.run_folder import RunFolder
 from backend.contract.run_notes import read_notes
 
 E = TypeVar("E")
+MISSING = "its events.jsonl is missing; burnish resume continues it from its checkpoint"
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -90,7 +91,11 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     if finished:
         return finished.state, finished.message
     if record := folder.exit_record():
-        return "failed", record.message or "the run ended without saying how"
+        unsaid = "the run ended without saying how" if folder.events.exists() else MISSING
+        ended_well = (
+            record.returncode == 0 and not folder.events.exists()
+        )  # paused, stopped or finished: the events knew
+        return "lost" if ended_well else "failed", record.message or unsaid
     return "lost", "nobody has started it" if life == "new" else "its process was killed or the computer went down"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from backend.contract import events
 from backend.contract.errors import InputError
+from backend.contract.run_folder import RunFolder
 from backend.contract.safe_files import open_unlinked
 
 CurveEvent = events.StepFinished | events.EvaluationFinished | events.MemoryMeasured
@@ -32,7 +33,12 @@ class Curves:
         """Column of the table → the first step that has a value in it."""
         self._find_what_counts()
         if not self._first_steps:
-            nothing = "this run has no steps yet; wait until it trains"
+            is_gone = not path.exists() and RunFolder(path.parent).life() == "ended"
+            nothing = (
+                "its events.jsonl, which holds its curves, is missing; burnish resume continues the run from its checkpoint"
+                if is_gone
+                else "this run has no steps yet; wait until it trains"
+            )
             raise InputError(f"{name}: {nothing}" if name else nothing)
 
     @property

@@ -108,6 +108,15 @@ def test_a_loss_without_value_is_gone_on_from_only_where_there_is_a_checkpoint(s
     assert derive(state, "ended", None).resumable is saved
 
 
+def test_a_run_whose_events_are_gone_is_lost_and_not_failed(folder: RunFolder):
+    carried(folder)
+    folder.write_exit_record(ExitRecord(1, 0, 2.0))
+
+    outcome = look_at(folder, RunState())
+
+    assert (outcome.state, outcome.message) == ("lost", "The run's events.jsonl is missing.")
+
+
 def test_a_folder_that_was_just_written_is_starting(folder: RunFolder):
     assert look_at(folder, RunState()).state == "starting"
 

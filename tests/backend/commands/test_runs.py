@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.__main__ import main
+from backend.commands.summary import MISSING, summary
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
 
@@ -70,6 +72,25 @@ def test_compared_runs_show_the_settings_in_which_they_differ(recorded, capsys):
     assert "| Setting | sentiment-finished | sentiment-lost |" in printed
     assert "| training.batch_size | 16 | 64 |" in printed
     assert "training.epochs" not in printed
+
+
+def test_a_run_whose_events_are_gone_says_so_and_how_it_goes_on(recorded, capsys):
+    run = RunFolder(recorded / "sentiment-lost")
+    run.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 1.0))
+    run.write_exit_record(ExitRecord(1, 0, 2.0))
+    run.events.unlink()
+
+    told = summary(run)
+    assert main(["export", "sentiment-lost", "--csv", "-"]) == 2
+
+    assert (told.state, told.message) == ("lost", MISSING)
+    assert "is missing; burnish resume continues the run" in capsys.readouterr().err
+
+
+def test_curves_go_into_a_folder_and_not_into_a_file(recorded, capsys, tmp_path: Path):
+    (tmp_path / "board").write_text("mine")
+    assert main(["export", "sentiment-finished", "--tensorboard", str(tmp_path / "board")]) == 2
+    assert "board is a file; name a folder" in capsys.readouterr().err
 
 
 def test_one_run_alone_cannot_be_compared(recorded, capsys):
