@@ -21,7 +21,7 @@ from backend.contract.errors import InputError
 from backend.contract.safe_files import open_regular
 from backend.data.formats.reader import PIECE_ROWS, Options, Piece
 
-ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MOST_BYTES = 1 << 29
 """Of a workbook unpacked; a larger one is better saved as CSV or Parquet."""
 MOST_CELLS = 20_000_000
@@ -45,8 +45,10 @@ def is_workbook(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as packed:
             names = set(packed.namelist())
+            if "xl/workbook.bin" in names:  # its sheets are not XML, so their size cannot be known beforehand
+                raise InputError(f"{path.name} is a binary workbook (.xlsb); save it as .xlsx")
             if "content.xml" not in names:
-                return bool({"xl/workbook.xml", "xl/workbook.bin"} & names)
+                return "xl/workbook.xml" in names
             if "mimetype" not in names:
                 return False
             with packed.open("mimetype") as kind:

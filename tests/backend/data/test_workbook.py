@@ -194,6 +194,13 @@ def test_which_of_several_sheets_is_read_is_said(desk):
         choose_columns(task(task.Settings()), {"text": "play"}, desk.read(path), to_predict=True)
 
 
+def test_a_binary_workbook_is_refused_because_nobody_can_measure_it(desk):
+    with zipfile.ZipFile(desk.folder / "a.xlsb", "w") as packed:
+        packed.writestr("xl/workbook.bin", b"")
+    with pytest.raises(InputError, match=r"save it as .xlsx"):
+        workbook.is_workbook(desk.folder / "a.xlsb")
+
+
 def test_a_workbook_is_recognised_and_a_document_is_not(desk):
     path = xlsx(desk.folder / "films.xlsx", ("Films", "visible", FILMS))
     found = recognise([str(path)])
