@@ -93,6 +93,11 @@ def _endless_devices() -> set[int]:
     return found - {Path("/").stat().st_dev}
 
 
+def most_unpacked(packed: int) -> int:
+    """Bytes that a file of `packed` bytes may unpack to."""
+    return max(LARGEST_UNPACKED, LARGEST_RATIO * packed)
+
+
 def is_file_name(value: object) -> bool:
     """Whether it is the plain name of a file, which leads to no other folder."""
     separators = "/\\\0:" if os.name == "nt" else "/\\\0"

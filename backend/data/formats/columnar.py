@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.contract.errors import InputError
+from backend.contract.safe_files import LARGEST_RATIO, most_unpacked
 from backend.data.formats.class_labels import class_names, named, named_field
 from backend.data.formats.reader import PIECE_ROWS, Options, Piece
 
@@ -33,12 +34,18 @@ class Columnar:
 
     def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
         """The rows in order, numbered from 1."""
-        size, done = self._path.stat().st_size, 0
+        size, done, unpacked = self._path.stat().st_size, 0, 0
         try:
             for batch in self._batches():
                 lines = np.arange(done + 1, done + 1 + batch.num_rows, dtype=np.int64)
                 done += batch.num_rows
-                yield Piece(plain_batch(batch, self._names, schema), lines, size * done // max(1, self._count))
+                plain = plain_batch(batch, self._names, schema)
+                unpacked += plain.nbytes
+                if unpacked > most_unpacked(size):  # one long text, packed once, may stand in every row
+                    raise InputError(
+                        f"{self._path.name} unpacks to more than {LARGEST_RATIO} times its size; save it as JSON lines if you trust it"
+                    )
+                yield Piece(plain, lines, size * done // max(1, self._count))
         except (pa.ArrowException, OSError) as error:
             raise InputError(_damaged(self._path, error)) from None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, MOST_JSON, open_regular
+from backend.contract.safe_files import LARGEST_RATIO, MB, MOST_JSON, most_unpacked, open_regular
 
 _PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 SUFFIXES = {".gz", ".gzip", ".bz2", ".xz", ".zip"}
@@ -93,7 +93,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, stream: Any, path: Path) -> None:
         super().__init__()
         self._stream, self._path, self._done = stream, path, 0
-        self._most = max(LARGEST_UNPACKED, LARGEST_RATIO * path.stat().st_size)
+        self._most = most_unpacked(path.stat().st_size)
 
     def readable(self) -> bool:
         """It is."""

@@ -8,8 +8,12 @@ import shutil
 import tarfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 
+from backend.contract import safe_files
 from backend.contract.errors import InputError
 from backend.contract.safe_files import LONGEST_LINE
 from backend.data import archive
@@ -60,6 +64,17 @@ def test_packed_file_that_would_fill_the_disk_is_refused(tmp_path: Path):
     unpacked = bounded(Lines(), tmp_path / "bomb.gz")
     with Path(os.devnull).open("wb") as nowhere, pytest.raises(InputError, match="200 times its size"):
         shutil.copyfileobj(unpacked, nowhere)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_long_text_that_is_packed_once_does_not_fill_the_disk(desk, kind: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(safe_files, "LARGEST_UNPACKED", 1_000_000)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int8()), ["x" * 1000])
+    if kind == "parquet":
+        pq.write_table(pa.table({"text": texts}), desk.folder / "a.parquet")
+    else:
+        pyarrow.feather.write_feather(pa.table({"text": texts}), desk.folder / "a.arrow", compression="zstd")
+    assert "200 times its size" in desk.refusal(desk.folder / f"a.{kind}")
 
 
 def test_archive_of_huge_members_is_refused_before_they_are_unpacked(tmp_path: Path):
