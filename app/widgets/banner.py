@@ -10,6 +10,9 @@ from app.widgets.icon_label import IconLabel
 _LOOK = {"info": "info", "success": "success", "warning": "warning", "error": "danger"}
 _ICON = {"info": "info", "success": "check", "warning": "warning", "error": "error"}
 
+NARROWEST = 120
+"""Pixels of the text."""
+
 
 class Banner(QFrame):
     """Hidden until `show_message(kind, text)`; kind is info, success, warning or error."""
@@ -18,6 +21,7 @@ class Banner(QFrame):
         super().__init__(parent)
         self._icon = IconLabel("info", "info", 18)
         self._text = label("", wrap=True, selectable=True)
+        self._text.setMinimumWidth(NARROWEST)  # of a long text Qt would want half a page
         self.buttons = QHBoxLayout()
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 9, 12, 9)

@@ -31,7 +31,7 @@ def _recognise(arguments: Namespace) -> int:
 def _in_words(found: "RecognisedData") -> str:
     """The sentence as a comment, then what a spec needs."""
     lines = [f"# {found.words}", *(f"# left out: {one.name} ({one.reason})" for one in found.left_out)]
-    lines += [f"# careful: {one}" for one in found.warnings]
+    lines += [f"# careful: {one}" for one in (*found.warnings, *found.unreadable)]
     if found.task:
         lines.append(f"task: {{type: {found.task}}}")
     lines.append("data:")

@@ -26,7 +26,9 @@ class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
     """The task that such data is made for; empty where any may be."""
     left_out: list[LeftOut] = []
     warnings: list[str] = []
-    """What is odd about the first rows, a sentence each: they cannot be decoded, or seem to be decoded wrongly."""
+    """What is odd about the first rows, a sentence each: they seem to be decoded wrongly."""
+    unreadable: list[str] = []
+    """Why files cannot be read as they are; who reads the data is told the same."""
 
 
 class DataRow(msgspec.Struct, frozen=True):

@@ -18,6 +18,8 @@ class Fix:
     """Dotted keys of the spec and their values."""
     preview: tuple[str, ...] = ()
     """Lines of the data as they would be read."""
+    sentence: str = ""
+    """What the window says above these lines instead of the mistake's message, which speaks to a terminal."""
 
 
 class InputError(ValueError):

@@ -221,7 +221,7 @@ def _nothing(paths: list[Path], left_out: list[LeftOut]) -> str:
 
 def _told(found: _Found) -> RecognisedData:
     kind = registry.find("source", found.source, "data.source")
-    warnings = _warnings(found)
+    warnings, unreadable = _warnings(found)
     return RecognisedData(
         data={"source": found.source, **found.data},
         source_title=kind.title,
@@ -229,15 +229,16 @@ def _told(found: _Found) -> RecognisedData:
         task=found.task,
         left_out=found.left_out,
         warnings=warnings,
+        unreadable=unreadable,
     )
 
 
-def _warnings(found: _Found) -> list[str]:
-    """What is odd about each split's first file, of what is read as a table or as text: its sheets, the text of its first rows.
+def _warnings(found: _Found) -> tuple[list[str], list[str]]:
+    """What is odd about each split's first file (its sheets, the text of its first rows), and why one cannot be read.
 
     Where all of them can be read in one other encoding, the data says so.
     """
-    said: list[str] = []
+    said, unreadable = list[str](), list[str]()
     looked_at, encodings = 0, list[str]()
     for split in _SPLITS if found.source == "files" else ():
         value = found.data.get(split)
@@ -254,7 +255,7 @@ def _warnings(found: _Found) -> list[str]:
         except InputError as error:
             if error.fix is not None and "data.encoding" in error.fix.changes:
                 encodings.append(error.fix.changes["data.encoding"])
-            said.append(str(error))
+            unreadable.append(str(error))
             continue
         table = pa.Table.from_batches([piece.batch]) if piece is not None else None
         if table is not None and piece is not None and (wrong := mojibake.garbled(table)):
@@ -263,8 +264,9 @@ def _warnings(found: _Found) -> list[str]:
             said.append(mojibake.sentence_of_lost(lost, f"{path.name}:{piece.lines[lost.row]}"))
     if encodings and len(encodings) == looked_at and len(set(encodings)) == 1:
         found.data["encoding"] = encodings[0]
-        said = [_as_set(one, encodings[0]) for one in said]
-    return said
+        said += [_as_set(one, encodings[0]) for one in unreadable]
+        unreadable = []
+    return said, unreadable
 
 
 def _as_set(refusal: str, encoding: str) -> str:

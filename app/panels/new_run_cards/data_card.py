@@ -280,7 +280,8 @@ class DataCard(Card):
         self._fix = fix
         self.fix.setText(told(fix.title))
         self.fix.show()
-        self.banner.show_message("error", "\n".join([self.banner.text(), *fix.preview]))
+        self.again.hide()  # the same would be said again
+        self.banner.show_message("error", "\n".join([told(fix.sentence) or self.banner.text(), *fix.preview]))
 
     def _on_fix(self) -> None:
         for key, value in self._fix.changes.items():

@@ -16,6 +16,7 @@ from backend.contract.queries import DataPreview, Mistake, ModelDescription, Pro
 CONVERSION = tr("The model's weights must be converted once; the card of the model says how.")
 CODE = tr("The model wants to run code of its own, to which you have not agreed.")
 STOPPED = tr("Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it.")
+OFFERED = tr("The data cannot be read yet; its card offers a way.")
 TOPICS = ("data", "model", "plan")
 
 
@@ -246,6 +247,6 @@ class Findings(QObject):
 
     def _on_mistake(self, topic: str, mistake: Mistake) -> None:
         if topic in TOPICS:
-            self.problems[topic] = wording.sentence(mistake.message, mistake.field)
+            self.problems[topic] = wording.sentence(mistake.message, mistake.field) if mistake.fix is None else OFFERED
         self.refused.emit(topic, mistake)
         self.changed.emit()

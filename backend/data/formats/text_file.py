@@ -87,7 +87,12 @@ class TextFile:
         return InputError(
             f"{problem}; as Windows-1252 it reads “{example}”: if that is right, use --set data.encoding={WINDOWS}, "
             "otherwise set the encoding that it has, or save the file again as UTF-8",
-            fix=Fix("Read as Windows-1252", {"data.encoding": WINDOWS}, tuple(line for line, _ in preview)),
+            fix=Fix(
+                "Read as Windows-1252",
+                {"data.encoding": WINDOWS},
+                tuple(line for line, _ in preview),
+                f"{self.name} is not UTF-8. Read as Windows-1252, its rows would be:",
+            ),
         )
 
 

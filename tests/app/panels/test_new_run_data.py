@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 from app.panels.new_run import Panel
 from backend.contract.errors import Fix
@@ -80,14 +80,21 @@ def test_how_a_file_is_read_goes_with_the_file(new_run, tmp_path: Path):
     assert new_run.draft.get("data.encoding") == "windows-1252"
 
 
-def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(new_run):
+def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, new_run):
     card = new_run.cards.data
+    new_run.resize(1068, 720)
     new_run.editing.change("data.train", "films.csv")
-    fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("text,label", "a poem,poesía"))
-    new_run.findings.refused.emit("data", Mistake("films.csv line 2 is not UTF-8", "data.train", fix=fix))
+    lines = ("text,label", f"a poem of {'many words, ' * 9}poesía")
+    fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, lines, "films.csv is not UTF-8:")
+    advice = "films.csv line 2 is not UTF-8 (byte 0xE9); use --set data.encoding=windows-1252, or save it again"
+    new_run.findings._on_mistake("data", Mistake(advice, "data.train", fix=fix))
     assert card.fix.isVisible()
     assert card.fix.text() == "Read as Windows-1252"
-    assert card.banner.text().splitlines()[1:] == ["text,label", "a poem,poesía"]
+    assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]
+    assert [one.text() for one in new_run.findChildren(QLabel) if "--set" in one.text()] == []
+    assert new_run.reason() == "The data cannot be read yet; its card offers a way."
+    qtbot.waitUntil(lambda: card.banner.minimumSizeHint().width() < 400)
+    assert new_run.cards._area.horizontalScrollBar().maximum() == 0
     card.fix.click()
     assert new_run.draft.get("data.encoding") == "windows-1252"
     card.show_problem("another problem")

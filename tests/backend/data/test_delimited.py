@@ -67,7 +67,10 @@ def test_the_refusal_of_windows_text_shows_how_it_would_read_and_offers_it(desk)
     with pytest.raises(InputError) as caught:
         desk.read(desk.write("a.csv", content))
     assert caught.value.fix == Fix(
-        "Read as Windows-1252", {"data.encoding": "windows-1252"}, ("text,label", "café,2", "thé,3")
+        "Read as Windows-1252",
+        {"data.encoding": "windows-1252"},
+        ("text,label", "café,2", "thé,3"),
+        "a.csv is not UTF-8. Read as Windows-1252, its rows would be:",
     )
     assert cells(desk.read(desk.folder / "a.csv", encoding="windows-1252"))["text"] == ["fine", "café", "thé"]
 

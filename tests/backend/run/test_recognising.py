@@ -195,6 +195,7 @@ def test_the_encoding_that_a_file_has_stands_in_the_data(tmp_path: Path):
     assert found.data["encoding"] == "windows-1252"
     assert "--set" not in found.warnings[0]
     assert "encoding" not in mixed.data
+    assert (len(mixed.unreadable), mixed.warnings, found.unreadable) == (1, [], [])  # who reads it is told the same
 
 
 def test_lost_letters_are_counted_and_shown(tmp_path: Path):
