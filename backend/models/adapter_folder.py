@@ -5,9 +5,10 @@ from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.models.adapter_check import CONFIG, read_adapter_config
 from backend.models.model_files import read_table_if_sound
 
-CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+WEIGHTS = "adapter_model.safetensors"
 PREFIX = "base_model.model."
 """What PEFT puts before the names of a model's parameters."""
 TASK_TYPES = {
@@ -51,14 +52,11 @@ def _way_out(base: Base) -> str:
 def weights_folder(folder: Path) -> Path:
     """Where a model's own weights are: the folder itself, or that of the model whose adapter lies there.
 
-    Nothing is fetched. Raises InputError where that model is not here, or a library would open more than this says.
+    Nothing is fetched. Raises InputError where that model is not here, or the adapter is none that can be opened.
     """
     if not is_alone(folder):
         return _without_adapter(folder)
-    if read_table_if_sound(folder / CONFIG).get("peft_type") == "XLORA":
-        raise InputError(
-            f"{_FIELD}: {folder} names other adapters (XLORA), which Burnish cannot open; choose another", _FIELD
-        )
+    read_adapter_config(folder)
     base = base_of(folder)
     if base is None:
         raise InputError(f"{_FIELD}: {folder / CONFIG} does not name the model that it belongs to", _FIELD)

@@ -98,6 +98,40 @@ def unopenable() -> dict[str, Spoil]:
     return {name: _changed("config.json", change) for name, change in values.items()}
 
 
+def adapter_configs() -> dict[str, dict[str, Any]]:
+    """What stands in adapter_config.json: endless patterns, orders to compute, and values of the wrong kind."""
+    endless = "((([a-z0-9._]+)+)+)+Z"
+    return {
+        "endless pattern": {"target_modules": endless},
+        "endless pattern in a list": {"modules_to_save": [endless]},
+        "endless pattern of a rank": {"rank_pattern": {endless: 2}},
+        "endless pattern of a scale": {"alpha_pattern": {"(a|a?)+b": 2}},
+        "endless pattern of layers": {"layers_pattern": "(a|a){5,}b"},
+        "endless pattern of many": {"exclude_modules": ".*" * 20 + "Z"},
+        "pattern that refers back": {"target_modules": r"(.*)\1\1"},
+        "no pattern": {"target_modules": "("},
+        "long beginning": {"init_lora_weights": "pissa_niter_99999999"},
+        "beginning from data": {"init_lora_weights": "lora_ga"},
+        "beginning as list": {"init_lora_weights": ["pissa"]},
+        "rank as text": {"r": "9"},
+        "rank of nothing": {"r": 0},
+        "huge rank": {"rank_pattern": {"query": 10**9}},
+        "scale without end": {"lora_alpha": float("inf")},
+        "dropout of five": {"lora_dropout": 5},
+        "names as number": {"target_modules": 7},
+        "names of numbers": {"target_modules": [7]},
+        "ranks as list": {"rank_pattern": [1]},
+        "switch as text": {"use_dora": "x"},
+        "bias unknown": {"bias": "x"},
+        "layers as text": {"layers_to_transform": "x"},
+        "tokens as text": {"trainable_token_indices": ["x"]},
+        "layers again": {"layer_replication": [[0, 100_000]]},
+        "module to import": {"megatron_config": {"x": 1}, "megatron_core": "antigravity"},
+        "kind unknown": {"peft_type": "XLORA"},
+        "kind as list": {"peft_type": ["LORA"]},
+    }
+
+
 def tokenizers() -> dict[str, Spoil]:
     """What only a library finds in the files of a tokenizer."""
 

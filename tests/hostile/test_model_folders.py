@@ -5,18 +5,25 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from safetensors.numpy import save_file
 
 from backend.__main__ import main
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import RunSpec
 from backend.contract.token_options import TokenOptions
+from backend.engines.jax.peft_files import Stored
+from backend.engines.torch.adapters import take_stored
 from backend.engines.torch.engine import TorchEngine
 from backend.hardware.planner import check_new_weights
 from backend.models import here, inspection
+from backend.models.adapter_check import read_adapter_config
 from backend.models.adapter_folder import weights_folder
 from backend.models.config_check import check_changed, problem_of
 from backend.models.judgement import Wish
@@ -25,7 +32,7 @@ from backend.run.options import check_model_options
 from backend.tokenizers.encoding import raw
 from backend.tokenizers.loading import open_tokenizer
 from tests.backend.engines.material import classes, loading
-from tests.hostile.model_folders import BERT, model_folders, take_as_it_is, tokenizers, unopenable
+from tests.hostile.model_folders import BERT, adapter_configs, model_folders, take_as_it_is, tokenizers, unopenable
 
 FOLDERS = dict(model_folders())
 OF_A_TOKENIZER = ("tokenizer", "special_tokens", "config: a billion labels", "config: nested")
@@ -158,6 +165,46 @@ def test_model_below_an_adapter_brings_no_other_adapter(kind: str, tmp_path: Pat
         shutil.copy(folder / "adapter_config.json", base)
     with pytest.raises(InputError, match="adapter"):
         weights_folder(folder)
+
+
+@pytest.mark.parametrize("name", adapter_configs())
+def test_adapter_that_peft_could_not_come_to_an_end_with_is_refused(name: str, tmp_path: Path) -> None:
+    folder = _adapter(tmp_path, adapter_configs()[name])
+    with pytest.raises(InputError) as refused:
+        inspection.check(folder, Head.SEQUENCE_CLASSIFICATION, max_length=128)
+    assert str(refused.value).startswith(f"model.name_or_path: {folder / 'adapter_config.json'}")
+    assert "\n" not in str(refused.value)
+    model: Any = torch.nn.Module()
+    for read in (Stored, partial(take_stored, model)):
+        with pytest.raises(InputError):
+            read(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target_modules": ["query", "encoder.layer.0.attention.self.value"]},
+        {"target_modules": "all-linear", "modules_to_save": ["classifier"]},
+        {"target_modules": r".*layers\.\d+\.(self_attn|mlp)\.(q|k|v)_proj$"},
+        {"target_modules": r"(?:.*?(?:text).*?(?:attn|mlp).*?(?:q_proj).*?)|(?:\bmodel\.layers\.[\d]{1,}\.(?:mlp))"},
+        {"rank_pattern": {"^model.layers.0.q_proj": 4}, "alpha_pattern": {"q_proj": 8.5}},
+        {"eva_config": {"rho": 2.0}, "init_lora_weights": "eva", "megatron_core": "megatron.core", "loftq_config": {}},
+    ],
+)
+def test_usual_adapter_is_not_refused(change: dict[str, object], tmp_path: Path) -> None:
+    found = read_adapter_config(_adapter(tmp_path, change))
+    assert found["init_lora_weights"] is False
+    assert not {"eva_config", "megatron_core", "loftq_config"} & found.keys()
+
+
+def _adapter(parent: Path, change: dict[str, object]) -> Path:
+    """A folder with an adapter alone, for a sound model."""
+    folder = Path(shutil.copytree(BERT, parent / "adapter"))
+    (folder / "model.safetensors").unlink()
+    values = {"peft_type": "LORA", "base_model_name_or_path": str(BERT), "r": 2, "init_lora_weights": True}
+    (folder / "adapter_config.json").write_text(json.dumps(values | change))
+    save_file({}, folder / "adapter_model.safetensors")
+    return folder
 
 
 def test_new_weights_that_no_memory_holds_are_refused_before_they_are_drawn(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -15,19 +14,15 @@ from backend.adapters.lora import Settings
 from backend.contract.errors import InputError, RunFailed
 from backend.engines.engine import Loading
 from backend.engines.jax.lora import scaling
+from backend.models.adapter_check import read_adapter_config
 from backend.models.adapter_folder import CONFIG, PREFIX, TASK_TYPES, WEIGHTS
 
 Values = dict[str, np.ndarray]
 _FIELD = "model.name_or_path"
 FIRST, SECOND, MAGNITUDE = ".lora_A.weight", ".lora_B.weight", ".lora_magnitude_vector"
 WORDS_FIRST, WORDS_SECOND = ".lora_embedding_A", ".lora_embedding_B"
-_BEYOND = (
-    "alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication", "lora_bias", "monteclora_config",
-    "target_parameters", "trainable_token_indices", "use_bdlora", "use_qalora",
-)  # fmt: skip
+_BEYOND = ("lora_bias", "target_parameters", "trainable_token_indices")
 """Keys of PEFT's configuration that change what a layer computes beyond LoRA, DoRA and the rank's scale."""
-_BEGINNINGS = (None, True, False, "gaussian", "orthogonal", "eva")
-"""Of `init_lora_weights`, those that leave the model's own weights as they are."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +78,8 @@ class Stored:
     """An adapter that lies alone in a folder, whoever wrote it. Raises InputError where it cannot be read or is none we know."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._configuration = folder, read_adapter_config(folder)
         try:
-            self._configuration: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
             self._tensors = _read(folder / WEIGHTS)
         except (OSError, ValueError, SafetensorError) as error:
             raise InputError(
@@ -133,11 +127,8 @@ class Stored:
         return scaling(alpha, rank, rslora=bool(self._configuration.get("use_rslora")))
 
     def _refuse_unknown(self) -> None:
-        kind, beginning = self._configuration.get("peft_type"), self._configuration.get("init_lora_weights")
-        if kind != "LORA":
-            raise self._unknown(f"the kind {kind}")
-        if beginning not in _BEGINNINGS:
-            raise self._unknown(f"init_lora_weights: {beginning}")
+        if self._configuration.get("init_lora_weights"):
+            raise self._unknown(f"init_lora_weights: {self._configuration['init_lora_weights']}")
         if beyond := next((key for key in _BEYOND if self._configuration.get(key)), None):
             raise self._unknown(beyond)
 

@@ -23,6 +23,7 @@ from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
+from backend.models.adapter_check import read_adapter_config
 from backend.models.adapter_folder import PREFIX, TASK_TYPES, WEIGHTS, is_alone
 
 
@@ -147,15 +148,17 @@ def heads(model: PreTrainedModel, head: Head) -> list[str]:
 def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
     """Merge an adapter that lies alone in `folder` into the model; gives the parameters that it holds in full.
 
-    Raises RunFailed where it does not fit the model.
+    Raises RunFailed where it does not fit the model, and InputError where its configuration is none of an adapter.
     """
     tensors = load_file(folder / WEIGHTS)
     trains = {name: each.requires_grad for name, each in model.named_parameters()}
     shapes = {name: each.shape for name, each in model.named_parameters()}
     held = {name.removeprefix(PREFIX) for name in tensors}
+    learnt = {key: value for key, value in read_adapter_config(folder).items() if key != "peft_type"}
     try:
+        config = LoraConfig(**{**learnt, "inference_mode": True})
         with _old_names():
-            made = PeftModel.from_pretrained(model, str(folder), ignore_mismatched_sizes=True)
+            made = PeftModel.from_pretrained(model, str(folder), config=config, ignore_mismatched_sizes=True)
             made.merge_and_unload()  # type: ignore[operator]
     except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, ImportError, AssertionError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]

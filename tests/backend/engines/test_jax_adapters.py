@@ -247,7 +247,6 @@ def test_an_adapted_embedding_is_merged(tiny: Tiny, tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"peft_type": "IA3"}, "the kind IA3"),
         ({"init_lora_weights": "pissa"}, "init_lora_weights: pissa"),
         ({"lora_bias": True}, "lora_bias"),
     ],
