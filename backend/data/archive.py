@@ -1,10 +1,12 @@
 """Owns archives of data: fetched over HTTP so that an interruption costs nothing, and unpacked so that nothing escapes."""
 
+import gzip
 import http
 import http.client
 import json
 import lzma
 import re
+import shutil
 import tarfile
 import urllib.error
 import urllib.parse
@@ -13,7 +15,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import LARGEST_RATIO, most_unpacked
+from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, most_unpacked
 from backend.data.sources.source import Report
 
 SECONDS_TO_ANSWER = 60
@@ -21,6 +23,13 @@ _BLOCK = 1 << 18
 _ATTEMPTS = 5
 """Connections in a row that bring nothing new before giving up."""
 _BROKEN = (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError)
+_DAMAGED = (
+    tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError, RecursionError
+)  # fmt: skip
+"""The last three come of numbers in a tar's headers that cannot be, and of thousands of headers before one file."""
+_HEADERS = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE
+)  # fmt: skip
 
 
 class Unreachable(Exception):
@@ -33,8 +42,7 @@ def fetch(address: str, path: Path, report: Report) -> None:
     What has come lies beside as `.part`, and another call goes on where it stopped, if the server says that the file is
     still the same. Raises Unreachable, and InputError for an address of another kind.
     """
-    if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
-        raise InputError(f"{address}: an archive is fetched from an address that begins with https:// or http://")
+    _check_address(address)
     part = path.with_name(f"{path.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)
     failures, reason = 0, ""
@@ -57,6 +65,38 @@ def fetch(address: str, path: Path, report: Report) -> None:
     raise Unreachable(reason)
 
 
+def _check_address(address: str) -> None:
+    try:
+        parts = urllib.parse.urlsplit(address)
+        _ = (parts.hostname or "").encode("idna"), parts.port
+    except ValueError as error:
+        raise InputError(f"{address[:200]} is not an address ({error}); correct it") from None
+    if parts.scheme not in ("http", "https"):
+        raise InputError(f"{address}: an archive is fetched from an address that begins with https:// or http://")
+
+
+def _web() -> urllib.request.OpenerDirector:
+    """Opens http and https alone: a redirect must not lead to FTP, which `urlopen` would follow."""
+    web = urllib.request.OpenerDirector()
+    for kind in (
+        urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler, urllib.request.UnknownHandler,
+        urllib.request.HTTPRedirectHandler, urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPErrorProcessor,
+    ):  # fmt: skip
+        web.add_handler(kind())
+    return web
+
+
+def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
+    """Bytes that the server says are to come; None where it does not say. Raises Unreachable where that cannot be."""
+    said = answer.headers.get("Content-Length")
+    if said is not None and not re.fullmatch(r"[0-9]{1,18}", said.strip()):
+        raise Unreachable(f"the server gives the impossible size {said[:80]!r}")
+    free = shutil.disk_usage(folder).free
+    if said is not None and int(said) > free:
+        raise Unreachable(f"it has {int(said) / MB:,.0f} MB more, and the disk has room for {free / MB:,.0f} MB")
+    return None if said is None else int(said)
+
+
 def _fetch_rest(address: str, part: Path, report: Report) -> bool:
     """Append what is missing, or begin anew; whether all of it is there now."""
     headers = {"User-Agent": "burnish", "Accept-Encoding": "identity"}
@@ -64,15 +104,18 @@ def _fetch_rest(address: str, part: Path, report: Report) -> bool:
     if tag and _size(part):
         headers |= {"Range": f"bytes={_size(part)}-", "If-Range": tag}
     request = urllib.request.Request(address, headers=headers)
-    with urllib.request.urlopen(request, timeout=SECONDS_TO_ANSWER) as answer:
+    with _web().open(request, timeout=SECONDS_TO_ANSWER) as answer:
         continues = answer.status == http.HTTPStatus.PARTIAL_CONTENT
         done = _size(part) if continues else 0
-        total = done + int(answer.headers.get("Content-Length") or 0)
+        rest = _size_of_rest(answer, part.parent)
+        total = done + (rest or 0)
         _tag_of(part).write_text(json.dumps(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""))
         with part.open("ab" if continues else "wb") as file:
             while block := answer.read1(_BLOCK):
                 file.write(block)
                 done += len(block)
+                if rest is None and done > LARGEST_UNPACKED:
+                    raise Unreachable(f"the server gives no size, and more than {LARGEST_UNPACKED / MB:,.0f} MB")
                 report(done, total, "bytes")
     return done >= total
 
@@ -94,6 +137,18 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
+class _Member(tarfile.TarInfo):
+    """Refuses a header of gigabytes (a long name or extended attributes), which the library would read at once."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
+        """As of any member. Raises ReadError."""
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _HEADERS and found.size > MB:
+            raise tarfile.ReadError("a header of more than 1 MB")
+        return found
+
+
 def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report) -> list[str]:
     """Put the files of a tar archive (compressed or not) whose own names are `wanted` into `folder`, side by side.
 
@@ -103,7 +158,7 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
     found: list[str] = []
     size, unpacked = archive.stat().st_size, 0
     try:
-        with tarfile.open(archive) as tar:
+        with tarfile.open(archive, tarinfo=_Member) as tar:
             for member in tar:
                 _check_name(member, archive)
                 unpacked += member.size
@@ -118,7 +173,9 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
                 _extract(tar, member, folder)
                 found.append(name)
                 report(member.offset_data + member.size, size, "bytes")
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except InputError:
+        raise
+    except _DAMAGED as error:
         raise InputError(f"{archive.name} is no tar archive, or it is damaged ({error}); fetch it again") from None
     return found
 

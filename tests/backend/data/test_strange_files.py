@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
@@ -83,6 +84,42 @@ def test_archive_of_huge_members_is_refused_before_they_are_unpacked(tmp_path: P
     member.size = 10**12
     path.write_bytes(gzip.compress(member.tobuf()))
     with pytest.raises(InputError, match="200 times its size"):
+        archive.unpack(path, tmp_path, re.compile(".*"), lambda *_: None)
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE])
+def test_tar_header_of_many_megabytes_is_not_read(tmp_path: Path, kind: bytes):
+    path = tmp_path / "pair.tar"
+    member = tarfile.TarInfo("././@LongLink")
+    member.type, member.size = kind, 50_000_000
+    with path.open("wb") as file:
+        file.write(member.tobuf())
+        file.truncate(100_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="a header of more than 1 MB"):
+            archive.unpack(path, tmp_path, re.compile(".*"), lambda *_: None)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"GNU.sparse.map": "a,b"},
+        {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "zz"},
+        {"mtime": "1e300"},
+        {"mtime": "nan"},
+    ],
+)
+def test_impossible_numbers_in_a_tar_are_refused_in_one_sentence(tmp_path: Path, values: dict[str, str]):
+    path = tmp_path / "pair.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("train.src")
+        member.size, member.pax_headers = 512, values
+        tar.addfile(member, io.BytesIO(b"x" * 512))
+    with pytest.raises(InputError, match="damaged"):
         archive.unpack(path, tmp_path, re.compile(".*"), lambda *_: None)
 
 

@@ -27,6 +27,10 @@ class Shop:
         self.content, self.tag = content, '"first"'
         self.break_after: int | None = None
         """Bytes of an answer after which the connection is cut, once."""
+        self.size: str | None = ""
+        """What it says the archive's size is, where that is not the truth; None says nothing."""
+        self.elsewhere = ""
+        """Where it sends everybody."""
         self.ranges: list[str | None] = []
         self.sent = 0
         shop = self
@@ -49,12 +53,18 @@ class Shop:
         if asked.path != "/eng-spa.tar":
             asked.send_error(404)
             return
+        if self.elsewhere:
+            asked.send_response(302)
+            asked.send_header("Location", self.elsewhere)
+            asked.end_headers()
+            return
         start = 0
         if wanted and asked.headers["If-Range"] == self.tag:
             start = int(wanted.removeprefix("bytes=").removesuffix("-"))
         asked.send_response(206 if start else 200)
         asked.send_header("ETag", self.tag)
-        asked.send_header("Content-Length", str(len(self.content) - start))
+        if self.size is not None:
+            asked.send_header("Content-Length", self.size or str(len(self.content) - start))
         asked.end_headers()
         end = len(self.content) if self.break_after is None else min(len(self.content), start + self.break_after)
         self.break_after = None
@@ -215,6 +225,34 @@ def test_a_pair_that_the_server_does_not_have_is_refused_with_the_address(shop: 
 def test_a_server_that_does_not_answer_is_named(reading: Reading):
     with pytest.raises(InputError, match=r"127\.0\.0\.1:9/eng-spa\.tar cannot be fetched"):
         read(reading, pair="eng-spa", address="http://127.0.0.1:9/{pair}.tar")
+
+
+@pytest.mark.parametrize("size", ["abc", "-5", "1e9", str(10**17), "9" * 30])
+def test_a_size_that_cannot_be_is_told(shop: Shop, reading: Reading, size: str):
+    shop.size = size
+    with pytest.raises(InputError, match=r"impossible size|the disk has room for"):
+        read(reading, pair="eng-spa", address=shop.address)
+
+
+def test_an_answer_without_a_size_is_bounded(shop: Shop, reading: Reading, monkeypatch: pytest.MonkeyPatch):
+    shop.size = None
+    assert len(read(reading, pair="eng-spa", address=shop.address)) == 60
+    monkeypatch.setattr(archive, "LARGEST_UNPACKED", 2000)
+    with pytest.raises(InputError, match="gives no size, and more than"):
+        read(Reading(reading.cache / "other"), pair="eng-spa", address=shop.address)
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1:9/eng-spa.tar", "file:///eng-spa.tar"])
+def test_a_redirect_leads_to_no_other_kind_of_address(shop: Shop, reading: Reading, address: str):
+    shop.elsewhere = address
+    with pytest.raises(InputError, match=r"unknown url type|not allowed"):
+        read(reading, pair="eng-spa", address=shop.address)
+
+
+@pytest.mark.parametrize("address", ["http://[::1/{pair}", "http://" + "a" * 300 + "/{pair}", "http://x:99999/{pair}"])
+def test_what_is_no_address_is_refused_in_one_sentence(reading: Reading, address: str):
+    with pytest.raises(InputError, match="is not an address"):
+        read(reading, pair="eng-spa", address=address)
 
 
 def test_offline_names_address_and_folder(tmp_path: Path):
