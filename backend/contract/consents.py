@@ -13,6 +13,9 @@ from backend.contract.errors import InputError
 from backend.contract.places import config_folder
 from backend.contract.run_folder import changing, write_json
 
+_LATEST = 2.0**32
+"""In the year 2106; a later moment is no time at which anybody agreed, and no calendar has one without end."""
+
 
 @dataclass(frozen=True)
 class CodeConsent:
@@ -38,15 +41,20 @@ def path() -> Path:
 
 
 def read() -> list[CodeConsent]:
-    """All consents, by name; none where the file is not there or cannot be understood."""
+    """All consents that can be understood, by name; none where the file is not there or is no such file."""
     try:
         kept = json.loads(path().read_text(encoding="utf-8"))["code"]
         found = [
             CodeConsent(**{**one, "agreed": float(one["agreed"]), "files": tuple(one.get("files", ()))}) for one in kept
         ]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return []
-    return sorted(found, key=lambda one: (one.name, one.version))
+    return sorted(filter(_is_sound, found), key=lambda one: (one.name, one.version))
+
+
+def _is_sound(one: CodeConsent) -> bool:
+    texts = (one.name, one.version, one.code, one.origin, *one.files)
+    return all(isinstance(text, str) for text in texts) and 0 <= one.agreed < _LATEST
 
 
 def changed_at() -> int:

@@ -245,8 +245,9 @@ class RunFolder:
 def _read_record(path: Path, kind: type[Any]) -> Any:
     try:
         values = json.loads(read_unlinked(path, RECORD_BYTES))
-        return kind(**{name: values[name] for name in kind.__dataclass_fields__ if name in values})
-    except (OSError, ValueError, TypeError):
+        kinds = {name: one.type for name, one in kind.__dataclass_fields__.items() if name in values}
+        return kind(**{name: convert(values[name]) for name, convert in kinds.items()})
+    except (OSError, ValueError, TypeError, OverflowError):
         return None
 
 

@@ -214,6 +214,18 @@ def test_damaged_record_is_no_record(run: RunFolder):
     assert run.process_record() is None
 
 
+def test_what_stands_in_a_record_is_of_its_kind(run: RunFolder):
+    run.write_process_record(record())
+    ended = {"attempt": 1, "returncode": 1, "ended": 5, "message": {"a": 1}}
+    run.exit.write_text(json.dumps(ended))
+    found = run.exit_record()
+    assert found is not None
+    assert isinstance(found.message, str)
+    for wrong in ({"ended": "x"}, {"returncode": [1]}, {"attempt": float("inf")}):
+        run.exit.write_text(json.dumps(ended | wrong))
+        assert run.exit_record() is None
+
+
 def test_record_of_a_newer_version_keeps_what_is_known(run: RunFolder):
     run.write_process_record(record())
     values = json.loads(run.process.read_text())

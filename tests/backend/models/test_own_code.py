@@ -11,6 +11,7 @@ import pytest
 from own_code_model import cached, made
 
 from backend import answering
+from backend.__main__ import main
 from backend.contract import consents
 from backend.contract.errors import InputError
 from backend.models import inspection, location
@@ -268,6 +269,19 @@ def test_consents_of_an_older_version_still_count(model: Path) -> None:
         del one["files"], one["origin"]
     consents.path().write_text(json.dumps(kept), encoding="utf-8")
     assert may_run(model)
+
+
+@pytest.mark.parametrize("change", [{"version": None}, {"agreed": 1e308}, {"agreed": float("nan")}, {"files": [7]}])
+def test_consent_of_wrong_kinds_is_none(
+    change: dict[str, object], model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agree(model)
+    kept = json.loads(consents.path().read_text(encoding="utf-8"))["code"]
+    consents.path().write_text(json.dumps({"code": [{**one, **change} for one in kept]}), encoding="utf-8")
+    assert main(["consents"]) == 0
+    assert "no model's own code" in capsys.readouterr().out
+    with pytest.raises(InputError):
+        may_run(model)
 
 
 def test_spec_cannot_let_the_code_of_another_place_run(model: Path) -> None:
