@@ -1,7 +1,7 @@
 """Says which settings a resumed run may change, and finds what somebody changed in its spec by hand."""
 
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,15 +54,21 @@ def keep_started(folder: RunFolder, spec: RunSpec) -> None:
 
 
 def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = False) -> bool:
-    """Whether the spec of the attempts before is kept. Raises InputError if this one would come to another result.
+    """Whether the spec of the attempts before is kept. Raises InputError if this one would come to another result,
+    or what is kept cannot be read.
 
     With `other_engine` the `hardware` section is about to change, as the person asked.
     """
-    before: RunSpec | None = None
-    with suppress(InputError):  # none, of an older run; or another version of Burnish knows other settings
-        before = read_spec(_started(folder))
-    if before is None:
+    started = _started(folder)
+    if not os.path.lexists(started):  # an older run
         return False
+    try:
+        before = read_spec(started)
+    except InputError as error:
+        raise InputError(
+            f"{started} cannot be read, with which it is seen whether the spec was changed since the run started ({error}); "
+            "put it back, or delete it to go on with the spec as it is now"
+        ) from None
     was, now = _dotted(before.model_dump(mode="json")), _dotted(spec.model_dump(mode="json"))
     changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
     found = [

@@ -105,6 +105,15 @@ def test_run_of_an_older_version_takes_its_spec_as_it_is(run: RunFolder):
     assert not compare_started(run, read_spec(run.spec))
 
 
+@pytest.mark.parametrize("damage", ["", "\0", "training: {learning_rate: [", "tra1ning: {}"])
+def test_a_damaged_record_of_the_started_spec_is_no_leave_to_change_it(begun: RunFolder, damage: str):
+    (begun.path / "spec.started.yaml").write_text(damage)
+    with pytest.raises(InputError, match=r"spec\.started\.yaml cannot be read.*delete it") as refusal:
+        edited(begun, "training.seed=7")
+    assert "\n" not in str(refusal.value)
+    assert (begun.path / "spec.started.yaml").read_text() == damage
+
+
 def test_changed_settings_are_those_that_the_next_resume_expects(begun: RunFolder):
     change_settings(begun, ["hardware.micro_batch_size=4"])
     spec = read_spec(begun.spec)
