@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
+from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
 from backend.engines import decoding
 from backend.engines.demands import demands_of, unknown_demand
@@ -19,7 +20,10 @@ _COLDEST = 1e-5  # a temperature of nothing would divide by it
 
 
 def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
-    """The new ids of every row of a batch without filler rows, without the end token and what follows it."""
+    """The new ids of every row of a batch without filler rows, without the end token and what follows it.
+
+    Raises InputError where the model's own settings for it are none that transformers knows.
+    """
     ids, mask = (tensor(batch[name], model.device) for name in ("input_ids", "attention_mask"))
     given, known, start = {}, ids.shape[1], None
     if model.config.is_encoder_decoder:
@@ -32,7 +36,15 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
     torch.manual_seed(settings.seed)  # whatever was written, trained or evaluated before
     wanted = _configuration(model, settings, room, start)
     stop = StoppingCriteriaList([_StopOnRequest(settings)])
-    found = model.generate(ids, attention_mask=mask, generation_config=wanted, stopping_criteria=stop, **given)
+    try:
+        found = model.generate(ids, attention_mask=mask, generation_config=wanted, stopping_criteria=stop, **given)
+    except (TypeError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:300].rstrip(". ")
+        raise InputError(
+            f"model.name_or_path: this model cannot write as its generation_config.json asks ({reason}); correct that "
+            "file, or choose another model",
+            "model.name_or_path",
+        ) from error
     ends = list(end_tokens(settings, model.generation_config, model.config))
     return [_before_end(row, ends) for row in found[:, known:].cpu().numpy()]
 

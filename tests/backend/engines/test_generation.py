@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from backend.contract.errors import InputError
 from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head
 from backend.engines.decoding import Rules, stream
@@ -92,3 +93,10 @@ def test_what_transformers_alone_can_write_comes_at_once(gpt2, engine_for):
     engine = engine_for(gpt2, LANGUAGE)
     engine._model.generation_config.sequence_bias = [[[9], 100.0]]
     assert list(engine.continue_prompt(PROMPT, GenerationSettings(max_new_tokens=3))) == [9, 9, 9]
+
+
+def test_what_transformers_cannot_write_is_said_in_one_sentence(gpt2, engine_for):
+    engine = engine_for(gpt2, LANGUAGE)
+    engine._model.generation_config.sequence_bias = [[[1], "x"]]
+    with pytest.raises(InputError, match=r"^model\.name_or_path: .*generation_config\.json asks \(.*sequence_bias"):
+        list(engine.continue_prompt(PROMPT, GenerationSettings(max_new_tokens=3)))
