@@ -66,8 +66,8 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
         before = read_spec(started)
     except InputError as error:
         raise InputError(
-            f"{started} cannot be read, with which it is seen whether the spec was changed since the run started ({error}); "
-            "put it back, or delete it to go on with the spec as it is now"
+            f"{started} cannot be read, so nobody can tell whether the spec was changed since the run started ({error}); "
+            "put it back, or delete it to continue with the spec as it is now"
         ) from None
     was, now = _dotted(before.model_dump(mode="json")), _dotted(spec.model_dump(mode="json"))
     changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
