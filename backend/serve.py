@@ -248,8 +248,8 @@ class Helper:
         for worker in [one for one in self._workers if one.request and one.request.id == number]:
             if worker.deadline is not None:
                 continue
+            self._stop(worker)  # first, so that whoever hears of it finds nothing written any more
             self._channel.refuse(number, CANCELLED)
-            self._stop(worker)
         self._hand_out()
 
     def _stop(self, worker: Worker) -> None:

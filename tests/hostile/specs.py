@@ -39,7 +39,7 @@ TEXTS = {
     "half a character": ('{"model": {"name_or_path": "\\ud83d"}}', "half of a character"),
     "NUL in a path": ('{"data": {"train": "a\\u0000b"}}', "NUL"),
     "escape sequences raw": ("name: \x1b[2J\n", "valid YAML"),
-    "bytes that are no text": ("\udcff\udcfe", "cannot be read"),
+    "bytes that are no text": ("\udcff\udcfe", "not UTF-8"),
     "two documents": ("a: 1\n---\nb: 2\n", "valid YAML"),
     "a list": ("- a\n", "mapping of sections"),
     "nothing": ("", "mapping of sections"),
@@ -81,7 +81,7 @@ CASES = (
     Hostile("a link to itself", "spec", loop, "cannot be read"),
     Hostile("/dev/zero", "spec", given("/dev/zero"), "regular file"),
     Hostile("/proc/self/environ", "spec", given("/proc/self/environ"), "regular file"),
-    Hostile("a folder", "spec", lambda folder: folder, "regular file"),
+    Hostile("a folder", "spec", lambda folder: folder, "is a folder"),
     Hostile("a name of 5,000 letters", "spec", given("x" * 5000), "too long"),
     Hostile("an undecodable name", "spec", given("x\udcff.yaml"), "UTF-8"),
     *(

@@ -128,14 +128,14 @@ def test_a_run_whose_events_are_gone_goes_on_from_its_checkpoint_and_says_what_i
     found = begun(folder, log, from_step=40)
     assert [type(event) for event in found[:2]] == [RunStarted, RunResumed]
     assert found[1].from_step == 40
-    assert "steps 1 to 40" in warned(found)[0]
+    assert "steps 1–40" in warned(found)[0]
 
 
 def test_steps_that_were_cut_out_are_named_and_only_once(folder: RunFolder):
     kept = [STARTED, *map(step, range(1, 11)), *map(step, range(21, 30)), step(31), step(32)]
     folder.events.write_bytes(b"".join(map(encode, kept)))
     log = EventLog(folder.events)
-    assert "steps 11 to 20, 30 and 33 to 35" in warned(begun(folder, log, from_step=35))[0]
+    assert "steps 11–20, 30, 33–35" in warned(begun(folder, log, from_step=35))[0]
     assert warned(begun(folder, log, from_step=35)) == []
     log.close()
 
