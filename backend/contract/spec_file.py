@@ -20,8 +20,8 @@ MOST_NODES = 50_000
 """Keys and values, those counted again that an alias stands for: nine lines of aliases can stand for a billion."""
 MOST_LEVELS = 100
 """How deep mappings and lists may be nested. The reader calls itself for each level."""
-LONGEST_NUMBER = 400
-"""Characters. Python refuses to read more than 4,300 digits, and no setting has a tenth of that."""
+LONGEST_NUMBER = 40
+"""Characters. Sums with whole numbers of 300 digits and more end in an error, and no setting has a tenth of that."""
 _TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ["map", "seq", "str", "null", "bool", "int", "float", "merge", "value", "timestamp"]

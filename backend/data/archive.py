@@ -175,7 +175,8 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
                 report(member.offset_data + member.size, size, "bytes")
     except InputError:
         raise
-    except _DAMAGED as error:
+    except _DAMAGED as damage:
+        error = str(damage).split("\n")[0].rstrip(":")  # the library adds a line for each way of packing that it tried
         raise InputError(f"{archive.name} is no tar archive, or it is damaged ({error}); fetch it again") from None
     return found
 

@@ -133,6 +133,7 @@ CASES = (
     Hostile("JSON nested 100,000 deep", "data", file("rows.json", "[" * 100_000), ""),
     Hostile("a JSON line nested 100,000 deep", "data", file("rows.jsonl", '{"a":' * 100_000), ""),
     Hostile("SQuAD nested 100,000 deep", "data", file("rows.json", '{"data":' + "[" * 100_000), "", command="squad"),
+    Hostile("SQuAD with an answer far away", "data", file("rows.json", json.dumps({"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "1", "question": "b", "answers": [{"text": "a", "answer_start": -(10**30)}]}]}]}]})), "answer_start", command="squad"),
     Hostile("JSON of 5,000 digits", "data", file("rows.json", '[{"text": ' + "9" * 5000 + "}]"), ""),
     Hostile("JSON lines of 5,000 digits", "data", file("rows.jsonl", '{"text": ' + "9" * 5000 + "}\n" * 2), ""),
     Hostile("a saved data set nested too deep", "data", saved("[" * 100_000), "too deep"),

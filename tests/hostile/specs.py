@@ -84,6 +84,7 @@ CASES = (
     Hostile("a folder", "spec", lambda folder: folder, "is a folder"),
     Hostile("a name of 5,000 letters", "spec", given("x" * 5000), "too long"),
     Hostile("an undecodable name", "spec", given("x\udcff.yaml"), "UTF-8"),
+    Hostile("a number of 399 digits", "setting", given("training.max_steps=" + "9" * 399), "too long", command="plan"),
     *(
         Hostile(f"data.encoding={name}", "setting", given(f"data.encoding={name}"), "not an encoding of text")
         for name in ("hex", "rot13", "zip", "base64", "idna", "punycode", "undefined", "unicode_escape")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -83,7 +83,7 @@ _COLUMNS = [
 
 class _Answer(msgspec.Struct):
     text: str
-    answer_start: int
+    answer_start: Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 
 
 class _Question(msgspec.Struct):

@@ -97,8 +97,9 @@ def test_tar_header_of_many_megabytes_is_not_read(tmp_path: Path, kind: bytes):
         file.truncate(100_000_000)
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match="a header of more than 1 MB"):
+        with pytest.raises(InputError, match="damaged") as caught:
             archive.unpack(path, tmp_path, re.compile(".*"), lambda *_: None)
+        assert "\n" not in str(caught.value)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
