@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from backend.contract.metrics import METRICS as DECLARED
 from backend.contract.spec.environment import VARIABLES
 
 _SETTINGS = """
@@ -44,12 +45,11 @@ _CHOICES = """
 """
 CHOICES = frozenset(_CHOICES.split())
 """What a setting that is chosen from a list may be."""
-_METRICS = """
-    loss accuracy f1 precision recall matthews pearson spearman combined exact_match bleu chrf rouge1 rouge2 rougeL rougeLsum
-    perplexity mae mse f1_macro f1_micro f1_weighted precision_macro recall_macro accuracy_mm best_f1 best_f1_threshold
-    best_exact best_exact_threshold f1_HasAns f1_NoAns exact_match_HasAns exact_match_NoAns
+_VARIANTS = """
+    mae mse f1_micro precision_macro recall_macro accuracy_mm best_f1 best_f1_threshold best_exact best_exact_threshold
+    f1_HasAns f1_NoAns exact_match_HasAns exact_match_NoAns
 """
-METRICS = frozenset(_METRICS.split())
+METRICS = frozenset(DECLARED) | frozenset(_VARIANTS.split())
 TEXT, PATH, NAME = "[text]", "[path]", "[name]"
 _ENDINGS = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".txt", ".conll", ".gz", ".xlsx", ".ods", ".zip"}
 _VERSION = re.compile(
