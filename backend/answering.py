@@ -30,7 +30,7 @@ from backend.run.typed_lengths import cut_sentences
 from backend.tasks.task import generation, used_columns
 
 BATCH_SIZE = 16
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 """Of one question; more rows are a file for `burnish predict`."""
 
 Say = Callable[[str], None]
@@ -119,8 +119,8 @@ def _under(session: Session, settings: Mapping[str, Any]) -> Session:
 
 
 def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[str, str]) -> _Typed:
-    if not 0 < len(rows) <= MOST_ROWS:
-        raise InputError(f"input: give 1 to {MOST_ROWS} rows; for more, write a file and use burnish predict --data")
+    if not 0 < len(rows) <= MAX_ROWS:
+        raise InputError(f"input: give 1 to {MAX_ROWS} rows; for more, write a file and use burnish predict --data")
     names = {**{name: role for role, name in columns.items()}, **{role.name: role.name for role in roles}}
     for row in rows:
         for key in row:

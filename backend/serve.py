@@ -26,7 +26,7 @@ from backend.queries.channel import Channel
 from backend.queries.query import DEVICE_GIVEN_UP
 from backend.queries.worker import QUERIES
 
-MOST_WORKERS = 6
+MAX_WORKERS = 6
 IDLE_KEPT = 3
 """Workers that wait for the next question; a fresh one takes up to seconds to load its libraries."""
 IDLE_SECONDS = 300.0
@@ -169,9 +169,9 @@ class Helper:
     def _worker_for(self, request: Request) -> Worker | None:
         free = [worker for worker in self._workers if worker.request is None]
         if QUERIES[request.query].trains:
-            if free and len(self._workers) >= MOST_WORKERS:
+            if free and len(self._workers) >= MAX_WORKERS:
                 self._end(free[0])
-            return self._hire("--as-run") if len(self._workers) < MOST_WORKERS else None
+            return self._hire("--as-run") if len(self._workers) < MAX_WORKERS else None
         warm = _warm(request)
         for worker in free:
             if warm and worker.warm == warm:
@@ -179,7 +179,7 @@ class Helper:
         for worker in free:
             if not worker.warm:
                 return worker
-        if len(self._workers) < MOST_WORKERS:
+        if len(self._workers) < MAX_WORKERS:
             return self._hire()
         return free[0] if free else None
 

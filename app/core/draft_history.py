@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 PAUSE_SECONDS = 2.0
 """Whoever stops typing in a field for longer begins another step."""
 
@@ -79,7 +79,7 @@ class History(Generic[Moment]):
         self._steps[-1] = step
 
     def _forget_oldest(self) -> None:
-        surplus = max(0, len(self._steps) - MOST_STEPS)
+        surplus = max(0, len(self._steps) - MAX_STEPS)
         del self._moments[:surplus], self._steps[:surplus]
         self._at -= surplus
 

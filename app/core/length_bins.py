@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from app.core.language import tr, trn
 
-MOST_BINS = 48
+MAX_BINS = 48
 _ROUND = (1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 50, 64, 80, 100, 128)
 TAIL = 1.6
 """How many times the length that 99 % do not exceed is still drawn to scale."""
@@ -65,6 +65,6 @@ def _round_width(shown: int) -> int:
     scale = 1
     while True:
         for one in _ROUND:
-            if -(-shown // (one * scale)) <= MOST_BINS:
+            if -(-shown // (one * scale)) <= MAX_BINS:
                 return one * scale
         scale *= 128

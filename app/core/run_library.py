@@ -23,7 +23,7 @@ HEAD_BYTES = 24_000
 TAIL_BYTES = 48_000
 FIRST_BYTES = 256_000
 """So much of a run's events is read before the list is first shown."""
-MOST_CHUNKS = 8
+MAX_CHUNKS = 8
 """Of a long run at one look; the rest waits for the next, so that no run holds up the others."""
 SETTLES_AFTER_NS = 3_000_000_000
 """File systems keep the time of a change in steps of up to two seconds: until then a second change may not show."""
@@ -233,7 +233,7 @@ class _Read:
             self._rough.apply_all(_head_and_tail(self.folder.events))
 
     def _read_landmarks(self) -> Iterator[None]:
-        for _ in range(MOST_CHUNKS):
+        for _ in range(MAX_CHUNKS):
             found = self._landmarks.read()
             if self._landmarks.began_anew:
                 self._exact = RunState()

@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 
 LONGEST = 100
 """What a spec allows."""
-MOST_DIFFERENCES = 6
+MAX_DIFFERENCES = 6
 _NO_DIFFERENCES = ("version", "name")
 
 
@@ -55,8 +55,8 @@ def what_differs(run: RunSummary, before: RunSummary) -> list[str]:
     except (InputError, OSError):
         return []
     told = [one for one in found if one.setting.key not in _NO_DIFFERENCES]
-    words = [one.words for one in told[:MOST_DIFFERENCES]]
-    return words + (["…"] if len(told) > MOST_DIFFERENCES else [])
+    words = [one.words for one in told[:MAX_DIFFERENCES]]
+    return words + (["…"] if len(told) > MAX_DIFFERENCES else [])
 
 
 def _spec(run: Path) -> Draft:

@@ -16,10 +16,10 @@ STAGES = {
     "model": tr("Model"),
     "post_processor": tr("Post-processor"),
 }
-MOST_COMPARED = 1_000
+MAX_COMPARED = 1_000
 """Characters whose changes are looked for one by one; of a longer text only the ends that are equal are found."""
-MOST_PARTS = 300
-MOST_MERGES = 60
+MAX_PARTS = 300
+MAX_MERGES = 60
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Run:
 
 def changes(before: str, after: str) -> list[Run]:
     """The text after a step; what was put in or replaced is marked, and where something went stands an empty mark."""
-    if max(len(before), len(after)) > MOST_COMPARED:
+    if max(len(before), len(after)) > MAX_COMPARED:
         return _between_ends(before, after)
     runs = []
     for kind, begin, end, to_begin, to_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -107,10 +107,10 @@ def _merge_rows(trace: WordTrace) -> list[Row]:
     for number, merge in enumerate(trace.merges, start=1):
         if symbols[merge.place : merge.place + 2] == [merge.left, merge.right]:
             symbols[merge.place : merge.place + 2] = [merge.left + merge.right]
-        if number <= MOST_MERGES:
+        if number <= MAX_MERGES:
             shown = f"{visible(merge.left)} + {visible(merge.right)}   →   {'  '.join(map(visible, symbols))}"
             rows.append((tr("merge {number}", number=number), shown, tr("rank {rank:,}", rank=merge.rank)))
-    left = len(trace.merges) - MOST_MERGES
+    left = len(trace.merges) - MAX_MERGES
     return [*rows, ("", tr("and {left:,} more merges", left=left), "")] if left > 0 else rows
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.core.language import tr
 from app.core.token_table import TokenTable
 
-MOST_WORDS = 500
+MAX_WORDS = 500
 """Words that are offered one by one; a longer list would be slow to open."""
 SHOWN = 32
 """Characters of a message."""
@@ -19,7 +19,7 @@ def of_messages(messages: Sequence[tuple[str, str]]) -> list[str]:
 
 def of_words(text: str) -> list[str]:
     """`3. terminal` for each word."""
-    return [f"{number}. {_shortened(word)}" for number, word in enumerate(text.split()[:MOST_WORDS], 1)]
+    return [f"{number}. {_shortened(word)}" for number, word in enumerate(text.split()[:MAX_WORDS], 1)]
 
 
 def part_of_token(table: TokenTable, index: int) -> int | None:

@@ -10,7 +10,7 @@ from app.core.language import tr
 NORMAL, SPECIAL, UNKNOWN = 0, 1, 2
 LONGEST, BEGINNING = 400, 60
 """Characters that are shown of one token, and of a longer one."""
-MOST_LINKED = 40
+MAX_LINKED = 40
 """Tokens that are drawn as one group; a longer one would not fit on a line."""
 
 
@@ -102,9 +102,9 @@ def of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: Sequen
 
 
 def without_endless_groups(linked: np.ndarray) -> np.ndarray:
-    """The same links, but cut where a group has more than MOST_LINKED tokens."""
+    """The same links, but cut where a group has more than MAX_LINKED tokens."""
     if not linked.any():
         return linked
     places = np.arange(len(linked))
     first = np.maximum.accumulate(np.where(linked, 0, places))
-    return linked & ((places - first) % MOST_LINKED != 0)
+    return linked & ((places - first) % MAX_LINKED != 0)

@@ -11,7 +11,7 @@ MEASURES = ((tr("Per word"), "words"), (tr("Per character"), "characters"), (tr(
 """Title and what the tokens are divided by."""
 UNITS = {"words": tr("tokens per word"), "characters": tr("tokens per character"), "rows": tr("tokens per row")}
 ALL = tr("All")
-MOST_GROUPS = 12
+MAX_GROUPS = 12
 """Languages whose bars are drawn; the table has all of them."""
 COLUMNS = (
     "tokenizer", "language", "rows", "tokens", "per_word", "per_character", "per_row", "median", "longest", "unknown",
@@ -26,7 +26,7 @@ def rate(counts: LanguageCounts, tokenizer: int, by: str) -> float | None:
 
 def bars(found: DataComparison, by: str) -> tuple[list[str], list[list[float]]]:
     """Names of the groups, and for each tokenizer the height in every group."""
-    groups = _groups(found)[: MOST_GROUPS + 1]
+    groups = _groups(found)[: MAX_GROUPS + 1]
     heights = [[rate(one, tokenizer, by) or 0.0 for one in groups] for tokenizer in range(len(found.tokenizers))]
     return [one.language or ALL for one in groups], heights
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-MOST_WORDS = 3000
+MAX_WORDS = 3000
 """Of either text; comparing takes the square of it, and nobody reads on."""
 _WORDS = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]|\\s+|\\w+|[^\\w\\s]"
@@ -23,7 +23,7 @@ def words_of(text: str) -> list[str]:
 def difference(one: str, other: str) -> tuple[list[Part], list[Part]]:
     """Both texts as parts that are shared or not; texts that are too long are one shared part each."""
     words, other_words = words_of(one), words_of(other)
-    if max(len(words), len(other_words)) > MOST_WORDS:
+    if max(len(words), len(other_words)) > MAX_WORDS:
         return [(one, True)], [(other, True)]
     opcodes = SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes()
     ours = [("".join(words[a:b]), tag == "equal") for tag, a, b, _, _ in opcodes]
@@ -33,7 +33,7 @@ def difference(one: str, other: str) -> tuple[list[Part], list[Part]]:
 
 def is_comparable(one: str, other: str) -> bool:
     """Whether both are short enough to be compared."""
-    return max(len(words_of(one)), len(words_of(other))) <= MOST_WORDS
+    return max(len(words_of(one)), len(words_of(other))) <= MAX_WORDS
 
 
 def _joined(parts: list[Part]) -> Iterator[Part]:

@@ -47,7 +47,7 @@ WORDLESS = ("duplicate", "folder", "delete", "compare", "predictions", "stop", "
 TOLD = ("delete", "compare")
 """Buttons whose tooltip says why they cannot be used, or what they would do."""
 SPACING = 8
-MOST_COMPARED = 20
+MAX_COMPARED = 20
 
 
 class Panel(QWidget):
@@ -213,7 +213,7 @@ class Panel(QWidget):
             "resume": run is not None and run.resumable and run.path not in self._resuming,
             "stop": run is not None and run.alive,
             "predictions": run is not None and run.has_predictions,
-            "compare": 2 <= len(several) <= MOST_COMPARED,
+            "compare": 2 <= len(several) <= MAX_COMPARED,
             "duplicate": run is not None,
             "folder": run is not None,
             "delete": bool(several) and not any(each.alive for each in several),
@@ -324,8 +324,8 @@ def _why_not_compared(chosen: int) -> str:
     if chosen < 2:
         return tr("Choose two or more runs: hold Ctrl or Shift while you click")
     return (
-        tr("At most {MOST_COMPARED} runs are compared at once", MOST_COMPARED=MOST_COMPARED)
-        if chosen > MOST_COMPARED
+        tr("At most {MAX_COMPARED} runs are compared at once", MAX_COMPARED=MAX_COMPARED)
+        if chosen > MAX_COMPARED
         else ""
     )
 

@@ -10,7 +10,7 @@ from app.widgets.label_bars import Bar, LabelBars
 
 Fill = Sequence[tuple[str, float]]
 """Candidates for one mask, the likeliest first."""
-MOST_MASKS = 50
+MAX_MASKS = 50
 
 
 class FillList(QWidget):
@@ -31,15 +31,15 @@ class FillList(QWidget):
                 widget.hide()
                 widget.deleteLater()
         self._groups = []
-        for number, fill in enumerate(fills[:MOST_MASKS], start=1):
+        for number, fill in enumerate(fills[:MAX_MASKS], start=1):
             if len(fills) > 1:
                 self._column.addWidget(label(tr("Mask {number}", number=number), "faint"))
             bars = LabelBars(tr("Candidates for mask {number}", number=number))
             bars.show_bars([Bar(text or "␣", p, "" if place else "predicted") for place, (text, p) in enumerate(fill)])
             self._groups.append(bars)
             self._column.addWidget(bars)
-        if len(fills) > MOST_MASKS:
-            self._column.addWidget(label(tr("{number} more masks", number=len(fills) - MOST_MASKS), "faint"))
+        if len(fills) > MAX_MASKS:
+            self._column.addWidget(label(tr("{number} more masks", number=len(fills) - MAX_MASKS), "faint"))
 
     def candidates(self) -> list[list[str]]:
         """The words of each mask, as shown."""

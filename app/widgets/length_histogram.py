@@ -12,7 +12,7 @@ from app.core.length_bins import LengthBins
 from app.widgets.spoken_role import Role
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 24
-MOST_TICKS = 8
+MAX_TICKS = 8
 
 
 class LengthHistogram(QWidget):
@@ -90,7 +90,7 @@ class LengthHistogram(QWidget):
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             painter.setPen(theme.color("muted"))
             painter.drawText(QRectF(0, y - 9, LEFT - 6, 18), _RIGHT, _short(count))
-        for tokens in _ticks(self._bins.end, MOST_TICKS):
+        for tokens in _ticks(self._bins.end, MAX_TICKS):
             painter.drawText(QRectF(self.x_of(tokens) - 40, area.bottom() + 5, 80, 16), _CENTRE, grouped(tokens))
         painter.setPen(theme.color("faint"))
         painter.drawText(QRectF(0, area.bottom() + 5, LEFT - 6, 16), _RIGHT, "tokens")

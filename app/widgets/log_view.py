@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 from app import theme
 from app.core.language import tr
 
-MOST_LINES = 100_000
+MAX_LINES = 100_000
 ROW_HEIGHT = 18
 ROOM = 24
 """Pixels around a line: the cell's padding and some air before the edge."""
@@ -39,9 +39,9 @@ class _Lines(QAbstractTableModel):
         self.beginInsertRows(QModelIndex(), len(self.lines), len(self.lines) + len(lines) - 1)
         self.lines.extend(lines)
         self.endInsertRows()
-        surplus = len(self.lines) - MOST_LINES
+        surplus = len(self.lines) - MAX_LINES
         if surplus > 0:
-            gone = surplus + MOST_LINES // 10
+            gone = surplus + MAX_LINES // 10
             self.beginRemoveRows(QModelIndex(), 0, gone - 1)
             del self.lines[:gone]
             self.endRemoveRows()

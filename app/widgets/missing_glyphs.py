@@ -9,12 +9,12 @@ from app.core import invisible
 from app.core.language import tr
 
 MOST = 3
-MOST_LOOKED_AT = 200
+MAX_LOOKED_AT = 200
 
 
 def sentence_of(text: str) -> str:
     """What a box stands for, in a sentence; empty where everything can be drawn."""
-    missing = [letter for letter in dict.fromkeys(text[:MOST_LOOKED_AT]) if not is_drawn(letter)]
+    missing = [letter for letter in dict.fromkeys(text[:MAX_LOOKED_AT]) if not is_drawn(letter)]
     if not missing:
         return ""
     names = ", ".join(invisible.name(letter) for letter in missing[:MOST])

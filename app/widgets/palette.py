@@ -24,9 +24,9 @@ from app.widgets.curtain import Curtain
 
 WIDTH = 620
 ROW = 38
-MOST_ROWS = 9
+MAX_ROWS = 9
 """In view at once."""
-MOST_FOUND = 60
+MAX_FOUND = 60
 ACTION = Qt.ItemDataRole.UserRole
 PLACES = Qt.ItemDataRole.UserRole + 1
 Index = QModelIndex | QPersistentModelIndex
@@ -138,7 +138,7 @@ class Palette(Curtain):
     def place_card(self) -> None:
         """At the top, where typing changes only its lower edge."""
         width = min(WIDTH, self.width() - 32)
-        rows = min(MOST_ROWS, len(self._found.lines))
+        rows = min(MAX_ROWS, len(self._found.lines))
         body = rows * ROW + 8 if rows else ROW * 2
         height = self.field.sizeHint().height() + body + 30
         self.card.setGeometry((self.width() - width) // 2, 72, width, min(height, self.height() - 88))
@@ -146,7 +146,7 @@ class Palette(Curtain):
     def _search(self) -> None:
         query = self.field.text()
         self._found.set(
-            fuzzy.ranked(query, self._actions, lambda one: one.title, lambda one: f"{one.kind} {one.words}", MOST_FOUND)
+            fuzzy.ranked(query, self._actions, lambda one: one.title, lambda one: f"{one.kind} {one.words}", MAX_FOUND)
         )
         self.list.setVisible(bool(self._found.lines))
         self.nothing.setVisible(not self._found.lines)
@@ -178,8 +178,8 @@ class Palette(Curtain):
             steps = {
                 Qt.Key.Key_Down: row + 1 if row + 1 < self._found.rowCount() else 0,
                 Qt.Key.Key_Up: row - 1 if row > 0 else self._found.rowCount() - 1,
-                Qt.Key.Key_PageDown: row + MOST_ROWS - 1,
-                Qt.Key.Key_PageUp: row - MOST_ROWS + 1,
+                Qt.Key.Key_PageDown: row + MAX_ROWS - 1,
+                Qt.Key.Key_PageUp: row - MAX_ROWS + 1,
             }
             if key in steps:
                 self._choose(steps[Qt.Key(key)])

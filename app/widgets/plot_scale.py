@@ -17,7 +17,7 @@ WHOLE = ("whole", "count")
 """Kinds between whose numbers there is nothing."""
 TICKS = 5
 MILLION = 1_000_000
-MOST_DECADES = 6
+MAX_DECADES = 6
 """Ticks of a logarithmic axis that bear a power of ten."""
 LARGEST_POWER = 300
 """A float holds no power of ten much beyond it."""
@@ -57,7 +57,7 @@ class PlotAxis(pg.AxisItem):
                     [log10(n * spacing) for n in range(max(1, ceil(10**low / spacing)), floor(10**high / spacing) + 1)],
                 )
             ]
-        stride = ceil((high - low) / MOST_DECADES)
+        stride = ceil((high - low) / MAX_DECADES)
         powers = [float(power) for power in range(ceil(low), floor(high) + 1) if power % stride == 0]
         if stride > 1:
             return [(stride, powers)]

@@ -12,9 +12,9 @@ from app import theme
 from app.widgets.min_max_pyramid import Floats, MinMaxPyramid
 from app.widgets.running_mean import RunningMean
 
-MOST_RAW = 1600
-MOST_SMOOTH = 800
-MOST_DOTS = 120
+MAX_RAW = 1600
+MAX_SMOOTH = 800
+MAX_DOTS = 120
 """More dots than these would only cover each other, and each costs more than a line."""
 SMOOTHING = 0.03
 """A smoothed point is the mean of this share of what is visible, unless another is chosen."""
@@ -53,7 +53,7 @@ class SeriesStyle:
     """A place in DASHES: of many curves those that share a colour differ in their line."""
     raw: bool = True
     """Whether a smoothed curve shows its points too."""
-    detail: int = MOST_SMOOTH
+    detail: int = MAX_SMOOTH
     """Most points of a line that are drawn: many wide lines at once cost more than anybody sees."""
 
     @property
@@ -179,17 +179,17 @@ class PlotSeries:
             self._draw_alone(logarithmic)
         if self._is_smooth:
             if not self._has_mean_alone:
-                self._set(self._line, *self.points.reduced(first, last, MOST_RAW), logarithmic)
+                self._set(self._line, *self.points.reduced(first, last, MAX_RAW), logarithmic)
             self._set(self._strong, *self._smoothed(first, last), logarithmic)
         elif self.style.kind == "markers":
             xs, ys = self.points.reduced(first, last, self.style.detail)
             self._set(self._strong, xs, ys, logarithmic)
-            few = len(xs) <= MOST_DOTS and not self.style.twin_of
+            few = len(xs) <= MAX_DOTS and not self.style.twin_of
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
             self._dots.setVisible(bool(shown.any()) and not self.is_hidden)
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
-            self._set(self._line, *self.points.reduced(first, last, min(MOST_RAW, 2 * self.style.detail)), logarithmic)
+            self._set(self._line, *self.points.reduced(first, last, min(MAX_RAW, 2 * self.style.detail)), logarithmic)
 
     def _draw_alone(self, logarithmic: bool) -> None:
         """A line needs two points; one that is the only one is a dot."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QItemSelection
 
-MOST_LINES = 5000
+MAX_LINES = 5000
 """Lines that are copied at once; more take longer than a person should wait for a key, and are exported better."""
 
 
@@ -13,9 +13,9 @@ def chosen_lines(selection: QItemSelection) -> tuple[list[int], bool]:
     ranges = sorted({(selection.at(place).top(), selection.at(place).bottom()) for place in range(selection.count())})
     lines: list[int] = []
     for top, bottom in ranges:
-        lines += range(top, min(bottom + 1, top + MOST_LINES + 1 - len(lines)))
-        if len(lines) > MOST_LINES:
-            return lines[:MOST_LINES], True
+        lines += range(top, min(bottom + 1, top + MAX_LINES + 1 - len(lines)))
+        if len(lines) > MAX_LINES:
+            return lines[:MAX_LINES], True
     return lines, False
 
 

@@ -17,7 +17,7 @@ from app.core.backend_words import begun
 from app.core.language import figure, grouped, tr
 from app.widgets.remembered import RememberedColumns
 from app.widgets.row_blocks import Block, RowBlocks
-from app.widgets.row_copy import MOST_LINES, as_tsv, chosen_lines
+from app.widgets.row_copy import MAX_LINES, as_tsv, chosen_lines
 from app.widgets.row_delegate import RowDelegate
 
 ROW_HEIGHT = 34
@@ -358,7 +358,7 @@ class RowTable(QTableView):
         titles = [tuple(self._model.shown)] if with_titles else []
         QGuiApplication.clipboard().setText(as_tsv([*titles, *cells]))
         if is_part:
-            self.copied_part.emit(MOST_LINES)
+            self.copied_part.emit(MAX_LINES)
 
     def copy_cell(self) -> None:
         """Put the value of the present cell on the clipboard, uncut."""

@@ -11,7 +11,7 @@ from app.core.language import figure, tr
 from app.widgets.spoken_role import Role
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
-MOST_SHARES = 40
+MAX_SHARES = 40
 GAP = 2.0
 
 
@@ -29,9 +29,9 @@ class ShareBar(QWidget):
     def show_counts(self, counts: Sequence[tuple[str, int]]) -> None:
         """The first in this order; the rest is one part."""
         total = sum(count for _, count in counts) or 1
-        first = [(label, count / total) for label, count in counts[:MOST_SHARES]]
-        rest = sum(count for _, count in counts[MOST_SHARES:]) / total
-        self._shares = [*first, (tr("{number} more", number=len(counts) - MOST_SHARES), rest)] if rest else first
+        first = [(label, count / total) for label, count in counts[:MAX_SHARES]]
+        rest = sum(count for _, count in counts[MAX_SHARES:]) / total
+        self._shares = [*first, (tr("{number} more", number=len(counts) - MAX_SHARES), rest)] if rest else first
         self.setAccessibleDescription(", ".join(f"{label} {share:.0%}" for label, share in self._shares[:10]))
         self.update()
 

@@ -11,7 +11,7 @@ from app.core.language import plain
 from app.widgets.directed_text import DirectedText
 
 ROW_HEIGHT = 30
-LEAST_WIDTH, MOST_WIDTH = 90, 260
+LEAST_WIDTH, MAX_WIDTH = 90, 260
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
@@ -86,7 +86,7 @@ class TextTable(QTableView):
         for column, title in enumerate(header):
             longest = max((metrics.horizontalAdvance(row[column]) for row in rows[:200]), default=0)
             wanted = max(longest, metrics.horizontalAdvance(title)) + 32
-            self.setColumnWidth(column, min(MOST_WIDTH, max(LEAST_WIDTH, wanted)))
+            self.setColumnWidth(column, min(MAX_WIDTH, max(LEAST_WIDTH, wanted)))
 
     def set_choosable(self, hint: str) -> None:
         """Rows can be chosen, of which the hint says what comes of it; empty: they cannot."""

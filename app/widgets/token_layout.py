@@ -19,7 +19,7 @@ PAD, GAP, SPACE = 4, 3, 6
 LEAST = 9.0
 """Pixels of a token that shares a character with others."""
 MARGIN = 4
-MOST_MEASURED = 4_000
+MAX_MEASURED = 4_000
 """Different texts of connected scripts that are measured as they are; more get the sum of their letters."""
 GAP_SHOWN = 32
 """Characters of untouched text that are shown before a token."""
@@ -99,7 +99,7 @@ class TokenLayout:
         key = (text, self._whitespace)
         found = self._measured.get(key)
         if found is None:
-            if len(self._measured) >= MOST_MEASURED and otherwise:
+            if len(self._measured) >= MAX_MEASURED and otherwise:
                 return otherwise
             found = self._measured[key] = self._metrics.horizontalAdvance(invisible.visible(*key))
         return found

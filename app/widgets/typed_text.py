@@ -6,11 +6,11 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.widgets.directed_text import follow_direction
 
-MOST_LINES = 9
+MAX_LINES = 9
 
 
 class TypedText(QPlainTextEdit):
-    """Between `lines` and MOST_LINES lines high."""
+    """Between `lines` and MAX_LINES lines high."""
 
     entered = Signal()
 
@@ -38,7 +38,7 @@ class TypedText(QPlainTextEdit):
 
     def _fit(self) -> None:
         # A plain text document counts its height in lines.
-        lines = min(MOST_LINES, max(self._lines, round(self.document().size().height())))
+        lines = min(MAX_LINES, max(self._lines, round(self.document().size().height())))
         height = lines * self.fontMetrics().lineSpacing() + 24
         if height != self.minimumHeight() or height != self.maximumHeight():
             self.setFixedHeight(height)

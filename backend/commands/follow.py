@@ -24,7 +24,7 @@ FIRST_SECONDS = 5.0
 
 INTERRUPTED = 75
 """Exit code of a run that something outside told to end: sysexits' EX_TEMPFAIL, by which scripts know to resume it."""
-MOST_METRICS = 12
+MAX_METRICS = 12
 """Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
 
 
@@ -263,7 +263,7 @@ def evaluation_line(evaluated: list[events.EvaluationFinished]) -> str:
 def in_words(metrics: dict[str, float | None]) -> str:
     """Metrics for a line: `accuracy 0.872, loss 0.31`; the loss comes last. Of very many the variants are left out."""
     names = sorted(metrics, key=lambda name: name == "loss")
-    if len(names) > MOST_METRICS:
+    if len(names) > MAX_METRICS:
         names = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
     more = f", and {len(metrics) - len(names)} more" if len(names) < len(metrics) else ""
     return ", ".join(f"{name} {number(metrics[name])}" for name in names) + more

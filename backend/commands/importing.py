@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_changes, add_json
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MOST_SPEC, read_regular
+from backend.contract.safe_files import MAX_SPEC, read_regular
 
 if TYPE_CHECKING:
     from backend.importing.foreign import Imported
@@ -74,7 +74,7 @@ def _imported(arguments: Namespace) -> "tuple[str, Imported]":
 
 def _text(path: Path) -> str:
     try:
-        return read_regular(path, MOST_SPEC).decode("utf-8-sig")
+        return read_regular(path, MAX_SPEC).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError(f"{path}: it cannot be read: {reason}; check the path") from None

@@ -10,7 +10,7 @@ from backend.commands import consents
 from backend.commands.command import Command, add_consents, add_json
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
-from backend.contract.safe_files import MB, MOST_TEXT, read_regular
+from backend.contract.safe_files import MAX_TEXT, MB, read_regular
 from backend.contract.safe_text import parse_json
 from backend.contract.tokens import LONG_TEXT, Message, TokenizeQuestion
 
@@ -196,7 +196,7 @@ def _text(arguments: Namespace) -> str:
 
 def _read(path: Path, option: str) -> str:
     try:
-        return read_regular(path, MOST_TEXT).decode("utf-8-sig")
+        return read_regular(path, MAX_TEXT).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
         raise InputError(f"{option} {path}: {reason}") from None
@@ -206,13 +206,13 @@ def _piped() -> str:
     if sys.stdin.isatty():
         sys.stderr.write("Type the text; Ctrl-D ends it.\n")
     try:
-        content = sys.stdin.buffer.read(MOST_TEXT + 1)
+        content = sys.stdin.buffer.read(MAX_TEXT + 1)
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("--stdin: what is piped in is not UTF-8 text; convert it first") from None
-    if len(content) > MOST_TEXT:
+    if len(content) > MAX_TEXT:
         raise InputError(
-            f"--stdin: what is piped in is too large (more than {MOST_TEXT / MB:,.0f} MB); give --file with --counts"
+            f"--stdin: what is piped in is too large (more than {MAX_TEXT / MB:,.0f} MB); give --file with --counts"
         )
     if text:
         return text

@@ -9,7 +9,7 @@ from backend.commands.screen import Screen
 from backend.commands.tokenizer_train import OUTPUT, add_data, texts_of
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
-from backend.contract.safe_files import MOST_TEXT, read_regular
+from backend.contract.safe_files import MAX_TEXT, read_regular
 
 if TYPE_CHECKING:
     from backend.contract.tokenizer_making import ProposedToken
@@ -58,7 +58,7 @@ def _lines(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
-        return [line for line in read_regular(file, MOST_TEXT).decode("utf-8-sig").splitlines() if line.strip()]
+        return [line for line in read_regular(file, MAX_TEXT).decode("utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
         raise InputError(f"--tokens {file}: {reason}") from None

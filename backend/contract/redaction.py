@@ -8,7 +8,7 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.safe_files import read_regular
 
-MOST_TOKEN = 10_000
+MAX_TOKEN = 10_000
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 HIDDEN = "[hub token]"
 HIDDEN_IN_URL = "[hidden]"
@@ -33,7 +33,7 @@ def token_file() -> Path:
 def _tokens() -> list[str]:
     words = [os.environ.get(name, "") for name in TOKEN_VARIABLES]
     with suppress(OSError, InputError):  # nobody has logged in, the file is another user's, or no file
-        words.append(read_regular(token_file(), MOST_TOKEN).decode("utf-8", "replace"))
+        words.append(read_regular(token_file(), MAX_TOKEN).decode("utf-8", "replace"))
     return [word.strip() for word in words if len(word.strip()) >= 8]
 
 

@@ -15,13 +15,13 @@ from typing import IO, Any
 from backend.contract.errors import InputError
 
 MB = 1_000_000
-MOST_SPEC = 2 * MB
+MAX_SPEC = 2 * MB
 """Of a spec, or another tool's configuration: thousands of labels take a few hundred kilobytes; parsed in two seconds."""
-MOST_TEXT = 100 * MB
+MAX_TEXT = 100 * MB
 """Of a text, template, chat or list of tokens that is read whole. `tokenize --counts` streams larger ones."""
-MOST_VOCABULARY = 500 * MB
+MAX_VOCABULARY = 500 * MB
 """Of one file that is a tokenizer: those with a million pieces have 50 MB."""
-MOST_JSON = 1000 * MB
+MAX_JSON = 1000 * MB
 """Of one JSON document, whose values take ten times as much memory: SQuAD has 45 MB. JSON lines have no limit."""
 LONGEST_LINE = 1 << 26
 """Characters of one line of data, which is in memory as a whole: the longest books have a fifth of that."""
@@ -93,7 +93,7 @@ def _endless_devices() -> set[int]:
     return found - {Path("/").stat().st_dev}
 
 
-def most_unpacked(packed: int) -> int:
+def max_unpacked(packed: int) -> int:
     """Bytes that a file of `packed` bytes may unpack to."""
     return max(LARGEST_UNPACKED, LARGEST_RATIO * packed)
 

@@ -12,13 +12,13 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MB, MOST_SPEC, read_regular
+from backend.contract.safe_files import MAX_SPEC, MB, read_regular
 from backend.contract.safe_text import whole_text
 from backend.contract.spec_include import with_includes
 
-MOST_NODES = 50_000
+MAX_NODES = 50_000
 """Keys and values, those counted again that an alias stands for: nine lines of aliases can stand for a billion."""
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """How deep mappings and lists may be nested. The reader calls itself for each level."""
 LONGEST_NUMBER = 40
 """Characters. Sums with whole numbers of 300 digits and more end in an error, and no setting has a tenth of that."""
@@ -73,10 +73,10 @@ class _Composer(Composer):
 
 
 def _refuse_beyond(count: int, levels: int, mark: Any) -> None:
-    if count > MOST_NODES:
-        raise _TooMuch(problem=f"it has more than {MOST_NODES:,} keys and values; give a shorter one", problem_mark=mark)  # fmt: skip
-    if levels > MOST_LEVELS:
-        raise _TooMuch(problem=f"it is nested more than {MOST_LEVELS} levels deep; give a flatter one", problem_mark=mark)  # fmt: skip
+    if count > MAX_NODES:
+        raise _TooMuch(problem=f"it has more than {MAX_NODES:,} keys and values; give a shorter one", problem_mark=mark)  # fmt: skip
+    if levels > MAX_LEVELS:
+        raise _TooMuch(problem=f"it is nested more than {MAX_LEVELS} levels deep; give a flatter one", problem_mark=mark)  # fmt: skip
 
 
 class _Constructor(SafeConstructor):
@@ -104,8 +104,8 @@ def _yaml() -> YAML:
 
 def parse(text: str, name: str = "spec") -> Any:
     """The plain values of YAML 1.2 text (`3e-5` is a number, `yes` is text, JSON is valid). Raises InputError."""
-    if len(text) > MOST_SPEC:
-        raise InputError(f"{name} is too large ({len(text) / MB:,.0f} MB; at most {MOST_SPEC / MB:,.0f} MB)")
+    if len(text) > MAX_SPEC:
+        raise InputError(f"{name} is too large ({len(text) / MB:,.0f} MB; at most {MAX_SPEC / MB:,.0f} MB)")
     try:
         return _yaml().load(text)
     except YAMLError as error:
@@ -146,7 +146,7 @@ def read_text(path: Path) -> str:
     try:
         if path.is_dir():
             raise InputError(f"{path} is a folder; give a spec file")
-        return read_regular(path, MOST_SPEC).decode("utf-8-sig")
+        return read_regular(path, MAX_SPEC).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such spec file") from None
     except UnicodeDecodeError:

@@ -17,7 +17,7 @@ NAMES_OF_SPLITS = ("demo", "glue", "hub", "tatoeba", "xnli")
 """Sources whose splits are no paths."""
 _NEVER_PATHS = ("source", "columns")
 """Keys of `data` that are no paths, whatever lies in the folder."""
-MOST_FILES = 100
+MAX_FILES = 100
 """Read for one spec. Files that include each other twice would otherwise double with every step."""
 Read = Callable[[Path], dict[str, Any]]
 
@@ -45,8 +45,8 @@ def _limited(read: Read) -> Read:
     numbers = count(1)
 
     def read_next(path: Path) -> dict[str, Any]:
-        if next(numbers) > MOST_FILES:
-            raise InputError(f"{KEY}: more than {MOST_FILES} spec files are included; include each only once", KEY)
+        if next(numbers) > MAX_FILES:
+            raise InputError(f"{KEY}: more than {MAX_FILES} spec files are included; include each only once", KEY)
         return read(path)
 
     return read_next

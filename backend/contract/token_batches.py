@@ -4,7 +4,7 @@ import msgspec
 
 from backend.contract.token_options import Padding, TokenizerQuestion
 
-MOST_CELLS = 300_000
+MAX_CELLS = 300_000
 """Rows times the longest row; more are refused in a sentence."""
 
 
@@ -18,7 +18,7 @@ class BatchQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaults=
 
 
 class TokenGrid(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `tokenize_batch`: what the model gets, of at most `MOST_CELLS` tokens."""
+    """Answer of `tokenize_batch`: what the model gets, of at most `MAX_CELLS` tokens."""
 
     rows: int = 0
     width: int = 0

@@ -6,7 +6,7 @@ import msgspec
 
 from backend.contract.tokens import TokenizeQuestion
 
-MOST_CHARACTERS = 5_000
+MAX_CHARACTERS = 5_000
 """Steps are told of the beginning of a longer text."""
 
 Stage = Literal["words", "added_tokens", "normalizer", "pre_tokenizer", "model", "post_processor"]

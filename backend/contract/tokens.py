@@ -1,7 +1,7 @@
 """Owns the question about one text and one tokenizer, and its answer: tokens as columns, never an object per token.
 
 `tokenize` takes the fields of `TokenizeQuestion`. Its answer is `Tokens`, with the columns in it; where there are more
-than `MOST_IN_JSON` tokens it is `{"arrow": PATH}`: an Arrow file, which the reader deletes. Its columns bear the names
+than `MAX_IN_JSON` tokens it is `{"arrow": PATH}`: an Arrow file, which the reader deletes. Its columns bear the names
 of `TokenColumns`, and the metadata of its schema has under `answer` the JSON of `Tokens` with empty columns; of a file
 or a long text, which are written block by block, the metadata of its last record batch has it.
 """
@@ -12,7 +12,7 @@ import msgspec
 
 from backend.contract.token_options import Side, TokenizerQuestion, TokenOptions
 
-MOST_IN_JSON = 4_000
+MAX_IN_JSON = 4_000
 """More tokens than these come as an Arrow file."""
 LONG_TEXT = 1_000_000
 """A longer text is tokenised block by block, with progress (`unit` is `characters`, of a file `bytes`)."""

@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, most_unpacked
+from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, max_unpacked
 from backend.data.sources.source import Report
 
 SECONDS_TO_ANSWER = 60
@@ -162,7 +162,7 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
             for member in tar:
                 _check_name(member, archive)
                 unpacked += member.size
-                if unpacked > most_unpacked(size):
+                if unpacked > max_unpacked(size):
                     raise InputError(
                         f"{archive.name} unpacks to more than {LARGEST_RATIO} times its size; it is not unpacked"
                     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-MOST_MEMBERS = 200
+MAX_MEMBERS = 200
 """Of a list; what comes after is not read, let alone shown."""
 
 
@@ -18,7 +18,7 @@ def _text(value: Any) -> str:
     if isinstance(value, dict):
         return _mapping(value)
     if isinstance(value, list | tuple):
-        return _list(list(value[:MOST_MEMBERS]))
+        return _list(list(value[:MAX_MEMBERS]))
     return str(value)
 
 

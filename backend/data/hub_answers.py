@@ -16,7 +16,7 @@ from huggingface_hub import constants, set_client_factory
 from huggingface_hub.utils._http import default_client_factory
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MB, MOST_VOCABULARY, read_regular
+from backend.contract.safe_files import MAX_VOCABULARY, MB, read_regular
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _LONGEST_PART, _LONGEST_NAME = 255, 1000
 """Bytes of a file's name, and of its path in the repository."""
-MOST_ANSWER = 50 * MB
+MAX_ANSWER = 50 * MB
 """Bytes of an answer that is no file: the list of a repository with 100,000 files has about 20 MB."""
 _installed: list[bool] = []
 
@@ -84,7 +84,7 @@ def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
         if not path.is_symlink() or not path.is_file():
             continue  # without links (on Windows) a file has no digest as its name
         blob = path.resolve()
-        content = read_regular(blob, MOST_VOCABULARY)
+        content = read_regular(blob, MAX_VOCABULARY)
         found = sums(len(content))
         for each in found:
             each.update(content)
@@ -140,7 +140,7 @@ def _bound(response: Any) -> None:
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise _bad("packed answer", response.headers["Content-Encoding"])
     said = response.headers.get("Content-Length", "0")
-    if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MOST_ANSWER:
+    if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MAX_ANSWER:
         raise _too_large()
     pieces = response.iter_raw
 
@@ -148,7 +148,7 @@ def _bound(response: Any) -> None:
         count = 0
         for piece in pieces(*given):
             count += len(piece)
-            if count > MOST_ANSWER:
+            if count > MAX_ANSWER:
                 raise _too_large()
             yield piece
 
@@ -157,7 +157,7 @@ def _bound(response: Any) -> None:
 
 def _too_large() -> InputError:
     return InputError(
-        f"the hub at {constants.ENDPOINT} gives an answer of more than {MOST_ANSWER / MB:,.0f} MB, so nothing was taken from "
+        f"the hub at {constants.ENDPOINT} gives an answer of more than {MAX_ANSWER / MB:,.0f} MB, so nothing was taken from "
         "it; check HF_ENDPOINT, or choose a model that is on this computer"
     )
 

@@ -5,11 +5,11 @@ import pyarrow.compute as pc
 
 from backend.data.cells import cell_text
 
-MOST_LABELS = 200
+MAX_LABELS = 200
 LABEL_CHARACTERS = 200
 
 
-def counted_labels(column: pa.ChunkedArray, most: int = MOST_LABELS) -> dict[str, int]:
+def counted_labels(column: pa.ChunkedArray, most: int = MAX_LABELS) -> dict[str, int]:
     """Label → rows, or of lists the members, the most frequent first; empty cells are no label."""
     while pa.types.is_list(column.type):
         column = pc.list_flatten(column)

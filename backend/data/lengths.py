@@ -12,19 +12,19 @@ USUAL = (
     32768, 65536, 131072,
 )  # fmt: skip
 """Limits that people choose."""
-MOST_LENGTHS = 4000
+MAX_LENGTHS = 4000
 """Different lengths that are told apart; of more, the longer ones are counted together with the next one up."""
 _QUANTILES = (50, 90, 95, 99, 100)
-MOST_STEPS = 5000
+MAX_STEPS = 5000
 """Steps of an epoch whose padding is computed; they are drawn by chance, so more would say the same."""
 
 
 def counted(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Every different length, ascending, and how often it is there; few enough to be drawn and sent."""
     values, counts = np.unique(lengths, return_counts=True)
-    if len(values) <= MOST_LENGTHS:
+    if len(values) <= MAX_LENGTHS:
         return values, counts
-    kept = values[np.unique(np.linspace(0, len(values) - 1, MOST_LENGTHS).astype(np.int64))]
+    kept = values[np.unique(np.linspace(0, len(values) - 1, MAX_LENGTHS).astype(np.int64))]
     places = np.searchsorted(kept, values)
     return kept, np.bincount(places, weights=counts, minlength=len(kept)).astype(np.int64)
 
@@ -61,16 +61,16 @@ class Widths:
 
 
 def of_order(widths: Sequence[Widths], order: Order) -> tuple[int, int]:
-    """Tokens with data, and computed ones, of the first epoch's steps (of MOST_STEPS of them where there are more)."""
-    steps = range(1, min(order.steps_per_epoch, MOST_STEPS) + 1)
+    """Tokens with data, and computed ones, of the first epoch's steps (of MAX_STEPS of them where there are more)."""
+    steps = range(1, min(order.steps_per_epoch, MAX_STEPS) + 1)
     return _summed(widths, (order.indices(step) for step in steps))
 
 
 def in_order(widths: Sequence[Widths], features: int, batch_size: int) -> tuple[int, int]:
     """The same of batches cut from the features as they stand."""
     starts = np.arange(0, features, batch_size)
-    if len(starts) > MOST_STEPS:
-        starts = starts[np.linspace(0, len(starts) - 1, MOST_STEPS).astype(np.int64)]
+    if len(starts) > MAX_STEPS:
+        starts = starts[np.linspace(0, len(starts) - 1, MAX_STEPS).astype(np.int64)]
     return _summed(widths, (np.arange(start, min(start + batch_size, features)) for start in starts))
 
 

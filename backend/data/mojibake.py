@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 ROWS = 20_000
 """So many rows are searched, from the first."""
-MOST_BYTES = 100_000_000
+MAX_BYTES = 100_000_000
 """So much text of each column is searched: rows may be whole books, and this runs before every training."""
 _AFTER = "".join(
     sorted({bytes([one]).decode("cp1252", "ignore") for one in range(0x80, 0xC0)} | {*map(chr, range(0x80, 0xC0))})
@@ -132,7 +132,7 @@ def _turned_back(text: str) -> str | None:
 
 
 def _texts(column: pa.ChunkedArray) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """The texts of a column of text or of lists of text, and the row of each, a part at a time up to MOST_BYTES."""
+    """The texts of a column of text or of lists of text, and the row of each, a part at a time up to MAX_BYTES."""
     first, searched = 0, 0
     for chunk in column.chunks:
         for start in range(0, len(chunk), _PART):
@@ -145,5 +145,5 @@ def _texts(column: pa.ChunkedArray) -> Iterator[tuple[pa.Array, pa.Array]]:
                 return
             yield texts, pc.add(rows, first)
             first, searched = first + len(part), searched + part.nbytes
-            if searched > MOST_BYTES:
+            if searched > MAX_BYTES:
                 return

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MOST_TEXT, check_inside, is_file_name, read_regular, user_path
+from backend.contract.safe_files import MAX_TEXT, check_inside, is_file_name, read_regular, user_path
 from backend.contract.safe_text import parse_json
 from backend.data.formats.detect import is_data_file
 from backend.data.formats.packed import plain_suffix
 from backend.data.split_names import by_split, files_for, split_of, why_no_data
 
-MOST_FILES = 2000
+MAX_FILES = 2000
 """Of a folder; more are a mistake of the person who names it."""
 
 
@@ -72,10 +72,10 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     Folders below count where the folder has no data files of its own, or where their names say splits. Raises InputError,
     also for a link that leads out of the folder: whoever sent it may have put it there.
     """
-    inside = sorted(islice((path for path in folder.rglob("*") if not _is_hidden(path, folder)), MOST_FILES + 1))
-    if len(inside) > MOST_FILES:
+    inside = sorted(islice((path for path in folder.rglob("*") if not _is_hidden(path, folder)), MAX_FILES + 1))
+    if len(inside) > MAX_FILES:
         raise InputError(
-            f"{folder} holds more than {MOST_FILES:,} files; name a folder below it or the files with the rows"
+            f"{folder} holds more than {MAX_FILES:,} files; name a folder below it or the files with the rows"
         )
     files, left_out = [], {}
     for path in inside:
@@ -204,7 +204,7 @@ def _names(path: Path, found: Any) -> list[str]:
 
 def _json(path: Path) -> dict:
     try:
-        found = parse_json(read_regular(path, MOST_TEXT))
+        found = parse_json(read_regular(path, MAX_TEXT))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); save the data set again") from None
     if not isinstance(found, dict):

@@ -19,7 +19,7 @@ from backend.data.spread import spread_of_counts, spread_of_sorted
 
 CountTokens = Callable[[list[Any]], list[int]]
 """Texts, or sentences as lists of words → how many tokens each has."""
-MOST_LABELS = 200
+MAX_LABELS = 200
 """A column with more different values holds no labels."""
 REPEATED = 10
 """Values in lists, and words of texts, are labels where each occurs so often on average."""
@@ -219,7 +219,7 @@ def _counted(counter: Counter[str] | None, values: Any) -> Counter[str] | None:
     if counter is None:
         return None
     counter.update(values)
-    return counter if len(counter) <= MOST_LABELS else None
+    return counter if len(counter) <= MAX_LABELS else None
 
 
 def _is_empty(cell: Any) -> bool:

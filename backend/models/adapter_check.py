@@ -17,7 +17,7 @@ _PLAIN_BEGINNINGS = (None, True, False, "gaussian", "orthogonal", "eva")
 """Of `init_lora_weights`, those that leave the model's own weights as they are: nothing of them outlives loading."""
 _CHANGING_BEGINNINGS = re.compile(r"pissa(_niter_[1-9]\d?)?|olora")
 """Those that change the model's weights, and must be computed again for what was learnt to fit them."""
-_LARGEST_RANK, _MOST_NAMES, _LONGEST_NAME = 10_000, 100_000, 2_000
+_LARGEST_RANK, _MAX_NAMES, _LONGEST_NAME = 10_000, 100_000, 2_000
 _SWITCHES = ("fan_in_fan_out", "use_rslora", "use_dora", "lora_bias", "inference_mode", "ensure_weight_tying")
 _NAMES = ("target_modules", "exclude_modules", "modules_to_save", "layers_pattern", "target_parameters")
 _PATTERNS = ("rank_pattern", "alpha_pattern")
@@ -31,7 +31,7 @@ _REFUSED = (
     "use_bdlora", "use_qalora", "velora_config",
 )  # fmt: skip
 """What changes the layers beyond LoRA and DoRA, or names a module that PEFT would import."""
-_MOST_REPEATS, _MOST_REPEATS_IN_ALL = 6, 60
+_MAX_REPEATS, _MAX_REPEATS_IN_ALL = 6, 60
 _REPEAT = re.compile(r"[*+?]|\{\d*,?\d*\}")
 _NESTED = re.compile(r"\)([*+]|\{\d*,?\d*\})")
 _LOOK = re.compile(r"\(\?(?![:=!])")
@@ -114,16 +114,14 @@ def _names(config: dict[str, Any]) -> str:
             continue
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             return f"{key}: {value!r:.40} are no names of modules"
-        if len(names) > _MOST_NAMES:
-            return f"{key}: {len(names):,} names are too many (at most {_MOST_NAMES:,})"
+        if len(names) > _MAX_NAMES:
+            return f"{key}: {len(names):,} names are too many (at most {_MAX_NAMES:,})"
         for name in names:
             count = _repeats(name)
             if count is None:
                 return f"{key}: {name!r:.60} is neither a module's name nor a pattern that is sure to come to an end"
             repeats += count
-    return (
-        f"it has too many patterns (at most {_MOST_REPEATS_IN_ALL} repeats)" if repeats > _MOST_REPEATS_IN_ALL else ""
-    )
+    return f"it has too many patterns (at most {_MAX_REPEATS_IN_ALL} repeats)" if repeats > _MAX_REPEATS_IN_ALL else ""
 
 
 def _repeats(pattern: str) -> int | None:
@@ -141,7 +139,7 @@ def _repeats(pattern: str) -> int | None:
     if _LOOK.search(plain) or _NESTED.search(plain):
         return None
     count = len(_REPEAT.findall(re.sub(r"\(\?|([*+?}])[?+]", r"\1", plain)))
-    return count if count <= _MOST_REPEATS else None
+    return count if count <= _MAX_REPEATS else None
 
 
 def _is_count(value: object) -> TypeGuard[int]:

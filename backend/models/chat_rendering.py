@@ -25,7 +25,7 @@ SECONDS = 5.0
 SECONDS_PER_BEGINNING = 0.05
 MEMORY = 1 << 30
 """Bytes beyond what the process has at its start. Only Linux knows such a limit; the others have the two above and below."""
-MOST_CHARACTERS = 50_000_000
+MAX_CHARACTERS = 50_000_000
 """The longest text that a template may write."""
 
 _REQUEST = 4_000_000
@@ -215,8 +215,8 @@ def _answer(
         found = render(
             [part], chat_template=request["template"], add_generation_prompt=prompt, **request["special_tokens"]
         )[0][0]
-        if len(found) > MOST_CHARACTERS:
-            raise ValueError(f"it writes more than {MOST_CHARACTERS:,} characters")
+        if len(found) > MAX_CHARACTERS:
+            raise ValueError(f"it writes more than {MAX_CHARACTERS:,} characters")
         return str(found)
 
     try:

@@ -12,10 +12,10 @@ from backend.contract.errors import InputError
 from backend.models.model_files import CONFIG_LIMIT, read_table
 
 FIELD = "model.name_or_path"
-MOST_LABELS, MOST_ROWS = 1_000_000, 10**8
-_MOST_PARAMETERS = 10**13
+MAX_LABELS, MAX_ROWS = 1_000_000, 10**8
+_MAX_PARAMETERS = 10**13
 _LARGEST = {
-    MOST_ROWS: ("vocab_size", "decoder_vocab_size", "src_vocab_size", "tgt_vocab_size"),
+    MAX_ROWS: ("vocab_size", "decoder_vocab_size", "src_vocab_size", "tgt_vocab_size"),
     10**6: ("hidden_size", "d_model", "n_embd", "dim", "embedding_size", "head_dim", "d_kv", "d_head", "type_vocab_size",
         "num_labels"),
     10**7: ("intermediate_size", "d_ff", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "hidden_dim", "n_inner", "d_inner"),
@@ -99,7 +99,7 @@ def _sizes(part: dict[str, Any]) -> str:
                 return f"{name} is {_shown(one)}, and it must be at least {least}"
             if one > limit:
                 return f"{name} is {_shown(one)}, and no model has more than {limit:,}"
-    if estimate(part) > _MOST_PARAMETERS:
+    if estimate(part) > _MAX_PARAMETERS:
         return "its sizes make more than ten trillion parameters"
     return ""
 
@@ -122,8 +122,8 @@ def _labels(part: dict[str, Any]) -> str:
     for key, table in (("id2label", names), ("label2id", numbers)):
         if table is not None and not isinstance(table, dict):
             return f"{key} is {_shown(table)}, which is not a table"
-        if table is not None and len(table) > MOST_LABELS:
-            return f"{key} has {len(table):,} labels, and no model has more than {MOST_LABELS:,}"
+        if table is not None and len(table) > MAX_LABELS:
+            return f"{key} has {len(table):,} labels, and no model has more than {MAX_LABELS:,}"
     for number in names or ():
         if not (str(number).isascii() and str(number).isdigit() and len(str(number)) <= 10):
             return f"id2label numbers a label {_shown(number)}, which is not a whole number"

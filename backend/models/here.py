@@ -15,7 +15,7 @@ from backend.models import hub_transfer, inspection, judgement, purpose
 from backend.models.judgement import Known, Wish
 from backend.models.weights import flax_problem, read_weights
 
-MOST_RUNS = 200
+MAX_RUNS = 200
 """Runs whose models are offered, the newest first."""
 _GONE = "the folder is not there any more; choose another model"
 
@@ -56,7 +56,7 @@ def of_runs(wish: Wish, runs: Iterable[RunFolder]) -> list[ModelChoice]:
     """What runs have left in their `model/`, as a beginning for the next one; the newest first."""
     found = []
     for run in runs:
-        if len(found) < MOST_RUNS and (run.model / "config.json").is_file():
+        if len(found) < MAX_RUNS and (run.model / "config.json").is_file():
             used = (run.model / "config.json").stat().st_mtime
             found.append(of_folder(run.model, wish, "run", run.path.name, used=used))
     return found

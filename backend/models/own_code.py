@@ -26,7 +26,7 @@ from backend.models.small_files import beside_weights
 
 FIELD = "model.trust_remote_code"
 _CONFIG, _TOKENIZER = "config.json", "tokenizer_config.json"
-_MOST_FILES, _MOST_ENTRIES, _LARGEST_CODE = 500, 20_000, 5_000_000
+_MAX_FILES, _MAX_ENTRIES, _LARGEST_CODE = 500, 20_000, 5_000_000
 """Python files of a model, entries of its folder that are looked at for them, and bytes of one Python file."""
 _DECIDING = {"auto_map", "name_or_path", "attn_implementation", "experts_implementation", "quantization_config"}
 _REFERENCE = re.compile(r"(?P<module>[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*)\.[A-Za-z_]\w*")
@@ -156,10 +156,10 @@ def read_code(folder: Path) -> dict[str, bytes]:
             content = read_small(path, _LARGEST_CODE)
             if content is not None:
                 found[path.relative_to(folder).as_posix()] = content
-        if len(found) > _MOST_FILES or entries > _MOST_ENTRIES:
+        if len(found) > _MAX_FILES or entries > _MAX_ENTRIES:
             raise InputError(
-                f"{FIELD}: {folder} holds too many files to read its Python code (at most {_MOST_FILES} of "
-                f"{_MOST_ENTRIES:,}); move the model into a folder of its own",
+                f"{FIELD}: {folder} holds too many files to read its Python code (at most {_MAX_FILES} of "
+                f"{_MAX_ENTRIES:,}); move the model into a folder of its own",
                 FIELD,
             )
     return dict(sorted(found.items()))

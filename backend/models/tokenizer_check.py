@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-MOST_STEPS = 1_000
+MAX_STEPS = 1_000
 """Of a normaliser, pre-tokenizer, decoder or post-processor; real ones have twenty."""
-MOST_GROWTH = 4_096
+MAX_GROWTH = 4_096
 """Characters that one character of a text may become; NFKC makes 18 of the longest ligature."""
-MOST_ADDED = 100_000
+MAX_ADDED = 100_000
 """Characters or tokens that are put around every text."""
 PARTS = ("normalizer", "pre_tokenizer", "decoder", "post_processor")
 _LISTS = ("normalizers", "pretokenizers", "decoders", "processors")
@@ -37,7 +37,7 @@ def problem_of(tokenizer: Any, *, is_whole: bool = True) -> str:
     for part in PARTS if is_whole else ():
         steps = _flat(tokenizer.get(part))
         if steps is None:
-            return f"its {part} is no table of steps, or has more than {MOST_STEPS:,}"
+            return f"its {part} is no table of steps, or has more than {MAX_STEPS:,}"
         if problem := next(filter(None, map(_problem_of_step, steps)), ""):
             return f"its {part} {problem}"
         if part == "post_processor":
@@ -63,7 +63,7 @@ def _flat(step: Any) -> list[dict[str, Any]] | None:
     waiting = [] if step is None else [step]
     while waiting:
         step = waiting.pop()
-        if not isinstance(step, dict) or len(found) + len(waiting) > MOST_STEPS:
+        if not isinstance(step, dict) or len(found) + len(waiting) > MAX_STEPS:
             return None
         inner = [step[name] for name in _LISTS if name in step]
         if any(not isinstance(steps, list) for steps in inner):
@@ -101,8 +101,8 @@ def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
         return math.fsum(costs.get(sign, other) for sign in text) if isinstance(text, str) else 0.0
 
     for step in reversed(steps):
-        if "prepend" in step and cost(step["prepend"]) > MOST_ADDED:
-            return f"puts more than {MOST_ADDED:,} characters before a text"
+        if "prepend" in step and cost(step["prepend"]) > MAX_ADDED:
+            return f"puts more than {MAX_ADDED:,} characters before a text"
         if "pattern" in step and "content" in step:
             pattern, added = step["pattern"], cost(step["content"])
             plain = pattern.get("String") if isinstance(pattern, dict) else pattern
@@ -115,8 +115,8 @@ def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
                 other, costs = (most + added if beside else max(most, added)), {}
         elif not any(name in step for name in _LISTS):
             other, costs = max([other, *costs.values()]) * _factor(step), {}
-        if max([other, *costs.values()]) > MOST_GROWTH:
-            return f"may make more than {MOST_GROWTH:,} characters of one"
+        if max([other, *costs.values()]) > MAX_GROWTH:
+            return f"may make more than {MAX_GROWTH:,} characters of one"
     return ""
 
 
@@ -137,14 +137,14 @@ def _problem_of_templates(templates: list[dict[str, Any]]) -> str:
         known = special if isinstance(special, dict) else {}
         for name in ("single", "pair"):
             pieces = template.get(name) or []
-            if not isinstance(pieces, list) or len(pieces) > MOST_STEPS:
-                return f"has a template of more than {MOST_STEPS:,} parts"
+            if not isinstance(pieces, list) or len(pieces) > MAX_STEPS:
+                return f"has a template of more than {MAX_STEPS:,} parts"
             if (missing := next((one for one in _special(pieces) if one not in known), None)) is not None:
                 return f"names the token {missing[:80]!r}, which it does not define"
         copies *= max(1, sum("Sequence" in piece for piece in template.get("single") or [] if isinstance(piece, dict)))
         added = sum(len(one.get("ids") or ()) for one in known.values() if isinstance(one, dict))
-        if copies > MOST_GROWTH or added > MOST_ADDED:
-            return f"repeats a text more than {MOST_GROWTH:,} times, or adds more than {MOST_ADDED:,} tokens to it"
+        if copies > MAX_GROWTH or added > MAX_ADDED:
+            return f"repeats a text more than {MAX_GROWTH:,} times, or adds more than {MAX_ADDED:,} tokens to it"
     return ""
 
 

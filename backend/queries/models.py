@@ -8,7 +8,7 @@ from backend.contract.run_folder import run_folders
 from backend.models.judgement import wish_of
 from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
 
-MOST_RECENT = 100
+MAX_RECENT = 100
 
 
 def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
@@ -56,7 +56,7 @@ def _cached(arguments: Arguments, tell: Tell) -> CachedModels:
 def _choices(arguments: Arguments, tell: Tell) -> ModelChoices:
     from backend.models import here
 
-    recent = [str(name) for name in listed(arguments, "recent", MOST_RECENT)]
+    recent = [str(name) for name in listed(arguments, "recent", MAX_RECENT)]
     wanted = wish_of(arguments.get("wish") or {})
     return ModelChoices(here.choices(wanted, recent, run_folders(runs_folder())))
 

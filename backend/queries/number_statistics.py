@@ -15,7 +15,7 @@ from backend.queries.query import Arguments, Query, Tell, needed
 if TYPE_CHECKING:
     import numpy as np
 
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 WORST_POINTS = 200
 """Of them those that are furthest off."""
 
@@ -53,9 +53,9 @@ def _shown(distance: "np.ndarray") -> "np.ndarray":
     """Places of the rows that are drawn: all, or evenly spaced ones and the furthest off."""
     import numpy as np
 
-    if len(distance) <= MOST_POINTS:
+    if len(distance) <= MAX_POINTS:
         return np.arange(len(distance))
-    even = np.linspace(0, len(distance) - 1, MOST_POINTS - WORST_POINTS).astype(np.int64)
+    even = np.linspace(0, len(distance) - 1, MAX_POINTS - WORST_POINTS).astype(np.int64)
     return np.union1d(even, np.argpartition(-distance, WORST_POINTS)[:WORST_POINTS])
 
 

@@ -20,7 +20,7 @@ from backend.queries.query import Arguments, Query, Tell, needed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_LABELS = 100
+MAX_LABELS = 100
 """Labels of a confusion matrix; more cannot be read, and seldom are labels."""
 BINS = 10
 """Of the reliability diagram, equally wide."""
@@ -45,7 +45,7 @@ def _statistics(arguments: Arguments, tell: Tell) -> PredictionStatistics:
         rows=sum(cells.values()),
         right=sum(count for (actual, predicted), count in cells.items() if actual == predicted),
         confusion=_matrix(cells),
-        labels=scores[:MOST_LABELS],
+        labels=scores[:MAX_LABELS],
         macro_f1=sum(known) / len(known) if known else None,
         bins=bins,
         calibration_error=calibration_error(bins),
@@ -68,7 +68,7 @@ def _matrix(cells: _Cells) -> Confusion:
     for (actual, predicted), count in cells.items():
         totals[actual] += count
         totals[predicted] += 0
-    labels = sorted(label for label, _ in totals.most_common(MOST_LABELS))
+    labels = sorted(label for label, _ in totals.most_common(MAX_LABELS))
     places = {label: place for place, label in enumerate(labels)}
     counts = [[0] * len(labels) for _ in labels]
     for (actual, predicted), count in cells.items():

@@ -14,7 +14,7 @@ from backend.queries.tokens import _named, _tokenizer
 OUTPUT, SETTINGS = "output", "tokenizer"
 """What the window calls the field of the new folder, and the beginning of the keys of its form."""
 
-MOST_TOKENS = 50_000
+MAX_TOKENS = 50_000
 """That are looked at or added at once; the terminal adds any number."""
 
 
@@ -87,7 +87,7 @@ def _opened_anew(arguments: Arguments) -> Any:
 def _extension(arguments: Arguments) -> Any:
     from backend.tokenizers.extend import Extension
 
-    lists = [[str(one) for one in listed(arguments, name, MOST_TOKENS)] for name in ("add", "special")]
+    lists = [[str(one) for one in listed(arguments, name, MAX_TOKENS)] for name in ("add", "special")]
     return Extension(*lists, whole_words=bool(arguments.get("whole_words", False)))
 
 

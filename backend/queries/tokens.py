@@ -14,7 +14,7 @@ from backend.contract.tokenizer_steps import StepsQuestion, TokenizerSteps
 from backend.contract.tokens import TokenizeQuestion, TokenizerDescription
 from backend.queries.query import Arguments, Query, Tell, listed, needed, reporting
 
-MOST_IDS = 1_000_000
+MAX_IDS = 1_000_000
 KEPT = 4
 """Tokenizers that stay open; a large one takes about a hundred megabytes."""
 
@@ -44,8 +44,8 @@ def _decode(arguments: Arguments, tell: Tell) -> Decoded:
     except (TypeError, ValueError):
         raise InputError("ids: give whole numbers, for example [101, 7592, 102]") from None
     clean_up = arguments.get("clean_up")
-    if sum(map(len, rows)) > MOST_IDS:
-        raise InputError(f"ids: there are more than {MOST_IDS:,}; decode them in parts")
+    if sum(map(len, rows)) > MAX_IDS:
+        raise InputError(f"ids: there are more than {MAX_IDS:,}; decode them in parts")
     return decoding.decoded(
         _tokenizer(arguments),
         rows,
@@ -58,7 +58,7 @@ def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
     from backend.tokenizers import decoding
 
     needed(arguments, "pieces", list)
-    given = [str(one) for one in listed(arguments, "pieces", MOST_IDS)]
+    given = [str(one) for one in listed(arguments, "pieces", MAX_IDS)]
     return decoding.pieces_to_text(_tokenizer(arguments), given)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backend.run.look import Look
 
 PAGE = 100
-MOST_NUMBERS = 12_000
+MAX_NUMBERS = 12_000
 """Of an array that are sent to the window, so that no answer becomes too large for a line."""
 
 
@@ -45,7 +45,7 @@ def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
     step = arguments.get("step")
     feature = int(needed(arguments, "feature", int))
     return shown_features.shown_feature(
-        _look(arguments, tell), feature, None if step is None else int(step), MOST_NUMBERS
+        _look(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS
     )
 
 

@@ -12,7 +12,7 @@ from backend.contract.queries import Exported, Progress
 from backend.contract.safe_files import user_path
 from backend.contract.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 from backend.queries.query import Arguments, Query, Tell, listed, needed
-from backend.queries.tokens import MOST_IDS, _tokenizer
+from backend.queries.tokens import MAX_IDS, _tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,10 +95,10 @@ def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
 def _convert(arguments: Arguments, tell: Tell) -> Conversion:
     pieces, ids = _both_ways(needed(arguments, "folder"))
     if isinstance(arguments.get("ids"), list):
-        numbers = [int(one) for one in listed(arguments, "ids", MOST_IDS)]
+        numbers = [int(one) for one in listed(arguments, "ids", MAX_IDS)]
         return Conversion(ids=list(numbers), pieces=[pieces.get(one) for one in numbers])
     needed(arguments, "pieces", list)
-    words = [str(one) for one in listed(arguments, "pieces", MOST_IDS)]
+    words = [str(one) for one in listed(arguments, "pieces", MAX_IDS)]
     return Conversion(ids=[ids.get(one) for one in words], pieces=list(words))
 
 

@@ -16,7 +16,7 @@ from backend.contract.queries import ColumnLook
 from backend.data.column_looks import LOOKED_AT, looks_of
 
 CHOSEN = "as chosen"
-MOST_LABELS = 200
+MAX_LABELS = 200
 """A column with more different values is not guessed to hold labels."""
 SCORES = 20
 """More different fractions than this are scores and no labels."""
@@ -76,7 +76,7 @@ class ColumnGuess:
         """Of lists of text the one with few different members is the tags, the one with many the words."""
         lists = [look for look in free if look.kind == "list of text"]
         counts = {look.name: _different_members(self._table[look.name]) for look in lists}
-        few = {name: count for name, count in counts.items() if count <= MOST_LABELS}
+        few = {name: count for name, count in counts.items() if count <= MAX_LABELS}
         wanted = {name: count for name, count in counts.items() if (name in few) == (part.holds == "tags")}
         if len(wanted) != 1:
             return None
@@ -173,7 +173,7 @@ def _could_be(names: list[str]) -> str:
 def _is_label(look: ColumnLook) -> bool:
     """Few different values, each of them often."""
     filled = look.rows - look.empty
-    if look.distinct is None or not 2 <= look.distinct <= min(MOST_LABELS, filled // 2):
+    if look.distinct is None or not 2 <= look.distinct <= min(MAX_LABELS, filled // 2):
         return False
     return (look.median_words or 0) <= 4 and not (look.kind == "numbers" and look.distinct > SCORES)
 

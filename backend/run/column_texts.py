@@ -14,7 +14,7 @@ from backend.run.data_report import subject_of_data
 from backend.run.material import quiet, reading
 
 AT_ONCE = 1000
-MOST_HELD_OUT = 1000
+MAX_HELD_OUT = 1000
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ColumnTexts:
     @property
     def held_out_rows(self) -> int:
         """How many rows nothing is learnt from."""
-        return min(MOST_HELD_OUT, -(-len(self.rows) // self.every)) if self.every else 0
+        return min(MAX_HELD_OUT, -(-len(self.rows) // self.every)) if self.every else 0
 
     def __iter__(self) -> Iterator[str]:
         """The texts to learn from."""
@@ -46,12 +46,12 @@ class ColumnTexts:
         """The same with that share of the rows held out, spread evenly; none of fewer than two rows."""
         if not share or len(self.rows) < 2:
             return ColumnTexts(self.rows, self.columns)
-        wanted = min(MOST_HELD_OUT, max(1, int(len(self.rows) * share)))
+        wanted = min(MAX_HELD_OUT, max(1, int(len(self.rows) * share)))
         return ColumnTexts(self.rows, self.columns, max(2, len(self.rows) // wanted))
 
     def _texts(self, *, held_out: bool) -> Iterator[str]:
         for start in range(0, len(self.rows), AT_ONCE):
-            if held_out and not self.every and start >= MOST_HELD_OUT:
+            if held_out and not self.every and start >= MAX_HELD_OUT:
                 return
             part = self.rows.table.slice(start, AT_ONCE)
             for name in self.columns:
@@ -60,7 +60,7 @@ class ColumnTexts:
                         yield text_of(value)
 
     def _is_held_out(self, row: int) -> bool:
-        return bool(self.every) and row % self.every == 0 and row // self.every < MOST_HELD_OUT
+        return bool(self.every) and row % self.every == 0 and row // self.every < MAX_HELD_OUT
 
 
 def read_column_texts(

@@ -18,7 +18,7 @@ from backend.run import throughput
 
 ALIKE = 0.1
 """Part by which lengths may differ; what was measured is scaled by them."""
-MOST_KEPT = 300
+MAX_KEPT = 300
 SCALES: Mapping[str, tuple[str, ...]] = {
     "training": (
         "epochs", "max_steps", "max_records", "learning_rate", "schedule", "warmup", "schedule_steps", "schedule_cycles",
@@ -41,7 +41,7 @@ def remember(key: str, measurement: Measurement) -> None:
     known = _read()
     others = [one for one in known.get(key, []) if not _fits(one, measurement.mean_length, measurement.longest)]
     known.pop(key, None)
-    kept = dict(list(known.items())[-MOST_KEPT + 1 :])
+    kept = dict(list(known.items())[-MAX_KEPT + 1 :])
     path = _path()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

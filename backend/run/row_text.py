@@ -4,14 +4,14 @@ from backend.data.cells import cell_text
 from backend.run.look import Look
 from backend.tasks.task import used_columns
 
-MOST_CHARACTERS = 4000
+MAX_CHARACTERS = 4000
 
 
 def row_cells(look: Look, row: int) -> list[tuple[str, str]]:
     """Column and text of each cell that the task reads, in the task's order."""
     named = [look.session.columns.get(column.name) for column in used_columns(look.session.task)]
     there = [name for name in dict.fromkeys(named) if name in look.rows.table.column_names]
-    return [(name, cell_text(look.rows.table[name][row].as_py(), MOST_CHARACTERS)) for name in there if name]
+    return [(name, cell_text(look.rows.table[name][row].as_py(), MAX_CHARACTERS)) for name in there if name]
 
 
 def row_text(look: Look, row: int, characters: int = 200) -> str:

@@ -34,7 +34,7 @@ from backend.tasks.task import (
 )
 from backend.tokenizers.loading import fingerprint
 
-MOST_FILES_APART = 50
+MAX_FILES_APART = 50
 """Of more files than this only the whole is measured."""
 Tick = Callable[[int, int], None]
 
@@ -220,7 +220,7 @@ class Session:
 
     def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
         """Of several files also each file's own, as `file/metric` or as the source names them."""
-        if len(rows.files) == 1 or len(rows.files) > MOST_FILES_APART:
+        if len(rows.files) == 1 or len(rows.files) > MAX_FILES_APART:
             return self._measured(predictions)
         names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
         metrics = {} if rows.metric_names else self._measured(predictions)

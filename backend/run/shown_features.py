@@ -15,15 +15,15 @@ from backend.tasks.task import draws
 
 LINE_TOKENS = 48
 """Of a feature whose beginning is written out in its line."""
-MOST_LINES = 500
+MAX_LINES = 500
 _SPANS = (Head.QUESTION_ANSWERING, Head.QUESTION_ANSWERING_BEAM)
 _TOKEN_LABELS = (Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.SEQ2SEQ_LM)
 
 
 def rows_in_order(look: Look, start: int, count: int) -> TrainingRows:
-    """The features from `start`, at most MOST_LINES, as they stand."""
+    """The features from `start`, at most MAX_LINES, as they stand."""
     begin = max(0, min(start, len(look.features) - 1))
-    indices = np.arange(begin, min(begin + min(count, MOST_LINES), len(look.features)))
+    indices = np.arange(begin, min(begin + min(count, MAX_LINES), len(look.features)))
     return TrainingRows(
         split=look.split,
         splits=list(look.material.rows),
@@ -35,7 +35,7 @@ def rows_in_order(look: Look, start: int, count: int) -> TrainingRows:
     )
 
 
-def rows_of_step(look: Look, step: int, start: int = 0, count: int = MOST_LINES) -> TrainingRows:
+def rows_of_step(look: Look, step: int, start: int = 0, count: int = MAX_LINES) -> TrainingRows:
     """The features of optimizer step `step`, in the order in which the engine gets them. Raises InputError."""
     indices = look.indices(step)
     begin = max(0, min(start, len(indices) - 1))
@@ -45,7 +45,7 @@ def rows_of_step(look: Look, step: int, start: int = 0, count: int = MOST_LINES)
         rows=len(look.rows),
         features=len(indices),
         start=begin,
-        lines=_lines(look, indices[begin : begin + min(count, MOST_LINES)]),
+        lines=_lines(look, indices[begin : begin + min(count, MAX_LINES)]),
         step=_step(look, step, indices),
         steps=look.total_steps,
     )

@@ -14,7 +14,7 @@ from backend.models.inspection import read_config
 from backend.run.look import Look
 from backend.tokenizers.vocabulary import vocabulary_of
 
-MOST_TOKENS = 6000
+MAX_TOKENS = 6000
 """Of a sequence that are shown; all are in the arrays."""
 
 
@@ -61,10 +61,10 @@ def sequences(look: Look, feature: int, arrays: Batch) -> list[TokenSequence]:
     labels = _labels(look, pieces, arrays)
     own = TokenSequence(
         title="Source (input_ids)" if head is Head.SEQ2SEQ_LM else "Input (input_ids)",
-        ids=ids[:MOST_TOKENS].tolist(),
-        texts=pieces.texts(ids[:MOST_TOKENS]),
-        kinds=_kinds(look, pieces, arrays)[:MOST_TOKENS],
-        labels=labels[:MOST_TOKENS],
+        ids=ids[:MAX_TOKENS].tolist(),
+        texts=pieces.texts(ids[:MAX_TOKENS]),
+        kinds=_kinds(look, pieces, arrays)[:MAX_TOKENS],
+        labels=labels[:MAX_TOKENS],
         borders=_borders(look, feature, arrays),
         length=len(ids),
     )
@@ -73,13 +73,13 @@ def sequences(look: Look, feature: int, arrays: Batch) -> list[TokenSequence]:
 
 def _choice(look: Look, pieces: Pieces, arrays: Batch, number: int) -> TokenSequence:
     one = {name: values[number] for name, values in arrays.items() if values.ndim == 2}
-    ids = one["input_ids"][:MOST_TOKENS]
+    ids = one["input_ids"][:MAX_TOKENS]
     right = int(arrays["labels"]) == number
     return TokenSequence(
         title=f"Choice {number + 1}{' · the right one' if right else ''}",
         ids=ids.tolist(),
         texts=pieces.texts(ids),
-        kinds=_input_kinds(look, pieces, one)[:MOST_TOKENS],
+        kinds=_input_kinds(look, pieces, one)[:MAX_TOKENS],
         labels=[""] * len(ids),
         length=len(one["input_ids"]),
     )
@@ -159,12 +159,12 @@ def _decoder(look: Look, pieces: Pieces, arrays: Batch) -> list[TokenSequence]:
     return [
         TokenSequence(
             title="Decoder (decoder_input_ids, and below them the labels)",
-            ids=given[:MOST_TOKENS].tolist(),
-            texts=pieces.texts(given[:MOST_TOKENS]),
-            kinds=kinds[:MOST_TOKENS],
+            ids=given[:MAX_TOKENS].tolist(),
+            texts=pieces.texts(given[:MAX_TOKENS]),
+            kinds=kinds[:MAX_TOKENS],
             labels=[
                 str(IGNORE) if label == IGNORE else text
-                for label, text in zip(labels[:MOST_TOKENS].tolist(), said, strict=False)
+                for label, text in zip(labels[:MAX_TOKENS].tolist(), said, strict=False)
             ],
             length=len(labels),
         )
@@ -192,5 +192,5 @@ def _borders(look: Look, feature: int, arrays: Batch) -> list[Border]:
         found = [Border(int(place), look.rows.place(int(row))) for place, row in zip(starts, rows, strict=True)]
     else:
         found = []
-    shown = [border for border in found if border.place < min(MOST_TOKENS, len(arrays["input_ids"]))]
+    shown = [border for border in found if border.place < min(MAX_TOKENS, len(arrays["input_ids"]))]
     return shown if len(shown) > 1 or (shown and "segment" in arrays) else []

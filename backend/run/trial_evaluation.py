@@ -11,7 +11,7 @@ from backend.data.rows import Rows
 from backend.run.session import Session
 from backend.run.timing import Compiled
 
-ENOUGH_SECONDS, MOST_SECONDS = 1.0, 12.0
+ENOUGH_SECONDS, MAX_SECONDS = 1.0, 12.0
 GROWTH = 4
 """How many times as many rows are tried next, which cannot take more than so many times as long."""
 
@@ -48,7 +48,7 @@ def evaluated(session: Session, rows: Rows, features: Features, batch_size: int,
 
 def _is_enough(taken: list[tuple[int, float]], rows: int, batch: int, *, grows: bool) -> bool:
     count, seconds = taken[-1]
-    if not grows or count >= rows or seconds * GROWTH > MOST_SECONDS:
+    if not grows or count >= rows or seconds * GROWTH > MAX_SECONDS:
         return True
     return count >= batch and seconds >= ENOUGH_SECONDS
 

@@ -14,7 +14,7 @@ from backend.run.opening import training_order
 from backend.run.session import Session
 from backend.run.timing import Compiled
 
-LEAST_STEPS, LEAST_SECONDS, MOST_SECONDS = 3, 2.0, 15.0
+LEAST_STEPS, LEAST_SECONDS, MAX_SECONDS = 3, 2.0, 15.0
 """Timed after the first one, which also makes the optimizer's state."""
 COMPILING_SECONDS = 20.0
 """After so long no step is taken any more that would be compiled."""
@@ -100,10 +100,10 @@ def measured(session: Session, lengths: Lengths, compiled: Compiled, tell: Calla
     order, known = lengths.spread_out(), set[object]()
     numbers, groups = iter(range(1, 1_000_000)), list[tuple[int, int, float]]()
     _warm_up(session, lengths, next(order), next(numbers), known)
-    tell(0.0, MOST_SECONDS)
+    tell(0.0, MAX_SECONDS)
     while not _is_enough(groups):
         groups.append(_group(session, lengths, compiled, order, numbers, known))
-        tell(sum(group[2] for group in groups), MOST_SECONDS)
+        tell(sum(group[2] for group in groups), MAX_SECONDS)
     return told(groups, lengths.mean_tokens)
 
 
@@ -139,7 +139,7 @@ def _group(
 
 def _is_enough(groups: list[tuple[int, int, float]]) -> bool:
     count, seconds = sum(group[0] for group in groups), sum(group[2] for group in groups)
-    if seconds >= MOST_SECONDS:
+    if seconds >= MAX_SECONDS:
         return True
     return count >= LEAST_STEPS and seconds >= LEAST_SECONDS and told(groups, 0.0).spread <= STEADY
 

@@ -15,7 +15,7 @@ from backend.tasks._texts import label_values, strings
 from backend.tasks.task import Columns, in_chunks, key_of
 
 LETTERS = "abcdefgh"
-MOST_COLUMNS = len(LETTERS)
+MAX_COLUMNS = len(LETTERS)
 
 
 def _usual_names(number: int) -> list[str]:
@@ -33,7 +33,7 @@ CHOICE_COLUMNS = (
     ),
     *(
         Column(f"choice_{number}", f"Choice {number}", "One of the choices, where each has a column.", required=False, usual_names=_usual_names(number))
-        for number in range(MOST_COLUMNS)
+        for number in range(MAX_COLUMNS)
     ),
 )  # fmt: skip
 
@@ -206,7 +206,7 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
     if "choices" in columns:
         texts, names = _listed(part, columns["choices"])
         return Choices(part, texts, beginnings, names, labels)
-    apart = [columns[f"choice_{number}"] for number in range(MOST_COLUMNS) if f"choice_{number}" in columns]
+    apart = [columns[f"choice_{number}"] for number in range(MAX_COLUMNS) if f"choice_{number}" in columns]
     if len(apart) < 2:
         raise InputError(
             "data.columns.choices: say which column holds the list of choices, or name one for each choice "

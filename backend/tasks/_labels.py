@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_MOST_FRACTIONS = 20
+_MAX_FRACTIONS = 20
 """More different numbers with fractions than this are scores and no labels."""
 
 
@@ -48,7 +48,7 @@ def are_scores(labels: Iterable[str]) -> bool:
         numbers = [float(label) for label in labels]
     except ValueError:
         return False
-    return len(numbers) > _MOST_FRACTIONS and any(number % 1 for number in numbers)
+    return len(numbers) > _MAX_FRACTIONS and any(number % 1 for number in numbers)
 
 
 def notes(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:

@@ -16,7 +16,7 @@ from backend.tasks._entities import Scheme
 from backend.tasks._sentences import Tags
 from backend.tasks.task import Facts
 
-MOST_ODD = 0.1
+MAX_ODD = 0.1
 """Where fewer of the tags than this lack a prefix, they are mistakes; where more do, the tags follow no scheme."""
 
 
@@ -31,7 +31,7 @@ def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) 
     if odd:
         is_odd = np.isin(tags.ids, [tags.names.index(one) for one in odd])
         marked = np.isin(tags.ids, [number for number, name in enumerate(tags.names) if name != "O"])
-        if wanted == "auto" and usual is None and is_odd.sum() >= MOST_ODD * marked.sum():
+        if wanted == "auto" and usual is None and is_odd.sum() >= MAX_ODD * marked.sum():
             return "none"
         raise _stranger(tags, rows, int(np.argmax(is_odd)))
     if wanted != "auto":

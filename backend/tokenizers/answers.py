@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.tokens import LONG_TEXT, MOST_IN_JSON, TokenizeQuestion, Tokens
+from backend.contract.tokens import LONG_TEXT, MAX_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
 from backend.tokenizers import chat, inspect, unfinished
 from backend.tokenizers.streaming import Stream
@@ -22,7 +22,7 @@ _KINDS = dict.fromkeys(("piece", "start", "end", "byte_start", "byte_end", "word
     "sequence": np.int8, "partial": np.uint8, "mask": np.int8,
 }  # fmt: skip
 _LARGE = 2**31 - 1
-_MOST_BYTES = 300_000
+_MAX_BYTES = 300_000
 """A long text goes into a file too, however few its tokens are."""
 
 
@@ -33,7 +33,7 @@ def tokenized(
     table = short(tokenizer, question)
     if table is None:
         return {"arrow": _written_in_blocks(tokenizer, question, report)}
-    if len(table.columns["piece"]) <= MOST_IN_JSON and table.rest.bytes <= _MOST_BYTES:
+    if len(table.columns["piece"]) <= MAX_IN_JSON and table.rest.bytes <= _MAX_BYTES:
         return table.answer()
     return {"arrow": _written(table)}
 

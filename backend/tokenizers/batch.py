@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from backend.contract.errors import InputError
-from backend.contract.token_batches import MOST_CELLS, BatchQuestion, TokenGrid
+from backend.contract.token_batches import MAX_CELLS, BatchQuestion, TokenGrid
 from backend.contract.token_options import TokenOptions
 from backend.tokenizers import stored
 from backend.tokenizers.columns import Columns
@@ -35,7 +35,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     asked = replace(options, padding="") if by_hand else options
     rows = encode_rows(tokenizer, list(texts), second, asked)
     width = _width(tokenizer, options, rows) if by_hand else max((len(row) for row in rows), default=0)
-    if width * len(rows) > MOST_CELLS:
+    if width * len(rows) > MAX_CELLS:
         raise InputError(
             f"{len(rows):,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length"
         )

@@ -15,7 +15,7 @@ from backend.tokenizers.sources import words_of
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MOST_FILLED = 4_000_000
+MAX_FILLED = 4_000_000
 """Tokens that a row is filled to; the library ends the process where its memory does not suffice."""
 VAST = 10**9
 """transformers says 1e30 where a tokenizer has no limit."""
@@ -144,10 +144,10 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: boo
         multiple, limit = options.pad_to_multiple_of, options.max_length
         if multiple is not None and multiple > 0 and limit is not None and limit % multiple:
             raise InputError(f"max_length: {limit} is no multiple of {multiple} (pad_to_multiple_of); make it one")
-        if options.padding == "max_length" and (limit or 0) > MOST_FILLED:
-            raise InputError(f"max_length: {limit:,} is too much to be filled; give {MOST_FILLED:,} or less")
-        if (multiple or 0) > MOST_FILLED:
-            raise InputError(f"pad_to_multiple_of: {multiple:,} is too much to be filled; give {MOST_FILLED:,} or less")
+        if options.padding == "max_length" and (limit or 0) > MAX_FILLED:
+            raise InputError(f"max_length: {limit:,} is too much to be filled; give {MAX_FILLED:,} or less")
+        if (multiple or 0) > MAX_FILLED:
+            raise InputError(f"pad_to_multiple_of: {multiple:,} is too much to be filled; give {MAX_FILLED:,} or less")
         if options.pad_to_multiple_of is not None and options.pad_to_multiple_of < 1:
             raise InputError(f"pad_to_multiple_of: {options.pad_to_multiple_of} is too small; give 1 or more")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.safe_files import user_path
-from backend.models.config_check import MOST_ROWS, read_checked
+from backend.models.config_check import MAX_ROWS, read_checked
 from backend.models.model_files import RepeatedKeyError, parse_table, read_small
 from backend.models.own_code import code_folder, own_code
 from backend.models.tokenizer_check import problem_of
@@ -192,9 +192,9 @@ def _opened(
         raise
     except Exception as error:  # that is what the Rust parser raises; transformers and sentencepiece add their kinds
         raise _mistake(folder, name, error, options) from None
-    if not 0 <= largest < MOST_ROWS:  # a model would get a row for every id up to it
+    if not 0 <= largest < MAX_ROWS:  # a model would get a row for every id up to it
         raise InputError(
-            f"{name}: its tokenizer has a token with the id {largest:,}, and no model has more than {MOST_ROWS:,} rows; "
+            f"{name}: its tokenizer has a token with the id {largest:,}, and no model has more than {MAX_ROWS:,} rows; "
             f"{ELSEWHERE}",
             FIELD,
         )

@@ -6,7 +6,7 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MOST_VOCABULARY
+from backend.contract.safe_files import MAX_VOCABULARY
 from backend.models.model_files import read_small
 from backend.models.tokenizer_check import problem_of_charsmap
 
@@ -81,7 +81,7 @@ def _stored(path: Path) -> Any:
         ) from None
     stored = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     try:
-        stored.ParseFromString(read_small(path, MOST_VOCABULARY) or b"")
+        stored.ParseFromString(read_small(path, MAX_VOCABULARY) or b"")
     except DecodeError:
         raise _damaged(path) from None
     if not stored.pieces:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MOST_VOCABULARY, open_regular
+from backend.contract.safe_files import MAX_VOCABULARY, open_regular
 from backend.models.tokenizer_check import problem_of
 from backend.tokenizers import sentencepiece_file, tiktoken_file
 from backend.tokenizers.vocabulary import ALPHABET
@@ -41,7 +41,7 @@ def opened_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase
     """A tokenizer of one file. Raises InputError in one sentence; other exceptions are the libraries' own."""
     with open_regular(path) as file:  # the libraries open it by its name
         size = os.fstat(file.fileno()).st_size
-    if not 0 < size < MOST_VOCABULARY:
+    if not 0 < size < MAX_VOCABULARY:
         raise _mistake(path, "it is empty; fetch it again" if not size else f"it is too large for one; name {_KNOWN}")
     built, note = _built(path, options)
     if not built.get_vocab_size():

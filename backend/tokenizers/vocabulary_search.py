@@ -14,7 +14,7 @@ from backend.tokenizers.scripts import counted
 
 WRITTEN = ("piece", "text", "left", "right", "result")
 """Columns in which a text or a regular expression is looked for, as far as a table has them."""
-MOST_IDS = 10_000_000
+MAX_IDS = 10_000_000
 """Of a range such as 5-10; more cannot be meant."""
 
 

@@ -47,7 +47,7 @@ SILENT = {QAccessible.Role.NoRole}
 UNNAMED = {QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Pane, QAccessible.Role.Window}
 TOLD_BY_QT = (QLineEdit, QComboBox, QLabel, QAbstractButton, QTextEdit, QAbstractItemView)
 """Kinds whose role is right although they paint a part of themselves."""
-MOST_TABS = 400
+MAX_TABS = 400
 
 
 def until(condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -197,7 +197,7 @@ def test_tab_reaches_every_control_and_is_caught_by_none(window: MainWindow, nam
 def walked(window: QWidget) -> tuple[list[QWidget], QWidget | None]:
     """What Tab comes to, once around, and what it cannot leave."""
     reached, before = list[QWidget](), None
-    for _ in range(MOST_TABS):
+    for _ in range(MAX_TABS):
         QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
         now = QApplication.focusWidget()
         if now is None or now is before:

@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-MOST_GROWTH_MB = 20.0
+MAX_GROWTH_MB = 20.0
 WARM_SHARE, WARM_ROUNDS = 0.2, 3
 STEPS = 2000
 ROWS = 600
@@ -44,7 +44,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="burnish-soak-") as folder:
         os.environ.update(surroundings(Path(folder)))
         report = lived(Path(folder), options.minutes * 60, options.kinds)
-    broken = [f"memory grew by {report['grown_mb']} MB"] * (report["grown_mb"] > MOST_GROWTH_MB)
+    broken = [f"memory grew by {report['grown_mb']} MB"] * (report["grown_mb"] > MAX_GROWTH_MB)
     broken += [f"{report['processes_left']} processes were left"] * (report["processes_left"] > 0)
     if options.json:
         print(json.dumps({**report, "broken": broken}))

@@ -12,7 +12,7 @@ from app.core.wording import name_of_path
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
 
-MOST_LABELS = 500
+MAX_LABELS = 500
 SHORT = 16
 """Letters of a file's name on the button."""
 NOT_SAID = tr("Right one?")
@@ -63,7 +63,7 @@ class CollectBar(QWidget):
         self._predicted = str(asked.row.get("prediction") or "")
         self.right.blockSignals(True)
         self.right.clear()
-        self.right.addItems(list(labels[:MOST_LABELS]))
+        self.right.addItems(list(labels[:MAX_LABELS]))
         self.right.setCurrentIndex(-1)
         self.right.setEditText(asked.right)
         self.right.blockSignals(False)

@@ -19,7 +19,7 @@ from app.widgets.elided_label import ElidedLabel
 from app.widgets.marked_text import MarkedText, Piece
 from app.widgets.paired_bars import Group, PairedBars
 
-MOST_LABELS = 12
+MAX_LABELS = 12
 """Labels whose bars are shown; the others are almost nothing at both models."""
 GROUNDS, OUTLINES = ("accent_soft", "warning_soft"), ("focus", "warning")
 """How what only the first, and only the second model says is marked."""
@@ -86,7 +86,7 @@ class ComparedView(QWidget):
         pairs = label_pairs(*rows)
         self._labels.setVisible(bool(pairs))
         if pairs:
-            self.bars.show_groups(["first", "second"], [_group(pair, rows[0]) for pair in pairs[:MOST_LABELS]])
+            self.bars.show_groups(["first", "second"], [_group(pair, rows[0]) for pair in pairs[:MAX_LABELS]])
         context = rows[0].text("context") if task == "question_answering" else ""
         self._context.setVisible(bool(context))
         if context:

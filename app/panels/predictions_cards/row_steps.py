@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from PySide6.QtCore import QObject, QTimer, Signal
 
 ROWS_AT_ONCE = 500
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 
 
 class RowSteps(QObject):
@@ -26,7 +26,7 @@ class RowSteps(QObject):
 
     def search(self, start: int, count: int, direction: int, is_wrong: Callable[[int], bool]) -> None:
         """Look below (+1) or above (−1) a line for one that is wrong."""
-        stop = min(count, start + MOST_ROWS) if direction > 0 else -1
+        stop = min(count, start + MAX_ROWS) if direction > 0 else -1
         self._lines, self._direction, self._is_wrong = (
             iter(range(start + direction, stop, direction)),
             direction,

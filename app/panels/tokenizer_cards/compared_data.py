@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.language import tr, trn
-from app.core.token_rates import MEASURES, MOST_GROUPS, UNITS, RateRows, bars
+from app.core.token_rates import MAX_GROUPS, MEASURES, UNITS, RateRows, bars
 from app.core.wording import number
 from app.panels.tokenizer_cards.compared_tokenizers import COLOR_TOKENS
 from app.widgets.bar_plot import BarPlot, Bars
@@ -78,8 +78,8 @@ class ComparedData(QWidget):
             trn("{count} word", "{count} words", found.total.words),
             trn("{count} character", "{count} characters", found.total.characters),
         ]
-        more = len(found.languages) - MOST_GROUPS
-        words += [tr("the plot shows the first {MOST_GROUPS} languages", MOST_GROUPS=MOST_GROUPS)] if more > 0 else []
+        more = len(found.languages) - MAX_GROUPS
+        words += [tr("the plot shows the first {MAX_GROUPS} languages", MAX_GROUPS=MAX_GROUPS)] if more > 0 else []
         self.summary.setText(" · ".join([*words, tr("counted in {seconds} s", seconds=number(found.seconds, 1))]))
         self._show_lengths(found, names)
         self._show_measure(self.measure.checkedId())

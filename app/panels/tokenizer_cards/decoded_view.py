@@ -16,7 +16,7 @@ _VARIANTS = (
     (tr("Without them"), "without_special"),
     (tr("Spaces cleaned up"), "cleaned"),
 )
-MOST_ROWS = 200
+MAX_ROWS = 200
 
 
 class DecodedView(MarkedText):
@@ -28,8 +28,8 @@ class DecodedView(MarkedText):
     def show_decoded(self, answer: Decoded) -> None:
         """One list of ids or several."""
         several = len(answer.rows) > 1
-        pieces = [piece for number, row in enumerate(answer.rows[:MOST_ROWS]) for piece in _row(row, number, several)]
-        left = len(answer.rows) - MOST_ROWS
+        pieces = [piece for number, row in enumerate(answer.rows[:MAX_ROWS]) for piece in _row(row, number, several)]
+        left = len(answer.rows) - MAX_ROWS
         self.show_pieces(
             [*pieces, Piece(tr("and {left:,} more lists", left=left), ink="muted")] if left > 0 else pieces
         )

@@ -22,7 +22,7 @@ TITLES = {
     "script": tr("Script"), "frequency": tr("Frequency"), "code points": tr("Code points"), "rank": tr("Merge rank"), "score": tr("Log-probability"),
 }  # fmt: skip
 NOTHING = tr("Choose a piece in the table.")
-MOST_POINTS = 12
+MAX_POINTS = 12
 
 
 class PieceCard(Card):
@@ -67,8 +67,8 @@ class PieceCard(Card):
         self._values = dict(values or {})
         if self._values:
             text = self._values.get("text", "")
-            points = " ".join(f"U+{ord(sign):04X}" for sign in text[:MOST_POINTS])
-            self._values["code points"] = points + (" …" if len(text) > MOST_POINTS else "")
+            points = " ".join(f"U+{ord(sign):04X}" for sign in text[:MAX_POINTS])
+            self._values["code points"] = points + (" …" if len(text) > MAX_POINTS else "")
         for name, (caption, value) in self.facts.items():
             shown = self._values.get(name, "")
             value.setText(shown.translate(SPACES) if name == "text" else shown)

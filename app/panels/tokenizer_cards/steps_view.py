@@ -23,14 +23,12 @@ from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.marked_text import MarkedText, Piece
 from app.widgets.pill import Pill
-from backend.contract.tokenizer_steps import MOST_CHARACTERS, Step, TokenizerSteps, WordTrace
+from backend.contract.tokenizer_steps import MAX_CHARACTERS, Step, TokenizerSteps, WordTrace
 
 COLORS = 6
-MOST_WORDS = 200
+MAX_WORDS = 200
 TREE_HEIGHT = 260
-SHORTENED = tr(
-    "These are the steps of the first {MOST_CHARACTERS} characters.", MOST_CHARACTERS=grouped(MOST_CHARACTERS)
-)
+SHORTENED = tr("These are the steps of the first {MAX_CHARACTERS} characters.", MAX_CHARACTERS=grouped(MAX_CHARACTERS))
 
 
 class StepsView(QStackedWidget):
@@ -147,7 +145,7 @@ def _pieces(step: Step, before: str) -> list[Piece]:
     if step.stage == "normalizer":
         runs = step_text.changes(before, step_text.text_after(step.parts))
         return [_run(run) for run in runs]
-    shown = step.parts[: step_text.MOST_PARTS]
+    shown = step.parts[: step_text.MAX_PARTS]
     pieces: list[Piece] = []
     for number, part in enumerate(shown):
         ground = "token_special" if part.fixed else f"token_{number % COLORS}"
@@ -179,15 +177,15 @@ class _WordTree(QTreeWidget):
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(False)
-        for trace in words[:MOST_WORDS]:
+        for trace in words[:MAX_WORDS]:
             item = QTreeWidgetItem(list(step_text.word_row(trace)))
             item.addChildren([self._child(row) for row in step_text.trace_rows(trace)])
             self.addTopLevelItem(item)
-        if len(words) > MOST_WORDS:
+        if len(words) > MAX_WORDS:
             self.addTopLevelItem(
-                QTreeWidgetItem(["", tr("and {number:,} more words", number=len(words) - MOST_WORDS), ""])
+                QTreeWidgetItem(["", tr("and {number:,} more words", number=len(words) - MAX_WORDS), ""])
             )
-        longest = max(range(min(len(words), MOST_WORDS)), key=lambda place: len(words[place].pieces), default=-1)
+        longest = max(range(min(len(words), MAX_WORDS)), key=lambda place: len(words[place].pieces), default=-1)
         if longest >= 0:
             self.topLevelItem(longest).setExpanded(True)  # type: ignore[union-attr]
 

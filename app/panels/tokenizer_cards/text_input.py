@@ -33,7 +33,7 @@ EXAMPLE = tr(
 )
 SECOND = tr("The second text of a pair.")
 SEVERAL = tr("A short one.\nA somewhat longer text, which decides how wide the batch is.\nUnbelievable!")
-MOST_PASTED = 10_000_000
+MAX_PASTED = 10_000_000
 SOME_IDS = "101, 7592, 2088, 102"
 
 
@@ -165,7 +165,7 @@ class TextInput(Card):
         self.set_mode(FILE)
 
     def _on_long_text(self, text: str) -> None:
-        if len(text) > MOST_PASTED:
+        if len(text) > MAX_PASTED:
             self._on_too_long(text)
             return
         self.pasted = text

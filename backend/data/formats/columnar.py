@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import LARGEST_RATIO, most_unpacked
+from backend.contract.safe_files import LARGEST_RATIO, max_unpacked
 from backend.data.formats.class_labels import class_names, named, named_field
 from backend.data.formats.reader import PIECE_ROWS, Options, Piece
 
@@ -41,7 +41,7 @@ class Columnar:
                 done += batch.num_rows
                 plain = plain_batch(batch, self._names, schema)
                 unpacked += plain.nbytes
-                if unpacked > most_unpacked(size):  # one long text, packed once, may stand in every row
+                if unpacked > max_unpacked(size):  # one long text, packed once, may stand in every row
                     raise InputError(
                         f"{self._path.name} unpacks to more than {LARGEST_RATIO} times its size; save it as JSON lines if you trust it"
                     )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MOST_JSON
+from backend.contract.safe_files import MAX_JSON
 from backend.contract.safe_text import parse_json
 from backend.data.formats import records
 from backend.data.formats.reader import Options, Piece
@@ -105,7 +105,7 @@ def _whole(file: TextFile) -> str:
         for line in lines:
             parts.append(line)
             size += len(line)
-            if size > MOST_JSON:
+            if size > MAX_JSON:
                 raise InputError(
                     f"{file.name} is too large for one JSON document; write one object a line (JSON lines)"
                 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import LARGEST_RATIO, MB, MOST_JSON, most_unpacked, open_regular
+from backend.contract.safe_files import LARGEST_RATIO, MAX_JSON, MB, max_unpacked, open_regular
 
 _PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
 SUFFIXES = {".gz", ".gzip", ".bz2", ".xz", ".zip"}
@@ -93,7 +93,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, stream: Any, path: Path) -> None:
         super().__init__()
         self._stream, self._path, self._done = stream, path, 0
-        self._most = most_unpacked(path.stat().st_size)
+        self._max_unpacked = max_unpacked(path.stat().st_size)
 
     def readable(self) -> bool:
         """It is."""
@@ -103,7 +103,7 @@ class _Unpacked(io.RawIOBase):
         """As of any raw stream. Raises InputError where the file is a bomb."""
         count = self._stream.readinto(buffer)
         self._done += count
-        if self._done > self._most:
+        if self._done > self._max_unpacked:
             raise InputError(
                 f"{self._path.name} unpacks to more than {LARGEST_RATIO} times its size; unpack it yourself if you trust it"
             )
@@ -121,7 +121,7 @@ def bounded(stream: Any, path: Path) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, path), 1 << 18))
 
 
-def read_bytes(path: Path, limit: int = MOST_JSON) -> bytes:
+def read_bytes(path: Path, limit: int = MAX_JSON) -> bytes:
     """The whole content, unpacked. Raises InputError."""
     with opened(path) as (content, _):
         found = content.read(limit + 1)

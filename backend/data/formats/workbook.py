@@ -22,9 +22,9 @@ from backend.contract.safe_files import open_regular
 from backend.data.formats.reader import PIECE_ROWS, Options, Piece
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
-MOST_BYTES = 1 << 29
+MAX_BYTES = 1 << 29
 """Of a workbook unpacked; a larger one is better saved as CSV or Parquet."""
-MOST_CELLS = 20_000_000
+MAX_CELLS = 20_000_000
 """Of one sheet, empty ones included, for a sheet is held in memory as a rectangle."""
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _BLOCK = 1 << 20
@@ -146,18 +146,18 @@ def _sheet(path: Path, wanted: str | None) -> Any:
 def _check_size(path: Path) -> None:
     """Raises InputError for a workbook that would not fit into memory, before any of it is laid out."""
     if not zipfile.is_zipfile(path):
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_BYTES:
             raise InputError(_too_large(path, f"{path.stat().st_size:,} bytes"))
         return
     with zipfile.ZipFile(path) as packed:
         size = sum(one.file_size for one in packed.infolist())
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             raise InputError(_too_large(path, f"{size:,} bytes unpacked"))
         for one in packed.infolist():
             with packed.open(one) as content:
                 extent = _Extent()
                 extent.read(content)
-            if extent.rows * extent.columns > MOST_CELLS:
+            if extent.rows * extent.columns > MAX_CELLS:
                 raise InputError(_too_large(path, f"{extent.rows:,} rows of {extent.columns:,} columns"))
 
 

@@ -19,7 +19,7 @@ from backend.tokenizers.vocabulary import Vocabulary, vocabulary_of
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MOST_WORDS = 300
+MAX_WORDS = 300
 _NOTHING = "\0"
 
 
@@ -226,7 +226,7 @@ def _parts(tokenizer: Any, columns: Columns) -> list[StepPart]:
 
 def _traces(splits: Sequence[_Stretch], known: Vocabulary) -> list[Any]:
     once = {one.text: one for one in reversed(splits) if one.token is None}
-    ordered = sorted(once.values(), key=lambda one: one.start)[:MOST_WORDS]
+    ordered = sorted(once.values(), key=lambda one: one.start)[:MAX_WORDS]
     return [words.trace(one.text, one.start, one.end, known) for one in ordered]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
 from backend.contract.token_options import TokenOptions
-from backend.contract.tokenizer_steps import MOST_CHARACTERS, StepsQuestion
+from backend.contract.tokenizer_steps import MAX_CHARACTERS, StepsQuestion
 from backend.tokenizers import chat
 from backend.tokenizers.encoding import encode
 from backend.tokenizers.sources import cleaned, words_of
@@ -57,12 +57,12 @@ def subject_of(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) ->
     shown, other = (pair, text) if is_second else (text, pair)
     assert shown is not None
     return Subject(
-        shown[:MOST_CHARACTERS],
-        None if other is None else other[:MOST_CHARACTERS],
+        shown[:MAX_CHARACTERS],
+        None if other is None else other[:MAX_CHARACTERS],
         is_second,
         question.pre_split,
         question.special_tokens,
-        max(len(shown), len(other or "")) > MOST_CHARACTERS,
+        max(len(shown), len(other or "")) > MAX_CHARACTERS,
     )
 
 
@@ -74,7 +74,7 @@ def _of_chat(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> S
     elif question.part is not None:
         text, notes = _message(tokenizer, written, question.part)
     return Subject(
-        text[:MOST_CHARACTERS], special_tokens=False, shortened=len(text) > MOST_CHARACTERS, notes=notes
+        text[:MAX_CHARACTERS], special_tokens=False, shortened=len(text) > MAX_CHARACTERS, notes=notes
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 PENALTY = 10.0
 """An unknown character costs this much more than the rarest piece."""
-MOST_CHOICES = 400
+MAX_CHOICES = 400
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     return WordTrace(
         word=word, start=start, end=end, pieces=pieces,
         ids=[known.number(piece, known.unknown_piece) for piece in pieces],
-        choices=choices if len(choices) <= MOST_CHOICES else [one for one in choices if one.taken],
+        choices=choices if len(choices) <= MAX_CHOICES else [one for one in choices if one.taken],
         score=ways[-1][0][0], runner_up=[edge.piece for edge in second],
         runner_up_score=ways[-1][1][0] if second else None,
         sentence=f"The vocabulary has no piece for {', '.join(dict.fromkeys(unknown[:8]))}." if unknown else "",

@@ -1,6 +1,6 @@
 """Undo and redo of a draft, as values."""
 
-from app.core.draft_history import MOST_STEPS, History, Step
+from app.core.draft_history import MAX_STEPS, History, Step
 
 
 class Clock:
@@ -88,9 +88,9 @@ def test_nothing_changed_is_no_step():
 
 def test_old_steps_are_forgotten_and_the_present_is_not():
     history = History(0)
-    for number in range(1, MOST_STEPS + 51):
+    for number in range(1, MAX_STEPS + 51):
         history.record(number, Step(str(number)))
-    assert history.present == MOST_STEPS + 50
+    assert history.present == MAX_STEPS + 50
     while history.undo_words:
         history.undo()
     assert history.present == 50

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.length_bins import MOST_BINS, length_bins
+from app.core.length_bins import MAX_BINS, length_bins
 
 
 @pytest.mark.parametrize("limit", [4, 24, 128, 5000])
@@ -11,7 +11,7 @@ def test_every_row_is_in_one_bar(longest: int, limit: int):
     lengths = list(range(1, longest + 1))
     bins = length_bins(lengths, [2] * longest, limit)
     assert sum(bins.counts) == 2 * longest
-    assert len(bins.counts) <= MOST_BINS
+    assert len(bins.counts) <= MAX_BINS
 
 
 def test_a_limit_near_the_data_is_drawn_and_one_far_away_is_not():

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.widgets.live_plot import LivePlot, SeriesStyle, short_number
 from app.widgets.plot_scale import PlotAxis
-from app.widgets.plot_series import MOST_RAW, MOST_SMOOTH
+from app.widgets.plot_series import MAX_RAW, MAX_SMOOTH
 from app.widgets.running_mean import RunningMean
 
 
@@ -43,9 +43,9 @@ def test_two_hundred_thousand_steps_are_few_points_and_keep_their_extremes(plot:
     plot.append("loss", np.arange(200_000), losses)
     plot.redraw()
     xs, ys = drawn(plot, "loss")
-    assert len(xs) <= MOST_RAW
+    assert len(xs) <= MAX_RAW
     assert ys.max() == 9.0
-    assert len(plot.series["loss"]._strong.getData()[0]) <= MOST_SMOOTH
+    assert len(plot.series["loss"]._strong.getData()[0]) <= MAX_SMOOTH
 
 
 def test_a_resumed_run_drops_the_steps_that_are_void(plot: LivePlot):

@@ -15,7 +15,7 @@ from app.widgets.number_scale import NumberScale
 from app.widgets.page_area import PageArea
 from app.widgets.reliability_diagram import ReliabilityDiagram
 from app.widgets.scatter_plot import ScatterPlot
-from app.widgets.typed_text import MOST_LINES, TypedText
+from app.widgets.typed_text import MAX_LINES, TypedText
 from backend.contract.predictions import NumberPoint, ReliabilityBin
 
 
@@ -212,7 +212,7 @@ def test_a_typed_text_grows_to_a_limit(qtbot, styled):
     field = shown(qtbot, TypedText("Text"))
     small = field.height()
     field.setPlainText("\n".join("line" for _ in range(50)))
-    assert small < field.height() < (MOST_LINES + 3) * field.fontMetrics().lineSpacing()
+    assert small < field.height() < (MAX_LINES + 3) * field.fontMetrics().lineSpacing()
 
 
 def test_a_matrix_and_a_scroll_bar_come_to_rest_at_every_height(qtbot, styled):

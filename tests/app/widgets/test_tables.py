@@ -9,8 +9,8 @@ from PySide6.QtTest import QTest
 
 from app import theme
 from app.core import wording
-from app.widgets.log_view import MOST_LINES, LogView
-from app.widgets.row_copy import MOST_LINES as MOST_LINES_COPIED
+from app.widgets.log_view import MAX_LINES, LogView
+from app.widgets.row_copy import MAX_LINES as MAX_LINES_COPIED
 from app.widgets.row_copy import as_tsv
 from app.widgets.row_table import RowTable
 from app.widgets.text_table import TextTable
@@ -147,9 +147,9 @@ def test_the_log_stays_where_someone_reads(qtbot, log: LogView):
 
 
 def test_the_log_forgets_its_oldest_lines(log: LogView):
-    log.append_lines([str(i) for i in range(MOST_LINES)])
+    log.append_lines([str(i) for i in range(MAX_LINES)])
     log.append_lines(["last"])
-    assert log.line_count() <= MOST_LINES
+    assert log.line_count() <= MAX_LINES
     assert log.text().endswith("last")
 
 
@@ -210,8 +210,8 @@ def test_copying_everything_takes_only_the_first_rows(qtbot, table: RowTable):
     table.selectAll()
     with qtbot.waitSignal(table.copied_part) as signal:
         qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert signal.args == [MOST_LINES_COPIED]
-    assert len(QGuiApplication.clipboard().text().splitlines()) == MOST_LINES_COPIED
+    assert signal.args == [MAX_LINES_COPIED]
+    assert len(QGuiApplication.clipboard().text().splitlines()) == MAX_LINES_COPIED
 
 
 def test_copied_numbers_keep_the_point_in_a_german_table(qtbot, styled, german):

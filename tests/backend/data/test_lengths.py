@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from backend.data.lengths import MOST_LENGTHS, counted, quantiles, usual_limits
+from backend.data.lengths import MAX_LENGTHS, counted, quantiles, usual_limits
 
 
 def test_every_length_is_counted():
@@ -11,9 +11,9 @@ def test_every_length_is_counted():
 
 
 def test_very_many_lengths_are_joined_with_the_next_one_up():
-    lengths = np.arange(3 * MOST_LENGTHS)
+    lengths = np.arange(3 * MAX_LENGTHS)
     values, counts = counted(lengths)
-    assert len(values) <= MOST_LENGTHS
+    assert len(values) <= MAX_LENGTHS
     assert counts.sum() == len(lengths)
     assert values[-1] == lengths[-1]
 

@@ -168,7 +168,7 @@ def test_a_sheet_in_an_unusual_place_is_measured_too(desk):
 
 def test_an_absurd_size_is_refused_before_anything_is_unpacked(desk, monkeypatch: pytest.MonkeyPatch):
     path = xlsx(desk.folder / "a.xlsx", ("Films", "visible", FILMS + " " * 100_000))
-    monkeypatch.setattr(workbook, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(workbook, "MAX_BYTES", 50_000)
     assert "too large for a workbook" in desk.refusal(path)
 
 

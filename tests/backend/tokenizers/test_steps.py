@@ -6,7 +6,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.tokenizer_steps import MOST_CHARACTERS, StepsQuestion, TokenizerSteps
+from backend.contract.tokenizer_steps import MAX_CHARACTERS, StepsQuestion, TokenizerSteps
 from backend.contract.tokens import Message
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.steps import pipeline, subject
@@ -25,9 +25,9 @@ def texts(found: TokenizerSteps, stage: str) -> list[str]:
 
 
 def test_a_long_and_broken_pair_is_cleaned_and_shortened(word_piece: Path):
-    found = steps(str(word_piece), text="fox", pair="\ud83d" + "a " * MOST_CHARACTERS)
+    found = steps(str(word_piece), text="fox", pair="\ud83d" + "a " * MAX_CHARACTERS)
     assert found.pair is not None
-    assert (found.pair[:2], len(found.pair)) == ("\ufffda", MOST_CHARACTERS)
+    assert (found.pair[:2], len(found.pair)) == ("\ufffda", MAX_CHARACTERS)
     assert found.shortened
 
 

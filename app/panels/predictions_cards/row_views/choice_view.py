@@ -13,7 +13,7 @@ from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
 from app.widgets.progress_bar import ThinProgressBar
 
-MOST_CHOICES = 50
+MAX_CHOICES = 50
 LOOKS = {
     "right": ("check", "success"),
     "wrong": ("close", "danger"),
@@ -32,8 +32,8 @@ class ChoiceView(RowView):
         Order(tr("Surest first"), "confidence", True, PROBABILITY),
         Order(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
     )
-    folded: ClassVar[tuple[str, ...]] = ("choices", *(f"choice_{n}" for n in range(MOST_CHOICES)))
-    roles: ClassVar[tuple[str, ...]] = ("text", "text_pair", "choices", *(f"choice_{n}" for n in range(MOST_CHOICES)))
+    folded: ClassVar[tuple[str, ...]] = ("choices", *(f"choice_{n}" for n in range(MAX_CHOICES)))
+    roles: ClassVar[tuple[str, ...]] = ("text", "text_pair", "choices", *(f"choice_{n}" for n in range(MAX_CHOICES)))
 
     @classmethod
     def fits(cls, columns: Collection[str]) -> bool:
