@@ -22,11 +22,10 @@ from backend.contract.run_folder import (
     ExitRecord,
     ProcessRecord,
     RunFolder,
-    RunLocked,
     boot_id,
     host_id,
-    take_lock,
 )
+from backend.contract.run_lock import RunLocked, take_lock
 from backend.contract.safe_files import open_inside
 
 PR_SET_PDEATHSIG = 1

@@ -1,19 +1,17 @@
 """Owns the run folder: its file names, its lock, its requests, and what can be derived from them (stdlib only)."""
 
-import errno
 import json
 import os
 import platform
 import re
 import time
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from backend.contract.run_lock import LOCK_TRIES, is_locked
 from backend.contract.safe_files import check_folder, open_inside, read_unlinked, user_path, write_whole
 
 ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
@@ -24,12 +22,6 @@ GROWTH_SECONDS = 60.0
 
 RECORD_BYTES = 1_000_000
 """A record of a run is a few lines; a larger one is not read."""
-
-LOCK_TRIES = 40
-"""Whoever only looks whether a run is alive (`is_locked`) holds its lock for an instant; that is no refusal."""
-
-CHANGE_TRIES = 500
-"""Five seconds: whoever changes a small file has done so in milliseconds."""
 
 _HOST = "host-"
 Life = Literal["new", "alive", "ended", "lost"]
@@ -57,10 +49,6 @@ class ExitRecord:
     message: str = ""
     state: str = ""
     """A value of ENDS if the attempt ended before there was an engine that could say so by an event."""
-
-
-class RunLocked(RuntimeError):
-    """Another process carries this run."""
 
 
 class RunFolder:
@@ -311,90 +299,3 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-# The lock is the kernel's: it is released when its holder dies, however it dies.
-
-if os.name == "nt":
-    import msvcrt
-
-    def _try_lock(descriptor: int, shared: bool = False) -> bool:
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        return True
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int, shared: bool = False) -> bool:
-        try:
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
-
-
-def take_lock(path: Path, tries: int = LOCK_TRIES, *, of_all_users: bool = False) -> int:
-    """Hold the lock until the descriptor is closed or the process ends. Raises RunLocked.
-
-    A lock `of_all_users` may be taken by whoever may write in its folder, whoever made the file.
-    """
-    descriptor = _open_for_all(path) if of_all_users else open_inside(path.parent, path.name, os.O_RDWR | os.O_CREAT)
-    for _ in range(tries):
-        if _try_lock(descriptor):
-            return descriptor
-        time.sleep(0.01)
-    os.close(descriptor)
-    raise RunLocked(str(path))
-
-
-def _open_for_all(path: Path) -> int:
-    try:
-        descriptor = open_inside(path.parent, path.name, os.O_RDWR | os.O_CREAT)
-    except PermissionError:
-        return open_inside(path.parent, path.name, os.O_RDONLY)  # which suffices to lock it, but on NFS
-    if os.name != "nt":
-        with suppress(OSError):  # it is another user's, who has seen to that
-            os.fchmod(descriptor, path.parent.stat().st_mode & 0o666 | 0o600)
-    return descriptor
-
-
-@contextmanager
-def locked(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
-    """Hold the lock for a block. Raises RunLocked."""
-    descriptor = take_lock(path, of_all_users=of_all_users)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def changing(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
-    """Nobody else who uses this changes the file at `path` between reading and writing it. Raises OSError."""
-    try:
-        descriptor = take_lock(path.with_name(f".{path.name}.lock"), CHANGE_TRIES, of_all_users=of_all_users)
-    except RunLocked:
-        raise TimeoutError(errno.ETIMEDOUT, "another process is changing it and does not end", str(path)) from None
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def is_locked(path: Path) -> bool | None:
-    """Whether some process holds the lock now; None where this user may not even read the file.
-
-    Shares it for an instant to find out, so that two who look agree, and another user's run can be looked at.
-    """
-    try:
-        descriptor = open_inside(path.parent, path.name, os.O_RDONLY)
-    except PermissionError:
-        return None
-    except OSError:
-        return False
-    try:
-        return not _try_lock(descriptor, shared=True)
-    finally:
-        os.close(descriptor)

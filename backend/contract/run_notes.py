@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RECORD_BYTES, RunFolder, changing, write_json
+from backend.contract.run_folder import RECORD_BYTES, RunFolder, write_json
+from backend.contract.run_lock import changing
 from backend.contract.safe_files import read_unlinked
 
 LONGEST_TAG = 40

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from backend.contract.run_folder import RunFolder, locked, run_folders
+from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run_lock import locked
 
 DECIDING = ".queue.lock"
 """In the runs' folder; held by whoever finds out whether it is its turn, so that two never do at once."""

@@ -157,7 +157,8 @@ def start_training(root: Path) -> "subprocess.Popen[bytes]":
 
 def train(path: Path) -> int:
     """Append steps until somebody ends it, or the benchmark is gone."""
-    from backend.contract.run_folder import ProcessRecord, boot_id, host_id, take_lock
+    from backend.contract.run_folder import ProcessRecord, boot_id, host_id
+    from backend.contract.run_lock import take_lock
 
     folder = begun(path)
     take_lock(folder.lock)

@@ -202,7 +202,8 @@ def step_event(step: int):
 def write_events(run: Path, seconds: float) -> int:
     """Append EVENTS_A_SECOND events every second, in groups of a few, holding the run's lock like a supervisor."""
     from backend.contract import events
-    from backend.contract.run_folder import RunFolder, locked
+    from backend.contract.run_folder import RunFolder
+    from backend.contract.run_lock import locked
 
     folder = RunFolder(run)
     begin, step = time.perf_counter(), 0

@@ -21,9 +21,9 @@ from backend.contract.run_folder import (
     RunFolder,
     boot_id,
     host_id,
-    locked,
     run_folders,
 )
+from backend.contract.run_lock import locked
 from backend.run.event_log import EventLog
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")

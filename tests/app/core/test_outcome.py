@@ -10,7 +10,8 @@ from app.core.outcome import derive, look_at
 from app.core.run_state import RunState
 from backend.contract import events
 from backend.contract.mending import Mend
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_lock import take_lock
 
 
 @pytest.fixture

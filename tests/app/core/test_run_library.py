@@ -14,7 +14,8 @@ from app.core.run_order import Arrangement, arranged
 from app.core.run_state import RunState
 from app.core.verdict import doubt
 from backend.contract import events
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_lock import take_lock
 from backend.contract.run_notes import RunNotes, write_notes
 
 

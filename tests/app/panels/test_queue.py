@@ -15,7 +15,8 @@ from app.panels import run as run_page
 from app.panels import runs as runs_page
 from app.services.engine_status import EngineStatus
 from backend.contract.resources import resource
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_lock import take_lock
 from tests.app.panels.try_steps import choose_task
 
 SPEC = (

@@ -13,7 +13,8 @@ from app.core import setting_words
 from app.core.setting_index import Setting
 from app.panels.run import Panel
 from backend.contract import events
-from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_lock import take_lock
 from backend.contract.run_notes import RunNotes, read_notes
 from backend.queries.worker import QUERIES
 

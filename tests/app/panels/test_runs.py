@@ -13,7 +13,8 @@ from app.core.outcome import kind_of
 from app.panels.runs import Panel
 from app.panels.runs_cards.run_lines import cell
 from app.panels.runs_cards.run_table import LEAST_FOR_NAME, NAMES
-from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, take_lock
+from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_lock import take_lock
 from backend.contract.run_notes import RunNotes, read_notes
 
 

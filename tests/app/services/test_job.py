@@ -11,7 +11,8 @@ from app.services import job
 from app.services.job import Jobs
 from app.services.run_watcher import RunWatcher
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder, locked
+from backend.contract.run_folder import RunFolder
+from backend.contract.run_lock import locked
 
 START_MS = 120_000
 

@@ -9,7 +9,7 @@ import pytest
 from app.services import run_watcher
 from app.services.run_watcher import RunWatcher
 from backend.contract import events
-from backend.contract.run_folder import take_lock
+from backend.contract.run_lock import take_lock
 
 
 @pytest.fixture

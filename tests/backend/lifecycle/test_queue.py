@@ -12,7 +12,8 @@ import pytest
 
 from backend import process_tree
 from backend.contract import run_queue
-from backend.contract.run_folder import RunFolder, RunLocked, locked
+from backend.contract.run_folder import RunFolder
+from backend.contract.run_lock import RunLocked, locked
 from backend.hardware.launchers.local import LAUNCHER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

@@ -9,7 +9,8 @@ from backend.commands.new_run import change_engine
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder, locked
+from backend.contract.run_folder import RunFolder
+from backend.contract.run_lock import locked
 from backend.run.checkpoints import Checkpoints
 from backend.run.resolving import resolve
 

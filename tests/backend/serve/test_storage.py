@@ -10,7 +10,8 @@ import pytest
 from filelock import FileLock
 
 from backend.contract.errors import InputError
-from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id, locked
+from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_lock import locked
 from backend.contract.storage import Cleared, Storage
 from backend.data.write_once import open_or_write
 from backend.queries.storage import QUERIES
