@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from backend.contract.errors import InputError
 from backend.contract.safe_files import LARGEST_RATIO, max_unpacked
 from backend.data.formats.class_labels import class_names, named, named_field
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece
+from backend.data.formats.reader import PIECE_ROWS, Options, Piece, check_width, first_repeated
 
 
 class Columnar:
@@ -20,11 +20,12 @@ class Columnar:
     def __init__(
         self, path: Path, stored: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], count: int
     ) -> None:
+        check_width(path.name, stored)
         self.skipped: list[tuple[int, str]] = []
         self._path, self._batches, self._count = path, batches, count
         self._names = class_names(stored)
         self._schema = plain_schema(stored)
-        twice = next((name for name in stored.names if stored.names.count(name) > 1), None)
+        twice = first_repeated(stored.names)
         if twice is not None:
             raise InputError(f"{path.name} has two columns {twice!r}; rename one of them")
 
@@ -63,7 +64,9 @@ def parquet(path: Path, options: Options) -> Columnar:
 def arrow(path: Path, options: Options) -> Columnar:
     """An Arrow IPC file or stream, memory-mapped."""
     try:
-        table = _mapped_table(path)
+        reader = _ipc_reader(path)
+        check_width(path.name, reader.schema)
+        table = reader.read_all()
     except (pa.ArrowException, OSError) as error:
         raise InputError(_damaged(path, error)) from None
     return Columnar(path, table.schema, lambda: _sound_batches(table), table.num_rows)
@@ -103,13 +106,13 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _mapped_table(path: Path) -> pa.Table:
+def _ipc_reader(path: Path) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
     source = pa.memory_map(str(path))
     try:
-        return pa.ipc.open_file(source).read_all()
+        return pa.ipc.open_file(source)
     except pa.ArrowInvalid:
         source.seek(0)
-        return pa.ipc.open_stream(source).read_all()
+        return pa.ipc.open_stream(source)
 
 
 def _sound_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

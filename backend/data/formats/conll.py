@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece
+from backend.data.formats.reader import PIECE_ROWS, Options, Piece, check_width
 from backend.data.formats.text_file import TextFile
 
 TOKENS, TAGS = "tokens", "tags"
@@ -70,6 +70,7 @@ class Conll:
         self.skipped: list[tuple[int, str]] = []
         self._text = TextFile(path, options.encoding)
         self._layout = self._found_layout(options.delimiter, column_names)
+        check_width(path.name, self._layout.names)
 
     def schema(self) -> pa.Schema:
         """A list of text for every column."""

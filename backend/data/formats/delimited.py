@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.data.formats import dialect
-from backend.data.formats.reader import PIECE_BYTES, PIECE_ROWS, Options, Piece
+from backend.data.formats.reader import PIECE_BYTES, PIECE_ROWS, Options, Piece, check_width, first_repeated
 from backend.data.formats.text_file import TextFile
 
 
@@ -72,9 +72,10 @@ class Delimited:
         name, header = self._text.name, self._header
         if header is None:
             raise InputError(f"{name} is empty; give a file with a header line and rows")
+        check_width(name, header)
         if len(header) == 1:
             self._check_single_column(header[0], options)
-        twice = next((column for column in header if header.count(column) > 1), None)
+        twice = first_repeated(header)
         if twice is not None:
             shown = repr(twice) if twice else "without a name"
             raise InputError(f"{name} has two columns {shown}; rename one of them in its first line")

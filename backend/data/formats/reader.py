@@ -1,14 +1,18 @@
 """Owns what a reader of one data file is: its columns first, then its rows in pieces."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from backend.contract.errors import InputError
+
 PIECE_ROWS = 8192
 PIECE_BYTES = 1 << 25
+MOST_COLUMNS = 10_000
+"""Of one file, fields within columns included; whatever looks at every column would otherwise take minutes."""
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,34 @@ class Reader(Protocol):
     def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
         """All rows in order, as columns of that schema (this file's own, with types widened to suit others)."""
         ...
+
+
+def check_width(name: str, columns: Collection[str] | pa.Schema) -> None:
+    """Raises InputError for a file with more columns than `MOST_COLUMNS`."""
+    count = _fields(columns) if isinstance(columns, pa.Schema) else len(columns)
+    if count > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has more than {MOST_COLUMNS:,} columns; keep the ones with the texts and labels, and leave out the others"
+        )
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """The first name that stands there a second time."""
+    known = set[str]()
+    for name in names:
+        if name in known:
+            return name
+        known.add(name)
+    return None
+
+
+def _fields(schema: pa.Schema) -> int:
+    """The columns and all fields within them."""
+    count, rest = 0, [field.type for field in schema]
+    while rest:
+        kind = rest.pop()
+        count += 1
+        if isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
+        rest += [kind.field(place).type for place in range(kind.num_fields)]
+    return count

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.data.formats.reader import PIECE_ROWS
+from backend.data.formats.reader import PIECE_ROWS, check_width
 
 Record = tuple[int, dict[str, Any]]
 """Line (or number) of the object in its file, and the object."""
@@ -32,9 +32,10 @@ def schema_of(records: Iterable[Record], name: str) -> pa.Schema:
     kinds: dict[str, tuple[str, int]] = {}
     for piece in in_pieces(records):
         try:
-            schema = pa.unify_schemas([schema, _piece_schema(piece)], promote_options="permissive")
+            schema = pa.unify_schemas([schema, _piece_schema(piece, name)], promote_options="permissive")
         except _CONVERSION_ERRORS as error:
             _raise_first_conflict(piece, kinds, name, error)
+        check_width(name, schema)
         _note_kinds(piece, kinds, schema)
     return schema
 
@@ -47,11 +48,12 @@ def columns_of(piece: list[Record], schema: pa.Schema, name: str) -> list[pa.Arr
         raise InputError(f"{name} near line {piece[0][0]}: a value does not go with its column: {error}") from None
 
 
-def _piece_schema(piece: list[Record]) -> pa.Schema:
+def _piece_schema(piece: list[Record], name: str) -> pa.Schema:
     names: dict[str, None] = {}
     for _, row in piece:
         names.update(dict.fromkeys(row))
-    return pa.schema([(name, pa.array([row.get(name) for _, row in piece]).type) for name in names])
+        check_width(name, names)
+    return pa.schema([(column, pa.array([row.get(column) for _, row in piece]).type) for column in names])
 
 
 def _note_kinds(piece: list[Record], kinds: dict[str, tuple[str, int]], schema: pa.Schema) -> None:

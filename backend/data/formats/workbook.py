@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import open_regular
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece
+from backend.data.formats.reader import PIECE_ROWS, Options, Piece, check_width
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MAX_BYTES = 1 << 29
@@ -101,7 +101,8 @@ class Workbook:
                 raise InputError(f"{self._name} has two columns {name!r}; rename one of them in row {line}")
             if name:
                 names[name] = place
-        nameless = [place for place in range(len(header)) if place not in names.values()]
+        check_width(self._name, names)
+        nameless = sorted(set(range(len(header))) - set(names.values()))
         for number, row in rows:
             place = next((place for place in nameless if row[place] != ""), None)
             if place is not None:

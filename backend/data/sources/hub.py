@@ -21,7 +21,7 @@ from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import fingerprint
 from backend.data.formats.class_labels import class_names
 from backend.data.formats.columnar import plain_batch, plain_schema
-from backend.data.formats.reader import PIECE_ROWS
+from backend.data.formats.reader import PIECE_ROWS, check_width
 from backend.data.row_cache import VERSION, cached_rows, writing
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming
@@ -85,6 +85,7 @@ class Hub:
         def write(folder: Path) -> None:
             with _in_one_sentence(self.settings.name, f"data.{split}"), _offline(reading.offline):
                 stored, tables = self._tables(builder, name, data.max_rows)
+                check_width(self.settings.name, stored)
                 _copy(stored, tables, folder, data.max_rows, reading)
 
         shown = f"{Path(self.settings.name).name if self._folder() else self.settings.name}[{name}]"
