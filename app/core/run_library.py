@@ -120,7 +120,7 @@ class RunLibrary:
         here: dict[str, _Read] = {}
         self._looks += 1
         some_wait = False
-        for number, path in enumerate(_folders(self.root)):
+        for number, path in enumerate(_paths(self.root)):
             read = self._read.get(path) or _Read(path)
             if not read.is_settled(looks_inside=(number + self._looks) % LOOKS_UNTIL_INSIDE == 0):
                 if not read.folder.exists():
@@ -314,11 +314,11 @@ def _best(state: RunState, metric: str) -> float | None:
     return state.best.metrics.get(metric) if state.best else state.last_metric(metric)
 
 
-def _folders(root: Path) -> list[str]:
-    """Every folder under `root`, the newest name first."""
+def _paths(root: Path) -> list[str]:
+    """Everything in `root`, the newest name first."""
     try:
         with os.scandir(root) as entries:
-            return sorted((entry.path for entry in entries if entry.is_dir()), reverse=True)
+            return sorted((entry.path for entry in entries), reverse=True)
     except OSError:
         return []
 

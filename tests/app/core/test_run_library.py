@@ -234,6 +234,12 @@ def test_renamed_and_deleted_runs_are_seen_at_the_next_look(settled: tuple[RunLi
     assert library.refresh() == []
 
 
+def test_a_link_that_leads_nowhere_hides_no_run(settled: tuple[RunLibrary, RunFolder]):
+    library, folder = settled
+    (folder.path.parent / "loop").symlink_to("loop")
+    assert [run.path for run in library.refresh()] == [folder.path]
+
+
 def test_the_list_stays_the_same_object_by_object_while_nothing_changes(settled: tuple[RunLibrary, RunFolder]):
     library, _ = settled
     assert library.refresh()[0] is library.refresh()[0]
