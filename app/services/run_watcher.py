@@ -21,7 +21,6 @@ DRAIN_SECONDS = 0.005
 """The longest time a tick spends on events, so that the window stays smooth."""
 CHUNK_BYTES = 16_000
 """About a hundred events, half a millisecond."""
-LONGEST_LINE_BYTES = 8_000_000
 IDLE_MS = 100
 BUSY_MS = 8
 OVER_MS = 1000
@@ -124,13 +123,13 @@ class RunWatcher(QObject):
 
         So nothing stale is ever held: a torn line that a resumed run cuts off is simply not there at the next look.
         """
-        while chunk and b"\n" not in chunk and len(chunk) < LONGEST_LINE_BYTES:
+        while chunk and b"\n" not in chunk and len(chunk) < events.LONGEST_LINE_BYTES:
             longer = file.read(len(chunk))
             if not longer:
                 break
             chunk += longer
         many, used = events.decode_lines(chunk)
-        if used == 0 and len(chunk) >= LONGEST_LINE_BYTES:
+        if used == 0 and len(chunk) >= events.LONGEST_LINE_BYTES:
             used = len(chunk)
         self.state.apply_all(many)
         self._offset += used

@@ -271,6 +271,8 @@ AnyEvent = (
     | RunFinished
 )
 
+LONGEST_LINE_BYTES = 8_000_000
+"""A longer line is not an event. Readers pass over it in portions, so that it is never in memory as a whole."""
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from backend.contract.events import AnyEvent, decode
+from backend.contract.events import LONGEST_LINE_BYTES, AnyEvent, decode
 from backend.contract.safe_files import open_unlinked
 
 CHUNK_BYTES = 1_000_000
@@ -53,16 +53,17 @@ class Landmarks:
                     self._offset = 0
                 file.seek(self._offset)
                 data = file.read(size)
-                while data and b"\n" not in data and (longer := file.read(size)):
+                while data and b"\n" not in data and len(data) < LONGEST_LINE_BYTES and (longer := file.read(size)):
                     data += longer
         except OSError:
             self.is_complete, self._data = True, b""
             return []
-        data = data[: data.rfind(b"\n") + 1]
-        self._offset += len(data)
-        self._data = data
-        self.is_complete = self._offset >= end or not data
-        return _landmarks(data)
+        lines = data[: data.rfind(b"\n") + 1]
+        passed = len(lines) or (len(data) if len(data) >= LONGEST_LINE_BYTES else 0)
+        self._offset += passed
+        self._data = lines
+        self.is_complete = self._offset >= end or not passed
+        return _landmarks(lines)
 
     def losses(self) -> Iterator[tuple[int, float, float]]:
         """Step, loss and learning rate of every step that the last `read` passed, once; half as quick as the reading itself."""

@@ -1,5 +1,6 @@
 """The quick reading of a run's events."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,18 @@ def test_the_loss_of_every_step_is_read_beside_the_landmarks(tmp_path: Path):
         found += reader.losses()
         assert list(reader.losses()) == []
     assert found == [(step.step, step.loss, step.learning_rate) for step in every if step.loss is not None]
+
+
+def test_a_line_without_end_is_passed_over_in_portions(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    with path.open("wb") as file:
+        file.truncate(6 * events.LONGEST_LINE_BYTES)
+    event = events.Warned(time=1, code="a", message="after it")
+    with path.open("ab") as file:
+        file.write(b"\n" + events.encode(event))
+    tracemalloc.start()
+    found = landmarks(path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == [event]
+    assert most < 4 * events.LONGEST_LINE_BYTES
