@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from app.core.language import tr
+from backend.contract.safe_text import parse_json
 
 
 def read_ids(text: str) -> list[int]:
@@ -21,7 +22,7 @@ def read_pieces(text: str) -> list[str]:
     stripped = text.strip()
     if stripped.startswith("["):
         try:
-            values = json.loads(stripped)
+            values = parse_json(stripped)
         except ValueError:  # [CLS] and its like begin so too
             values = None
         if isinstance(values, list) and all(isinstance(value, str) for value in values):

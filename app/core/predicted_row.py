@@ -1,9 +1,10 @@
 """Owns one row of predictions as a view reads it: by the parts that its columns play, not by their names."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from backend.contract.safe_text import parse_json
 
 PROBABILITY = "probability_"
 
@@ -62,7 +63,7 @@ class PredictedRow:
         value = self.own(name)
         if isinstance(value, str):
             try:
-                value = json.loads(value)
+                value = parse_json(value)
             except ValueError:
                 return []
         return value if isinstance(value, list) else []

@@ -1,10 +1,10 @@
 """Owns reading what a person writes to be turned into text: lists of ids, or of pieces, one list a line."""
 
-import json
 import re
 from dataclasses import dataclass
 
 from app.core.language import tr
+from backend.contract.safe_text import parse_json
 
 LARGEST = 2**63 - 1
 
@@ -43,7 +43,7 @@ def _ids(rows: list[list[int]]) -> Written:
 def _json(text: str) -> list[list[int | str]] | None:
     """A JSON list, or a list of lists, over any number of lines."""
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError:
         return None
     if not isinstance(found, list):

@@ -251,12 +251,9 @@ class BackendClient(QObject):
     def _take(self, line: bytes) -> None:
         try:
             reply = _decoder.decode(line)
-        except msgspec.ValidationError:
-            self._on_unreadable(line, is_whole=True)
-            return
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError) as error:
             if self._has_replied or not _is_noise(line):
-                self._on_unreadable(line)
+                self._on_unreadable(line, is_whole=isinstance(error, msgspec.ValidationError))
             return
         if not 0 < reply.id <= self._number:
             self._on_unreadable(line)
@@ -286,7 +283,7 @@ class BackendClient(QObject):
         question = self._questions.pop(number, None)
         answered = [question] if question else []
         if is_whole and 0 < number <= self._number:
-            self._send(queries.Request(number, "cancel"))
+            self._send(queries.Request(number, queries.CANCEL))
         else:
             if question is None:
                 answered = list(self._questions.values())

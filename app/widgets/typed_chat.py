@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from app.widgets.chat_editor import ChatEditor
+from backend.contract.safe_text import parse_json
 
 HEIGHT = 230
 
@@ -58,7 +59,7 @@ class TypedChat(ChatEditor):
 
 def _messages(text: str) -> list[tuple[str, str]]:
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError:
         found = None
     if isinstance(found, list) and all(isinstance(one, dict) for one in found) and found:

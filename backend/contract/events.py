@@ -286,7 +286,7 @@ def decode(line: bytes) -> AnyEvent | None:
     """The event of a whole line, or None where its type is unknown or the line is damaged."""
     try:
         return _decoder.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

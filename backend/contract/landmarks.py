@@ -70,7 +70,7 @@ class Landmarks:
         data, self._data = self._data, b""  # a list of many runs has a reader for each
         try:
             steps = _STEPS.decode_lines(data)
-        except msgspec.DecodeError:  # a line that was torn by a crash
+        except (msgspec.DecodeError, RecursionError):  # a line that was torn by a crash, or is nested too deep
             steps = filter(None, map(_step_in, data.splitlines()))
         for step in steps:
             if step.loss is not None:
@@ -111,5 +111,5 @@ def _between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
 def _step_in(line: bytes) -> _Step | None:
     try:
         return _STEPS.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from backend.contract.run_lock import LOCK_TRIES, is_locked
 from backend.contract.safe_files import check_folder, open_inside, read_unlinked, user_path, write_whole
+from backend.contract.safe_text import parse_json
 
 ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
 """Request that ends a run → the state in which it ends, the most urgent first: who interrupts gives little time."""
@@ -166,7 +167,7 @@ class RunFolder:
     def queued_since(self) -> float | None:
         """When the run joined the queue in which it waits, or in which it waited when it was lost."""
         try:
-            return float(json.loads(read_unlinked(self.queued, RECORD_BYTES))["joined"])
+            return float(parse_json(read_unlinked(self.queued, RECORD_BYTES))["joined"])
         except OSError:
             return None
         except (ValueError, KeyError, TypeError):
@@ -232,7 +233,7 @@ class RunFolder:
 
 def _read_record(path: Path, kind: type[Any]) -> Any:
     try:
-        values = json.loads(read_unlinked(path, RECORD_BYTES))
+        values = parse_json(read_unlinked(path, RECORD_BYTES))
         kinds = {name: one.type for name, one in kind.__dataclass_fields__.items() if name in values}
         return kind(**{name: convert(values[name]) for name, convert in kinds.items()})
     except (OSError, ValueError, TypeError, OverflowError):

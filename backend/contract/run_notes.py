@@ -1,6 +1,5 @@
 """Owns `notes.json` of a run: what a person wrote about it, and the tags by which it is found."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,6 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.run_folder import RECORD_BYTES, RunFolder, write_json
 from backend.contract.run_lock import changing
 from backend.contract.safe_files import read_unlinked
+from backend.contract.safe_text import parse_json
 
 LONGEST_TAG = 40
 
@@ -35,7 +35,7 @@ def notes_file(folder: RunFolder) -> Path:
 def read_notes(folder: RunFolder) -> RunNotes:
     """What was written, or nothing; a file that somebody damaged counts as none."""
     try:
-        return msgspec.convert(json.loads(read_unlinked(notes_file(folder), RECORD_BYTES)), RunNotes)
+        return msgspec.convert(parse_json(read_unlinked(notes_file(folder), RECORD_BYTES)), RunNotes)
     except (OSError, ValueError, msgspec.ValidationError):
         return RunNotes()
 

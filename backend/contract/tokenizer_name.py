@@ -33,5 +33,5 @@ def read(text: str) -> TokenizerName:
         return TokenizerName(text)
     try:
         return msgspec.json.decode(text, type=TokenizerName)
-    except (msgspec.DecodeError, UnicodeEncodeError):  # a name may begin like this too
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # a name may begin like this too
         return TokenizerName(text)

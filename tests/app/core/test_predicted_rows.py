@@ -99,3 +99,7 @@ def test_a_person_types_what_the_model_reads(task: RunTask, names: list[str]):
 def test_spec_that_cannot_be_read_is_no_task(tmp_path: Path):
     (tmp_path / "spec.yaml").write_text("task: [")
     assert read_run_task(tmp_path) == read_run_task(tmp_path / "nowhere") == RunTask()
+
+
+def test_a_list_nested_without_end_is_none():
+    assert PredictedRow({"n_best": "[" * 100_000}, {}).listed("n_best") == []

@@ -240,6 +240,14 @@ def test_a_link_that_leads_nowhere_hides_no_run(settled: tuple[RunLibrary, RunFo
     assert [run.path for run in library.refresh()] == [folder.path]
 
 
+@pytest.mark.parametrize("name", ["events.jsonl", "process.json", "exit.json", "queued", "notes.json", "spec.yaml"])
+def test_a_file_nested_without_end_hides_no_run(settled: tuple[RunLibrary, RunFolder], name: str):
+    library, folder = settled
+    hostile = made(folder.path.parent, "hostile", started("hostile"), plan())
+    (hostile.path / name).write_text('{"event":"Warned","joined":' + "[" * 100_000 + "\n", encoding="utf-8")
+    assert [run.name for run in library.refresh()] == ["old", "hostile"]
+
+
 def test_the_list_stays_the_same_object_by_object_while_nothing_changes(settled: tuple[RunLibrary, RunFolder]):
     library, _ = settled
     assert library.refresh()[0] is library.refresh()[0]

@@ -177,6 +177,7 @@ BROKEN = {
     "no id": b'{"answer": 1}\n',
     "an id that is no number": b'{"id": "NUMBER", "answer": 1}\n',
     "another type": b"[1, 2]\n",
+    "a reply nested without end": b'{"id": NUMBER, "answer": ' + b"[" * 100_000 + b"\n",
     "a mistake that is none": b'{"id": NUMBER, "error": 5}\n',
     "progress that is none": b'{"id": NUMBER, "progress": "much"}\n',
     "the start of a reply, then silence": b'{"id": NUMBER, "answer": ',

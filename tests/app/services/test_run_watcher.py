@@ -149,3 +149,10 @@ def test_a_link_that_comes_later_is_not_followed(qtbot, watcher, written_run, tm
     with qtbot.waitSignal(watcher.advanced):
         written_run.steps(1, 3)
     assert logged == []
+
+
+def test_a_line_nested_without_end_is_passed_over(qtbot, watcher, written_run):
+    with written_run.folder.events.open("ab") as file:
+        file.write(b'{"event":"Warned","unknown":' + b"[" * 100_000 + b"\n")
+    written_run.steps(1, 3)
+    qtbot.waitUntil(lambda: watcher.state.step == 3)
