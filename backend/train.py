@@ -27,7 +27,7 @@ from backend.run.interruption import Interrupted
 from backend.run.not_a_number import NotANumber
 from backend.run.opening import Opened, open_run
 from backend.run.requests import Requests
-from backend.run.resolving import read_spec
+from backend.run.resolving import read_run
 from backend.run.saving import Saving
 from backend.run.schedule import learning_rate
 from backend.run.situation import Situation
@@ -81,7 +81,7 @@ class Attempt:
     def run(self) -> RunFinished:
         """Open the run, train it, leave its model and predictions; returns the final event."""
         try:
-            self._meet_hosts(read_spec(self.folder.spec))
+            self._meet_hosts(read_run(self.folder))
             opened = open_run(self.folder, self.log, self.stages, self.hosts)
             self.hosts.go_together()
         except Interrupted as wish:

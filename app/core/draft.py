@@ -151,11 +151,11 @@ class Draft:
 
 
 def read_draft(path: Path) -> Draft:
-    """The draft that begins with a spec file; its paths are made absolute. Raises InputError."""
+    """The draft that begins with the spec of a run; its paths are made absolute. Raises InputError."""
     # YAML and pydantic are heavy and not wanted before the first paint.
     from backend.contract import spec_file
 
-    draft = Draft(spec_file.read(path))
+    draft = Draft(spec_file.read_run(path))
     make_absolute(draft, PATHS, path.absolute().parent)
     return Draft(draft.values(), file=path)
 

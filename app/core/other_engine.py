@@ -1,7 +1,9 @@
 """Owns the same run on the other engine: which one that is, why not, and what of the spec it does not know."""
 
 import json
+import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from app.core.language import tr
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, Refusal, refusal
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
+from backend.contract.safe_files import MAX_SPEC, check_inside, open_inside, read_regular
+
+_CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,24 @@ def _settings(entry: EngineEntry | None) -> dict[str, Any]:
 
 def _model_type(run: RunFolder, draft: Draft) -> str:
     """As the configuration of the run's result, or of the folder that it began with, says; empty of what is not here."""
-    for folder in (run.model, Path(str(draft.get("model.name_or_path", "")))):
-        try:
-            found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(found, dict) and found.get("model_type"):
-            return str(found["model_type"])
-    return ""
+    begun_from = Path(str(draft.get("model.name_or_path", "")))
+    return _model_type_in(lambda: _of_result(run)) or _model_type_in(lambda: _of_folder(begun_from))
+
+
+def _model_type_in(read: Callable[[], bytes]) -> str:
+    try:
+        found = json.loads(read())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    kind = found.get("model_type") if isinstance(found, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _of_result(run: RunFolder) -> bytes:
+    with os.fdopen(open_inside(run.path, f"{run.model.name}/{_CONFIG}", os.O_RDONLY), "rb") as file:
+        return file.read(MAX_SPEC)
+
+
+def _of_folder(folder: Path) -> bytes:
+    check_inside(folder / _CONFIG, folder)
+    return read_regular(folder / _CONFIG, MAX_SPEC)

@@ -23,7 +23,7 @@ class RunTask:
 def read_run_task(run: Path | str) -> RunTask:
     """The task of a run folder; empty where its spec cannot be read."""
     try:
-        spec = spec_file.read(RunFolder(run).spec)
+        spec = spec_file.read_run(RunFolder(run).spec)
     except (InputError, OSError):
         return RunTask()
     task, data = spec.get("task"), spec.get("data")

@@ -102,7 +102,7 @@ class ComparedStates(QObject):
             return
         path = self._unread.pop(0)
         try:
-            self.specs[path] = spec_file.read(RunFolder(path).spec)
+            self.specs[path] = spec_file.read_run(RunFolder(path).spec)
         except InputError as error:
             self.specs[path] = {}
             self.problems.append(told(str(error)))

@@ -8,7 +8,7 @@ from backend.commands.screen import Screen
 from backend.contract import offline, spec_file
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
-from backend.contract.safe_files import write_whole
+from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 from backend.engines.hosts import Position
 
 LOOK_SECONDS = 0.5
@@ -77,7 +77,7 @@ def _begun(run: RunFolder) -> int:
 
 def _prepare(run: RunFolder, own: RunFolder) -> None:
     own.path.mkdir(exist_ok=True)
-    write_whole(own.spec, run.spec.read_bytes())
+    write_whole(own.spec, read_unlinked(run.spec, MAX_SPEC))
 
 
 def _listens(coordinator: str) -> bool:

@@ -12,7 +12,7 @@ from backend.commands import consents
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder, new_run_folder
-from backend.contract.safe_files import write_whole
+from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 
 if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
@@ -87,7 +87,7 @@ def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> None:
     checked = preparation.check(spec)
     try:
         if not kept.exists():  # else nothing was trained with the present one
-            write_whole(kept, folder.spec.read_bytes())
+            write_whole(kept, read_unlinked(folder.spec, MAX_SPEC))
         write_whole(folder.spec, spec_file.dump(checked.model_dump(mode="json")).encode())
         spec_change.keep_started(folder, checked)
     except OSError as error:

@@ -140,7 +140,7 @@ def _compare(arguments: Namespace) -> int:
     if len(folders) < 2:
         raise InputError("compare: name two or more runs, as burnish runs shows them")
     print(_table([summary(folder) for folder in folders], arguments.table))
-    specs = {folder.name: spec_file.read(folder.spec) for folder in folders}
+    specs = {folder.name: spec_file.read_run(folder.spec) for folder in folders}
     settings = settings_table(specs, everything=arguments.all)
     print(settings.written(arguments.table) if settings.rows else "the settings are the same", end="\n")
     return 0

@@ -78,7 +78,7 @@ def _versions(said: list[events.AnyEvent]) -> str:
 
 def _settings(folder: RunFolder) -> str:
     try:
-        return spec_file.dump(public_setting(spec_file.read(folder.spec))).rstrip()
+        return spec_file.dump(public_setting(spec_file.read_run(folder.spec))).rstrip()
     except InputError as error:
         return f"# spec.yaml cannot be read: {facts(str(error))}"
 

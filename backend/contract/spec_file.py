@@ -1,6 +1,6 @@
 """Reads and writes a spec as text: YAML 1.2 in and out, and the dotted `--set key=value` changes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MAX_SPEC, MB, read_regular
+from backend.contract.safe_files import MAX_SPEC, MB, read_regular, read_unlinked
 from backend.contract.safe_text import whole_text
+from backend.contract.spec_include import KEY as INCLUDE
 from backend.contract.spec_include import with_includes
 
 MAX_NODES = 50_000
@@ -138,15 +139,34 @@ def _lines(node: Any, prefix: str) -> Iterator[tuple[str, int]]:
 
 def read(path: Path) -> dict[str, Any]:
     """The mapping in a spec file, its includes with it. Raises InputError where a file is missing, unreadable or no mapping."""
-    return with_includes(path, _read)
+    return with_includes(path, lambda file: _mapping(read_text(file), file))
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """The mapping in a spec file of a run folder, which may be a stranger's: `spec.yaml`, or one kept beside it.
+
+    Whoever wrote it wrote it whole, so an include is a stranger's way to the user's other files, and a link as well.
+    Raises InputError.
+    """
+    values = _mapping(_text(path, read_unlinked), path)
+    if INCLUDE in values:
+        raise InputError(
+            f"{path} includes another file, which the spec of a run never does; take {INCLUDE} out of it, or use another run",
+            INCLUDE,
+        )
+    return values
 
 
 def read_text(path: Path) -> str:
     """The text of a spec file. Raises InputError where it is missing, unreadable or too large."""
+    return _text(path, read_regular)
+
+
+def _text(path: Path, read: Callable[[Path, int], bytes]) -> str:
     try:
         if path.is_dir():
             raise InputError(f"{path} is a folder; give a spec file")
-        return read_regular(path, MAX_SPEC).decode("utf-8-sig")
+        return read(path, MAX_SPEC).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such spec file") from None
     except UnicodeDecodeError:
@@ -155,8 +175,8 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: this spec file cannot be read: {error.strerror or error}") from None
 
 
-def _read(path: Path) -> dict[str, Any]:
-    values = parse(read_text(path), str(path))
+def _mapping(text: str, path: Path) -> dict[str, Any]:
+    values = parse(text, str(path))
     if not isinstance(values, dict):
         raise InputError(f"{path}: a spec is a mapping of sections such as task, model and data")
     return values

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run_folder import RunFolder
 from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
 from backend.run.model_folder import read_note
-from backend.run.resolving import resolve
+from backend.run.resolving import read_run
 
 _STEP = "step-"
 
@@ -56,5 +55,5 @@ def begun_from(checkpoint: AskedCheckpoint) -> RunSpec | None:
 
     None where the run's `model/` is a whole one of the same shape, which needs nothing else.
     """
-    spec = resolve(spec_file.read(checkpoint.run.spec), checkpoint.run.path)
+    spec = read_run(checkpoint.run)
     return spec if spec.adapter is not None or not has_model(checkpoint.run) else None

@@ -44,7 +44,7 @@ def spec_of(
 
 
 def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) -> RunSpec:
-    values = spec_file.read(run.spec)
+    values = spec_file.read_run(run.spec)
     run_spec(values)  # the sections are what they must be before some are changed
     values["model"] = {
         **values["model"],

@@ -9,7 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.run.checkpoints import Checkpoints
-from backend.run.resolving import read_spec, resolve
+from backend.run.resolving import read_run, resolve
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def to_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Change 
     Raises InputError where the engine cannot go on from the run's last checkpoint, or where it would take its weights
     alone and nobody has agreed to that (`new_optimizer`).
     """
-    spec = read_spec(folder.spec)
+    spec = read_run(folder)
     kind = registry.find("engine", engine, "--engine")
     if engine == spec.hardware.engine:
         if new_optimizer:
@@ -49,7 +49,7 @@ def to_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Change 
                 "engine's and starts new; agree with --new-optimizer, or resume without --engine"
             )
     earlier = _kept(folder, engine)
-    hardware = read_spec(earlier).hardware if earlier.is_file() else _for_engine(spec, engine)
+    hardware = read_run(folder, kept=earlier).hardware if earlier.is_file() else _for_engine(spec, engine)
     changed = {**spec.model_dump(mode="json"), "hardware": hardware.model_dump(mode="json")}
     return Change(resolve(changed, folder.path), _kept(folder, spec.hardware.engine))
 

@@ -23,13 +23,16 @@ def read_spec(path: Path, changes: list[str] | None = None) -> RunSpec:
     return resolve(values, path.absolute().parent)
 
 
-def read_run(folder: RunFolder, *, to_write: bool = False) -> RunSpec:
+def read_run(
+    folder: RunFolder, changes: list[str] | None = None, *, kept: Path | None = None, to_write: bool = False
+) -> RunSpec:
     """The spec of a run folder that may be a stranger's: its files are checked first, then every setting. Raises InputError.
 
-    `to_write` is for whoever starts an attempt in it.
+    `kept` is another spec in the folder, of an earlier attempt. `to_write` is for whoever starts an attempt in it.
     """
     folder.check(to_write=to_write)
-    return read_spec(folder.spec)
+    values = spec_file.with_changes(spec_file.read_run(kept or folder.spec), changes or [])
+    return resolve(values, folder.path)
 
 
 def resolve(values: dict[str, Any], base: Path) -> RunSpec:

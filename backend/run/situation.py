@@ -14,7 +14,7 @@ from backend.models.location import CONVERT_OPTION
 from backend.models.positions import longest_sequence
 from backend.run.checkpoints import Checkpoints
 from backend.run.preparation import locate_model
-from backend.run.resolving import read_spec
+from backend.run.resolving import read_run
 
 
 class Situation:
@@ -34,7 +34,7 @@ class Situation:
     def spec(self) -> RunSpec | None:
         """The complete spec."""
         try:
-            return read_spec(self.folder.spec)
+            return read_run(self.folder)
         except (InputError, OSError):
             return None
 

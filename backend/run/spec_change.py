@@ -12,7 +12,7 @@ from backend.contract.mending import CHANGED_AT_RESUME
 from backend.contract.run_folder import RunFolder
 from backend.contract.safe_files import write_whole
 from backend.contract.spec import RunSpec
-from backend.run.resolving import SPLITS, read_spec
+from backend.run.resolving import SPLITS, read_run
 
 _SAME_RESULT = {
     "name", *CHANGED_AT_RESUME,
@@ -45,7 +45,7 @@ def with_settings(folder: RunFolder, changes: list[str]) -> SpecChange:
                 f"but dropout's draws; start a new one with: burnish train {folder.spec} --set {change}",
                 key,
             )
-    return SpecChange(read_spec(folder.spec, changes), folder.path / f"spec.before-{folder.next_attempt()}.yaml")
+    return SpecChange(read_run(folder, changes), folder.path / f"spec.before-{folder.next_attempt()}.yaml")
 
 
 def keep_started(folder: RunFolder, spec: RunSpec) -> None:
@@ -63,7 +63,7 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
     if not os.path.lexists(started):  # an older run
         return False
     try:
-        before = read_spec(started)
+        before = read_run(folder, kept=started)
     except InputError as error:
         raise InputError(
             f"{started} cannot be read, so nobody can tell whether the spec was changed since the run started ({error}); "

@@ -50,7 +50,7 @@ def _run(name: str) -> RunFolder | None:
 
 
 def _of_spec(run: RunFolder, options: dict[str, Any]) -> Named:
-    model = validated(ModelSection, spec_file.read(run.spec).get("model") or {}, "model")
+    model = validated(ModelSection, spec_file.read_run(run.spec).get("model") or {}, "model")
     return Named(
         _absolute(model.tokenizer or model.name_or_path, run.path),
         model.revision,

@@ -54,7 +54,7 @@ def _raise(said: str, returncode: int) -> None:
 
 def _environment(folder: RunFolder) -> dict[str, str]:
     """The spec's variables, checked: the folder may be a stranger's. Raises InputError."""
-    values = spec_file.read(folder.spec)
+    values = spec_file.read_run(folder.spec)
     return validated(HardwareSection, values.get("hardware") or {}, "hardware").environment
 
 

@@ -108,6 +108,39 @@ def test_spec_that_is_none_is_one_sentence(run: RunFolder, capsys, command: str,
     assert "unexpectedly" not in said
 
 
+WITHOUT_SPEC = ("stop", "report", "csv", "model", "note")
+"""Commands that need nothing of the spec; `report` says in its place that it cannot be read."""
+
+
+@pytest.mark.parametrize("command", sorted(commands(Path()).keys() - {*WITHOUT_SPEC}))
+def test_include_in_the_spec_of_a_run_is_refused(run: RunFolder, outside: Path, capsys, command: str) -> None:
+    outside.write_text("data: {train: stolen.csv}\n")
+    run.spec.write_text(f"include: {outside}\n{run.spec.read_text()}")
+    (run.path / "checkpoints" / "step-000001").mkdir(parents=True)
+    if command not in ("tokenize", "consents"):
+        (run.path / "model").mkdir()
+        (run.path / "model" / "config.json").write_text("{}")
+    assert main(commands(run.path)[command]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"{run.spec} includes another file")
+
+
+def test_report_shows_nothing_that_a_spec_includes(run: RunFolder, outside: Path, capsys) -> None:
+    outside.write_text("training: {seed: 424242}\n")
+    run.spec.write_text(f"include: {outside}\n")
+    assert main(commands(run.path)["report"]) == 0
+    said = capsys.readouterr().out
+    assert "spec.yaml cannot be read" in said
+    assert "424242" not in said
+
+
+@pytest.mark.parametrize("name", ["spec.started.yaml", "spec.jax.yaml"])
+def test_include_in_a_spec_that_was_kept_is_refused(run: RunFolder, outside: Path, capsys, name: str) -> None:
+    outside.write_text(run.spec.read_text())
+    (run.path / name).write_text(f"include: {outside}\n")
+    assert main(["resume", str(run.path), "--detach", "--engine", "jax"]) == 2
+    assert f"{run.path / name} includes another file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["events.jsonl", "process.log", "run.lock"])
 def test_file_with_another_name_elsewhere_is_not_written(run: RunFolder, outside: Path, capsys, name: str) -> None:
     replaced(run.path / name, lambda path: path.hardlink_to(outside))
