@@ -181,7 +181,7 @@ class _Read:
         Whatever Burnish does with an ended run (a new attempt, notes, a request) makes or renames a file in its folder.
         Only what a person writes into a file in place does not show there.
         """
-        if not self._settled or _changed(self._path) != self._settled[0]:
+        if not self._settled or changed_at(self._path) != self._settled[0]:
             return False
         return not looks_inside or self._stamps() == self._settled
 
@@ -191,13 +191,12 @@ class _Read:
         yield from self.go_on()
         summary = summarise(self.folder, self.state, look_at(self.folder, self.state))
         self.summary = replace(summary, doubt=self.doubt, **self.noted())
-        is_old = 0 < stamps[0] < time.time_ns() - SETTLES_AFTER_NS
-        if is_old and not self.summary.alive and self._rough is None and self._landmarks.is_complete:
+        if has_settled(stamps[0]) and not self.summary.alive and self._rough is None and self._landmarks.is_complete:
             self._settled = stamps
 
     def _stamps(self) -> tuple[int, ...]:
         files = (self.folder.events, notes_file(self.folder))
-        return (_changed(self._path), *(number for file in files for number in _stamp(file)))
+        return (changed_at(self._path), *(number for file in files for number in file_stamp(file)))
 
     @property
     def state(self) -> RunState:
@@ -206,14 +205,14 @@ class _Read:
 
     def noted(self) -> dict[str, object]:
         """A person's words, read where their file has changed."""
-        stamp = _stamp(notes_file(self.folder))
+        stamp = file_stamp(notes_file(self.folder))
         if stamp != self._notes_stamp:
             self._notes, self._notes_stamp = read_notes(self.folder), stamp
         return {"note": self._notes.note, "tags": self._notes.tags}
 
     def go_on(self) -> Iterator[None]:
         """Read a portion of what is new."""
-        stamp = _stamp(self.folder.events)
+        stamp = file_stamp(self.folder.events)
         if stamp == self._stamp and self._landmarks.is_complete:
             self._judge()  # a look may have been given up before it
             return
@@ -323,7 +322,7 @@ def _paths(root: Path) -> list[str]:
         return []
 
 
-def _changed(folder: str) -> int:
+def changed_at(folder: Path | str) -> int:
     """When a file was last made, renamed or deleted in a folder, in nanoseconds; 0 if it is gone."""
     try:
         return os.stat(folder).st_mtime_ns  # noqa: PTH116 (a thousand at each look)
@@ -331,7 +330,13 @@ def _changed(folder: str) -> int:
         return 0
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def has_settled(changed: int) -> bool:
+    """Whether a change at that time, in nanoseconds, is so old that another one since would show."""
+    return 0 < changed < time.time_ns() - SETTLES_AFTER_NS
+
+
+def file_stamp(path: Path) -> tuple[int, int]:
+    """When a file was last changed, in nanoseconds, and its bytes; zeros if it is gone."""
     try:
         status = path.stat()
     except OSError:

@@ -59,9 +59,8 @@ class Panel(QWidget):
         super().__init__(parent)
         self._context = context
         self.watcher: RunWatcher | None = None
-        self._dirty = False
-        self._timer = QTimer(self, interval=REFRESH_MS)
-        self._timer.timeout.connect(self._refresh_if_needed)
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self._show_state)
         self._build()
 
     # Widgets
@@ -89,7 +88,7 @@ class Panel(QWidget):
         self.plots.set_axis(self.course.axis.currentData())
         self.plots.set_smoothing(self.course.share)
         self.plots.message.connect(self.message)
-        self.plots.grown.connect(self._mark_dirty)
+        self.plots.grown.connect(self._refresh_soon)
         self.event_file = EventFile(self._context.client, self)
         self.event_file.message.connect(self.message)
         self.plots.event_file_asked.connect(self._on_event_file_asked)
@@ -189,17 +188,16 @@ class Panel(QWidget):
         self._drop_watcher()
         self._begin_anew()
         self.watcher = watcher = RunWatcher(path, self)
-        watcher.advanced.connect(self._mark_dirty)
+        watcher.advanced.connect(self._refresh_soon)
         watcher.restarted.connect(self._begin_anew)
         watcher.logged.connect(self.journal.add_process_lines)
         watcher.outcome_changed.connect(self._on_outcome)
-        watcher.caught_up.connect(self._mark_dirty)
+        watcher.caught_up.connect(self._refresh_soon)
         watcher.vanished.connect(self._on_vanished)
         self.comparison.show_run(watcher.folder.path, watcher.state)
         self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
         self._pages.setCurrentIndex(1)
         self.progress.show()
-        self._timer.start()
         self._show_state()
         self._show_outcome()
         self._show_notes()
@@ -221,20 +219,21 @@ class Panel(QWidget):
         if self.watcher is not None:
             self.comparison.follow(self.watcher.folder.path, self.watcher.state)
 
-    def _mark_dirty(self) -> None:
-        self._dirty = True
+    @property
+    def is_drawn(self) -> bool:
+        """Whether all that was read is on screen."""
+        return not self._timer.isActive()
 
-    def _refresh_if_needed(self) -> None:
-        if self._dirty:
-            self._dirty = False
-            self._show_state()
+    def _refresh_soon(self) -> None:
+        if self.watcher is not None and not self._timer.isActive():
+            self._timer.start(REFRESH_MS)
 
     def _show_state(self) -> None:
         assert self.watcher is not None
         state = self.watcher.state
-        self._dirty = self.plots.show_state(state)
+        if self.plots.show_state(state):
+            self._timer.start(CATCH_UP_MS)
         self.comparison.refresh()
-        self._timer.setInterval(CATCH_UP_MS if self._dirty else REFRESH_MS)
         if self.watcher.is_caught_up:
             # While an old run is read its numbers would only flicker, and every text costs a layout.
             self.tiles.show_state(state, self.watcher.outcome)
@@ -257,7 +256,7 @@ class Panel(QWidget):
         self.plots.set_axis(axis)
         self.pick.forget()
         self.comparison.draw_again()
-        self._mark_dirty()
+        self._refresh_soon()
 
     # How it stands
 

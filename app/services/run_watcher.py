@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.core.backend_sentences import told
 from app.core.language import tr
 from app.core.outcome import Outcome, look_at
+from app.core.run_library import changed_at, file_stamp, has_settled
 from app.core.run_state import RunState
 from app.core.verdict import doubt
 from backend.contract import events
@@ -56,6 +57,8 @@ class RunWatcher(QObject):
         self._offset = 0
         self._log_offset: int | None = None
         self._life_looked = 0.0
+        self._settled: tuple[int, ...] = ()
+        """When folder, events and log had last changed, if the run was over and nothing of it unread."""
         self._timer = QTimer(self, interval=BUSY_MS)
         self._timer.timeout.connect(self._on_tick)
         self._timer.start()
@@ -66,17 +69,20 @@ class RunWatcher(QObject):
 
     def look_now(self) -> None:
         """Look at the run's life at the next tick, for example after a request."""
-        self._life_looked = 0.0
+        self._life_looked, self._settled = 0.0, ()
         self._timer.setInterval(BUSY_MS)
 
     def _on_tick(self) -> None:
+        stamps = self._stamps()
+        if stamps == self._settled:
+            return
         if reason := self._why_unwatchable():
             self._timer.stop()
             self.is_gone = True
             self.vanished.emit(reason)
             return
         more = self._drain()
-        self._read_log()
+        logged = self._read_log()
         if not more and not self.is_caught_up:
             self.is_caught_up = True
             self._life_looked = 0.0
@@ -84,6 +90,12 @@ class RunWatcher(QObject):
             self.caught_up.emit()
         self._look_at_life()
         self._timer.setInterval(BUSY_MS if more else IDLE_MS if self.outcome.alive else OVER_MS)
+        is_over = not more and not logged and not self.outcome.alive
+        self._settled = stamps if is_over and has_settled(stamps[0]) else ()
+
+    def _stamps(self) -> tuple[int, ...]:
+        """Whoever resumes a run makes or renames a file in its folder; what a person writes by hand shows in the files."""
+        return (changed_at(self.folder.path), *file_stamp(self.folder.events), *file_stamp(self.folder.log))
 
     def _why_unwatchable(self) -> str:
         if not self.folder.exists():
@@ -144,23 +156,25 @@ class RunWatcher(QObject):
 
     # The log
 
-    def _read_log(self) -> None:
+    def _read_log(self) -> bool:
+        """Read a portion of new lines; says whether there were any."""
         try:
             size = self.folder.log.stat().st_size
             if self._log_offset is None or size < self._log_offset:
                 self._log_offset = max(0, size - LOG_BYTES)
             if size == self._log_offset:
-                return
+                return False
             with open_unlinked(self.folder.log) as file:
                 file.seek(self._log_offset)
                 data = file.read(LOG_BYTES)
         except OSError:
             self._log_offset = None
-            return
+            return False
         used = data.rfind(b"\n") + 1 or (len(data) if len(data) == LOG_BYTES else 0)
         if used:
             self._log_offset += used
             self.logged.emit(_lines(data[:used]))
+        return used > 0
 
     # Life
 

@@ -55,7 +55,7 @@ def shown(qtbot, panel, runs, helped):
     def show(name: str) -> Panel:
         helped.library.refresh()
         panel.show_run(str(runs / name))
-        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and not panel._dirty)
+        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
         return panel
 
     return show

@@ -124,7 +124,7 @@ def test_start_now_lets_it_begin(qtbot, page, waiting):
 def test_the_page_goes_over_to_the_curves_without_a_click(qtbot, page, waiting, runs):
     waiting[1].leave_queue()
     waiting[1].events.write_bytes((runs / "sentiment-lost" / "events.jsonl").read_bytes())
-    qtbot.waitUntil(lambda: page.controls.pill.text() == "Training" and not page._dirty)
+    qtbot.waitUntil(lambda: page.controls.pill.text() == "Training" and page.is_drawn)
     assert len(page.plots.loss.series["loss"]) > 100
     assert page.progress.stage.text().startswith("Training · step")
 

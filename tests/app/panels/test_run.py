@@ -6,12 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QPushButton
 
 from app.core import setting_words
 from app.core.setting_index import Setting
 from app.panels.run import Panel
+from app.services.run_watcher import OVER_MS
 from backend.contract import events
 from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run_lock import take_lock
@@ -32,7 +34,7 @@ def panel(qtbot, context):
 def shown(qtbot, panel, runs):
     def show(name: str) -> Panel:
         panel.show_run(str(runs / name))
-        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and not panel._dirty)
+        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
         return panel
 
     return show
@@ -67,6 +69,13 @@ def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
     assert len(panel.plots.metrics.series["accuracy"]) == 8
     assert panel.tiles.tiles["step"].value().replace("\u202f", "") == "1000"
     assert panel.progress.bar.fraction() == 1.0
+
+
+def test_the_page_of_an_ended_run_wakes_once_a_second(qtbot, shown):
+    panel = shown("sentiment-finished")
+    qtbot.waitUntil(
+        lambda: all(timer.interval() >= OVER_MS for timer in panel.findChildren(QTimer) if timer.isActive())
+    )
 
 
 def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
@@ -180,7 +189,7 @@ def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
     qtbot.waitUntil(lambda: len(plots.other("Learning rate").series["learning_rate"]) == 1000)
     for axis, last in (("Epoch", 4.0), ("Tokens", None), ("Time", None), ("Step", 1000)):
         panel.course.axis.setCurrentText(axis)
-        qtbot.waitUntil(lambda: not panel._dirty and len(panel.plots.loss.series["loss"]) == 1000)
+        qtbot.waitUntil(lambda: panel.is_drawn and len(panel.plots.loss.series["loss"]) == 1000)
         qtbot.waitUntil(lambda: len(panel.plots.metrics.series["accuracy"]) == 8)
         ends = [plot.series[key].points.xs[-1] for plot, key in curves(panel.plots)]
         assert ends == [ends[0]] * len(ends)
@@ -195,7 +204,7 @@ def curves(plots):
 def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, shown):
     panel = shown("sentiment-resumed")
     panel.course.axis.setCurrentText("Time")
-    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and not panel._dirty)
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and panel.is_drawn)
     series = panel.plots.loss.series["loss"]
     place, words, _ = panel.plots.loss.marks.lines[0]
     assert words.startswith("down ")

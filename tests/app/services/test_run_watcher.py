@@ -2,13 +2,16 @@
 
 import os
 import shutil
+import time
 from itertools import pairwise
 
 import pytest
+from PySide6.QtCore import QTimer
 
 from app.services import run_watcher
 from app.services.run_watcher import RunWatcher
 from backend.contract import events
+from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run_lock import take_lock
 
 
@@ -95,6 +98,62 @@ def test_a_held_lock_is_running_until_its_holder_dies(qtbot, written_run):
     qtbot.waitUntil(lambda: watcher.outcome.state == "running")
     os.close(descriptor)
     qtbot.waitUntil(lambda: watcher.outcome.state == "lost")
+    watcher.stop()
+
+
+@pytest.fixture
+def ended_run(written_run, monkeypatch):
+    """A run that ended an hour ago; whoever watches it looks at each millisecond."""
+    monkeypatch.setattr(run_watcher, "OVER_MS", 1)
+    monkeypatch.setattr(run_watcher, "LIFE_SECONDS", 0.0)
+    written_run.steps(1, 5)
+    written_run.append(events.RunFinished(time=9.0, state="stopped", step=5))
+    written_run.folder.write_exit_record(ExitRecord(1, 0, 9.0))
+    leave_for_an_hour(written_run.folder)
+    return written_run
+
+
+def leave_for_an_hour(folder: RunFolder) -> None:
+    an_hour_ago = time.time() - 3600
+    os.utime(folder.path, (an_hour_ago, an_hour_ago))
+
+
+def test_nothing_of_an_ended_run_is_read_again_until_something_changes(qtbot, ended_run, monkeypatch):
+    looked, ticked = [], []
+    look_at = run_watcher.look_at
+    monkeypatch.setattr(run_watcher, "look_at", lambda *given: looked.append(1) or look_at(*given))
+    watcher = RunWatcher(ended_run.folder.path)
+    qtbot.waitUntil(lambda: watcher.outcome.state == "stopped")
+    clock = QTimer(interval=1)
+    clock.timeout.connect(lambda: ticked.append(1))
+    clock.start()
+    qtbot.waitUntil(lambda: len(ticked) >= 50)
+    assert len(looked) < 10
+    watcher.stop()
+
+
+def test_an_ended_run_that_is_resumed_is_seen_alive(qtbot, ended_run):
+    watcher = RunWatcher(ended_run.folder.path)
+    qtbot.waitUntil(lambda: watcher.outcome.state == "stopped")
+    descriptor = take_lock(ended_run.folder.lock)
+    ended_run.folder.write_process_record(ProcessRecord(2, host_id(), boot_id(), 1, 2, time.time()))
+    qtbot.waitUntil(lambda: watcher.outcome.state == "starting")
+    os.close(descriptor)
+    watcher.stop()
+
+
+def test_a_long_log_of_an_ended_run_is_read_to_its_end(qtbot, ended_run, monkeypatch):
+    monkeypatch.setattr(run_watcher, "LOG_BYTES", 12)
+    lines: list[str] = []
+    watcher = RunWatcher(ended_run.folder.path)
+    watcher.logged.connect(lines.extend)
+    qtbot.waitUntil(lambda: watcher.outcome.state == "stopped")
+    ended_run.folder.log.write_text("first\n")
+    leave_for_an_hour(ended_run.folder)
+    qtbot.waitUntil(lambda: lines == ["first"])
+    with ended_run.folder.log.open("a") as log:
+        log.write("".join(f"line {number}\n" for number in range(9)))
+    qtbot.waitUntil(lambda: lines[-1] == "line 8")
     watcher.stop()
 
 
