@@ -13,7 +13,7 @@ from backend.contract.mending import Mend, fewer_rows
 from backend.contract.run_folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
 
 RESUMABLE = ("stopped", "paused", "interrupted", "failed", "lost")
-OVER = ("finished", *RESUMABLE)
+ALIVE = ("queued", "starting", "running")
 TITLES = {
     "queued": tr("Queued"),
     "starting": tr("Starting"),
@@ -56,7 +56,7 @@ class Outcome:
     @property
     def alive(self) -> bool:
         """Whether a process carries the run."""
-        return self.state not in OVER
+        return self.state in ALIVE
 
     @property
     def waits(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.core import wording
 from app.core.language import tr, trn
-from app.core.outcome import OVER, RESUMABLE, Outcome, look_at
+from app.core.outcome import ALIVE, RESUMABLE, Outcome, look_at
 from app.core.run_state import RunState
 from app.core.run_subject import Subject, promised
 from app.core.series import Series
@@ -70,7 +70,7 @@ class RunSummary:
     @property
     def alive(self) -> bool:
         """Whether a process carries the run."""
-        return self.state not in OVER
+        return self.state in ALIVE
 
     @property
     def resumable(self) -> bool:

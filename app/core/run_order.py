@@ -131,7 +131,7 @@ def _groups_of(run: RunSummary, group: str) -> Sequence[str]:
     if group == "tag":
         return run.tags or (WITHOUT["tag"],)
     name = {"task": task_words, "model": model_words, "data": lambda run: run.data, "state": state_words}[group](run)
-    return (name or WITHOUT[group],)
+    return (name or WITHOUT.get(group, ""),)
 
 
 def _rank(group: str) -> Callable[[str], tuple[bool, int, str]]:

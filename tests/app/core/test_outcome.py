@@ -198,3 +198,9 @@ def test_a_run_that_was_stopped_while_it_waited_is_stopped_and_no_failure(held: 
     outcome = look_at(held, RunState())
     assert (outcome.state, outcome.resumable) == ("stopped", True)
     assert "before its turn came" in outcome.message
+
+
+def test_a_run_that_ended_in_a_state_nobody_knows_is_over():
+    state = started()
+    state.apply(events.RunFinished(time=3, state="postponed", step=4))
+    assert not derive(state, "ended", ExitRecord(1, 0, 3.0)).alive

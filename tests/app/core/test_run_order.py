@@ -59,3 +59,8 @@ def test_runs_of_one_title_are_named_by_their_folders_without_the_date_where_tha
     first, second = "2026-11-21-1530-x", "2026-11-21-1530-x-2"
     assert names_of([titled(first), titled(second)]) == ["x", "x-2"]
     assert names_of([titled(first), titled("2026-11-22-1530-x")]) == [first, "2026-11-22-1530-x"]
+
+
+def test_a_run_that_names_no_state_is_listed_too():
+    run = RunSummary("odd", Path("odd"), "")
+    assert arranged([run], Arrangement(group="state"))[-1] is run
