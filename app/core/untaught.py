@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
-from statistics import fmean
 
-from app.core.series import Series
+from app.core.series import Series, mean
 
 BLOCKS = 40
 """Parts into which a training loss is averaged, since single steps jump."""
@@ -61,7 +60,7 @@ def parts(losses: Series | None) -> list[tuple[float, float]]:
     size = max(10, len(losses) // BLOCKS)
     ends = range(len(losses), size - 1, -size)
     stride = max(1, size // SAMPLED)
-    return [(losses.xs[end - 1], fmean(losses.ys[end - size : end : stride])) for end in reversed(ends)]
+    return [(losses.xs[end - 1], mean(losses.ys[end - size : end : stride])) for end in reversed(ends)]
 
 
 def risen(losses: Sequence[float]) -> tuple[float, float] | None:
@@ -73,7 +72,7 @@ def risen(losses: Sequence[float]) -> tuple[float, float] | None:
     if len(losses) < FEWEST_LOSSES:
         return None
     last = losses[-max(2, min(LAST_LOSSES, len(losses) // 4)) :]
-    first, now = losses[0], fmean(last)
+    first, now = losses[0], mean(last)
     return (first, now) if min(last) > max(FAR_ABOVE * first, now / 4) else None
 
 

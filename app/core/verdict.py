@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 
 from app.core import untaught, wording
 from app.core.evaluation_course import Evaluations, evaluations_of
 from app.core.language import figure, tr, trn
 from app.core.run_state import RunState
+from app.core.series import mean
 from backend.contract.events import EvaluationFinished
 
 STILL = 0.01
@@ -174,7 +175,7 @@ def _standing_still(state: RunState, alive: bool) -> Verdict | None:
     found = evaluations_of(state)
     if found is not None and len(found.values) >= STILL_EVALUATIONS:
         last = found.values[-STILL_EVALUATIONS:]
-        if max(last) - min(last) < STILL * abs(fmean(last)):
+        if max(last) - min(last) < STILL * abs(mean(last)):
             words = tr(
                 "{title} has hardly changed for {counted} evaluations",
                 title=found.title,
@@ -247,7 +248,7 @@ def _training(state: RunState, alive: bool) -> Verdict | None:
             tr("Training loss has hardly changed: from {before} to {after}", before=before, after=after), "warning"
         )
     later = [value for step, value in parts if step > parts[-1][0] / 2]
-    if len(parts) >= untaught.BLOCKS // 2 and max(later) - min(later) < STILL * abs(fmean(later)):
+    if len(parts) >= untaught.BLOCKS // 2 and max(later) - min(later) < STILL * abs(mean(later)):
         half = wording.grouped(int(parts[-1][0] / 2))
         return Verdict(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
     if now < first:

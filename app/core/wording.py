@@ -75,9 +75,9 @@ def duration(seconds: float | None) -> str:
 
 def moment(seconds: float | None, now: datetime | None = None) -> str:
     """When: `today 15:30`, `19 Nov 15:30`, `19 Nov 2025`."""
-    if seconds is None:
+    when, now = _local_time(seconds), now or datetime.now()
+    if when is None:
         return "–"
-    when, now = datetime.fromtimestamp(seconds), now or datetime.now()
     if when.date() == now.date():
         return tr("today {when:%H:%M}", when=when)
     month = _MONTHS[when.month - 1]
@@ -94,7 +94,16 @@ _MONTHS = (
 
 def clock(seconds: float) -> str:
     """The time of day of a log line."""
-    return f"{datetime.fromtimestamp(seconds):%H:%M:%S}"
+    when = _local_time(seconds)
+    return "–" if when is None else f"{when:%H:%M:%S}"
+
+
+def _local_time(seconds: float | None) -> datetime | None:
+    """None for a time that no calendar knows, too: a stranger's run may hold any number."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds)
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 def metric_title(name: str) -> str:

@@ -274,11 +274,11 @@ class LivePlot(Card):
         if self._fits(span):
             return False
         room_x, room_y = span.width() * HEADROOM, span.height() * 0.06
-        self._view.setRange(
-            xRange=(left - room_x, left + span.width() + room_x),
-            yRange=(low - room_y, low + span.height() + room_y),
-            padding=0,
-        )
+        x_range = (left - room_x, left + span.width() + room_x)
+        y_range = (low - room_y, low + span.height() + room_y)
+        if not np.isfinite((*x_range, *y_range)).all():
+            return False
+        self._view.setRange(xRange=x_range, yRange=y_range, padding=0)
         return True
 
     def _log_bounds(self, high: float) -> tuple[float, float]:

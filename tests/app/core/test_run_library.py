@@ -407,3 +407,10 @@ def test_the_best_in_the_list_is_that_of_the_metric_where_the_loss_decides(tmp_p
     made(tmp_path, "undecided", started("undecided"), undecided, *at, last)
     run = RunLibrary(tmp_path).refresh()[0]
     assert (run.metric, run.best, run.metrics["accuracy"]) == ("accuracy", 0.91, 0.86)
+
+
+def test_losses_whose_sum_overflows_hide_no_run(settled: tuple[RunLibrary, RunFolder]):
+    library, folder = settled
+    end = events.RunFinished(time=1003.0, state="finished", step=40)
+    made(folder.path.parent, "hostile", started("hostile"), plan(), *course(*[1e308] * 40), end)
+    assert [run.name for run in library.refresh()] == ["old", "hostile"]

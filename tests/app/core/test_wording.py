@@ -19,6 +19,11 @@ def test_durations_have_two_units_at_most(seconds: float | None, text: str):
     assert wording.duration(seconds) == text
 
 
+@pytest.mark.parametrize("seconds", [1e18, -1e18, 1e308, 253_402_387_200.0])
+def test_a_time_that_no_calendar_knows_is_a_dash(seconds: float):
+    assert (wording.moment(seconds), wording.clock(seconds)) == ("–", "–")
+
+
 def test_a_note_names_its_split_in_plain_words():
     assert wording.note("data.train: 40 tags were repaired") == "Training data: 40 tags were repaired"
     assert (

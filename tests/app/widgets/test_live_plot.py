@@ -461,3 +461,10 @@ def test_a_line_called_by_a_name_with_braces_shows_it_as_it_stands(plot: LivePlo
     plot.set_marks([(5.0, words, "accent")])
     plot.redraw()
     assert plot.marks.items[0].label.textItem.toPlainText() == words
+
+
+def test_values_that_no_range_holds_are_not_shown(plot: LivePlot):
+    plot.append("loss", np.arange(2), np.array([-1e308, 1e308]))
+    before = plot._view.viewRange()
+    plot.redraw()
+    assert plot._view.viewRange() == before
