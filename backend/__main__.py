@@ -28,7 +28,7 @@ from backend.commands import (
     train,
     window,
 )
-from backend.commands.command import Command
+from backend.commands.command import CTRL_C_EXIT_CODE, Command
 from backend.commands.screen import plain_streams
 from backend.contract import offline
 from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
@@ -57,7 +57,6 @@ COMMANDS: tuple[Command, ...] = (
     *measuring.COMMANDS,
     *helper.COMMANDS,
 )
-INTERRUPTED = 130
 LONGEST = 1000
 """Characters of a sentence; a stranger's name may have any number."""
 DEBUG = "BURNISH_DEBUG"
@@ -102,7 +101,7 @@ def _execute(chosen: Namespace) -> int:
             return chosen.execute(chosen)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        return INTERRUPTED
+        return CTRL_C_EXIT_CODE
     except BrokenPipeError:
         # Whoever read our output has seen enough; without this the interpreter complains once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

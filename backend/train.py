@@ -36,7 +36,7 @@ from backend.run.waiting_steps import WaitingSteps
 
 WORTH_REMEMBERING_SECONDS = 1.0
 """A run's speed is kept for later plans if it computed at least this long."""
-INTERRUPTED = "the run was told to end from outside, as at a log-out, a shutdown or a scheduler's time limit"
+INTERRUPTION_MESSAGE = "the run was told to end from outside, as at a log-out, a shutdown or a scheduler's time limit"
 
 
 def run(folder: RunFolder) -> int:
@@ -143,7 +143,7 @@ class Attempt:
         return self._end_as(request, training.best_step())
 
     def _end_as(self, request: str, best_step: int | None = None) -> RunFinished:
-        message = INTERRUPTED if request == "interrupt" else ""
+        message = INTERRUPTION_MESSAGE if request == "interrupt" else ""
         return RunFinished(time=time.time(), state=ENDS[request], step=self.step, message=message, best_step=best_step)
 
     def _finished(self, training: "Training", opened: Opened) -> RunFinished:

@@ -155,7 +155,7 @@ def _ended_unsaid(record: ExitRecord, state: RunState) -> Outcome:
     """Of an attempt that was asked to end before there was an engine to say so by an event."""
     can_resume = state.finished is None or _said(state).can_resume
     if record.state != "interrupted":
-        return Outcome(record.state, tr("It left the queue before its turn came."), can_resume=can_resume)
+        return Outcome(record.state, tr("It was removed from the queue before it started."), can_resume=can_resume)
     if record.message:
         return Outcome(record.state, _exit_words(record), _again(state), can_resume=can_resume)
     words = tr("The run was interrupted while it waited in the queue.")

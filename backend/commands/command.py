@@ -4,6 +4,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 
+CTRL_C_EXIT_CODE = 130
+"""Of a command that its user interrupts: what a shell reports of SIGINT."""
+
 
 @dataclass(frozen=True)
 class Command:

@@ -22,7 +22,7 @@ LOOK_SECONDS = 0.1
 FIRST_SECONDS = 5.0
 """How long a host that ended waits for the word of how the first did."""
 
-INTERRUPTED = 75
+INTERRUPTED_EXIT_CODE = 75
 """Exit code of a run that something outside told to end: sysexits' EX_TEMPFAIL, by which scripts know to resume it."""
 MAX_METRICS = 12
 """Of more metrics than this a line leaves out the variants, such as `f1_PER` beside `f1`."""
@@ -42,8 +42,8 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """1 for a run that failed or was lost, INTERRUPTED for one that was interrupted, else 0."""
-        return {"failed": 1, "lost": 1, "interrupted": INTERRUPTED}.get(self.state, 0)
+        """1 for a run that failed or was lost, INTERRUPTED_EXIT_CODE for one that was interrupted, else 0."""
+        return {"failed": 1, "lost": 1, "interrupted": INTERRUPTED_EXIT_CODE}.get(self.state, 0)
 
     def as_json(self) -> str:
         """The result as one line of JSON."""
@@ -162,17 +162,20 @@ class Follower:
             outcome.mend = finished.mend
             outcome.metrics = {**outcome.metrics, **finished.metrics}
         elif (record := self._folder.exit_record()) and record.state:
-            outcome.state, outcome.message = record.state, record.message or "it left the queue before its turn came"
+            outcome.state, outcome.message = (
+                record.state,
+                record.message or "it was removed from the queue before it started",
+            )
         elif record:
             outcome.state, outcome.message = "failed", self._first_gone() or record.message
-            outcome.hint = f"Go on with: burnish resume {self._run.name}"
+            outcome.hint = f"Resume it with: burnish resume {self._run.name}"
         elif not self._folder.exists():
             outcome.message = "its folder was deleted or moved while it ran, so nothing more could be saved there"
         else:
             outcome.message = "the run ended without saying how; its supervisor was killed"
-            outcome.hint = f"Go on with: burnish resume {self._run.name}"
+            outcome.hint = f"Resume it with: burnish resume {self._run.name}"
         if outcome.state == "interrupted":
-            outcome.hint = f"Go on with: burnish resume {self._run.name}"
+            outcome.hint = f"Resume it with: burnish resume {self._run.name}"
         return outcome
 
     def _first_gone(self) -> str:
@@ -246,7 +249,7 @@ def _tell_in_words(outcome: Outcome) -> None:
     if outcome.exit_code == 0:
         print(f"{outcome.state}: {in_words(outcome.metrics)}" if outcome.metrics else outcome.state)
         if outcome.state in ("stopped", "paused"):
-            print(f"go on with   burnish resume {outcome.folder.name}")
+            print(f"resume with  burnish resume {outcome.folder.name}")
     print(f"run          {outcome.folder.path}")
     if outcome.folder.model.is_dir():
         print(f"model        {outcome.folder.model}")

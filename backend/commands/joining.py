@@ -51,7 +51,7 @@ def _come(run: RunFolder, here: Position) -> RunFolder:
             attempt = _begun(run)
             if said and not attempt:
                 raise InputError(
-                    f"the first host ended before this one took part; on all hosts go on with burnish resume {run.path}"
+                    f"the first host ended before this one took part; resume the run on all hosts with: burnish resume {run.path}"
                 )
             if attempt not in (0, said):
                 _prepare(run, run.host(here.number))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from backend.contract.safe_text import visible
+from backend.contract.safe_text import escape_controls
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -24,7 +24,7 @@ class PlainStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Pass it on, made visible."""
-        self.stream.write(visible(text))
+        self.stream.write(escape_controls(text))
         return len(text)
 
     def flush(self) -> None:
@@ -91,7 +91,7 @@ class Screen:
 
             self._bar = tqdm(
                 total=total or None,
-                desc=visible(name),
+                desc=escape_controls(name),
                 file=_raw(sys.stderr),
                 unit=f" {unit}" if unit else "",
                 leave=False,
@@ -105,7 +105,7 @@ class Screen:
         """How far the stage is; `words` are shown beside."""
         if self._bar is not None:
             self._bar.total = total or self._bar.total
-            self._bar.set_postfix_str(visible(words), refresh=False)
+            self._bar.set_postfix_str(escape_controls(words), refresh=False)
             self._bar.update(done - self._bar.n)
         elif time.monotonic() - self._spoken >= LINE_SECONDS:
             self.line(f"{self._name} {done}{f'/{total}' if total else ''}{f'  {words}' if words else ''}")
@@ -114,7 +114,7 @@ class Screen:
         """One line that stays."""
         self._spoken = time.monotonic()
         if self._bar is not None:
-            self._bar.write(visible(text), file=_raw(sys.stderr))
+            self._bar.write(escape_controls(text), file=_raw(sys.stderr))
         else:
             print(text, file=sys.stderr, flush=True)
 

@@ -87,7 +87,7 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
     if life == "alive":
         return ("running" if _last(found, events.PlanMade) else "starting"), ""
     if (record := folder.exit_record()) and record.state:
-        return record.state, record.message or "it left the queue before its turn came"
+        return record.state, record.message or "it was removed from the queue before it started"
     if finished:
         return finished.state, finished.message
     if record := folder.exit_record():

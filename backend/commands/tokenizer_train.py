@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import add_changes, add_json
+from backend.commands.command import CTRL_C_EXIT_CODE, add_changes, add_json
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 from backend.contract.spec import validated
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from backend.run.tokenizer_making import Learnt
 
 OUTPUT = "--output"
-INTERRUPTED = 130
 _SWITCHES = ("lowercase", "strip_accents", "split_digits")
 _WORDS = {
     "kind": "byte_bpe, bpe, wordpiece or unigram (byte_bpe)",
@@ -148,7 +147,7 @@ def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
     except KeyboardInterrupt:
         if stderr is not None:
             os.write(stderr, b"\nstopped; nothing was written\n")
-        os._exit(INTERRUPTED)  # the interpreter would wait for what still learns
+        os._exit(CTRL_C_EXIT_CODE)  # the interpreter would wait for what still learns
     finally:
         if stderr is not None:
             os.close(stderr)

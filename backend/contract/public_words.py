@@ -83,14 +83,14 @@ def public_choice(text: str) -> str:
 def public_setting(value: Any) -> Any:
     """A setting of any depth: numbers stay, names of settings stay, texts are choices, and what has no known name goes."""
     if isinstance(value, Mapping):
-        return dict(_known_first(value))
+        return dict(_public_items(value))
     if isinstance(value, list):
         items = [public_setting(item) for item in value]
         return items if all(isinstance(item, int | float) for item in items) else [f"{len(items)} of them"]
     return public_choice(value) if isinstance(value, str) else value
 
 
-def _known_first(values: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+def _public_items(values: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     unknown = 0
     for key, value in values.items():
         if key in SETTINGS:
@@ -113,7 +113,7 @@ def public_metrics(metrics: Mapping[str, float | None]) -> dict[str, float | Non
     return {name if name in METRICS else f"[metric {at}]": score for at, (name, score) in enumerate(metrics.items())}
 
 
-def facts(text: str) -> str:
+def extract_facts(text: str) -> str:
     """Of a sentence the kinds of exceptions, steps, sizes, shapes, line numbers and names of settings, in their order."""
     found = [(match.start(), match.group(1)) for match in _EXCEPTION.finditer(text)]
     for match in _FACTS.finditer(text):
@@ -132,4 +132,4 @@ def traceback_lines(lines: list[str]) -> Iterator[str]:
         elif line.startswith("Traceback (most recent call last)"):
             yield "Traceback"
         elif _EXCEPTION.match(line):
-            yield facts(line)
+            yield extract_facts(line)

@@ -16,7 +16,7 @@ from backend.contract.landmarks import landmarks
 from backend.contract.packages import PACKAGES_OF_A_RUN
 from backend.contract.public_words import (
     PATH,
-    facts,
+    extract_facts,
     public_choice,
     public_metrics,
     public_setting,
@@ -59,10 +59,10 @@ def _how_it_ended(folder: RunFolder, said: list[events.AnyEvent]) -> str:
     end = ends[-1] if ends else None  # where another attempt began after it, an end says nothing of how it stands now
     if isinstance(end, events.RunFinished):
         code = _public("code", end.code) or "none"
-        return f"State: {_public('state', end.state)} at step {end.step}. {facts(end.message)} (code {code})"
+        return f"State: {_public('state', end.state)} at step {end.step}. {extract_facts(end.message)} (code {code})"
     record = folder.exit_record()
     return f"State: {'queued' if folder.is_queued() else folder.life()}. " + (
-        f"Exit code {record.returncode}. {facts(record.message)}" if record else ""
+        f"Exit code {record.returncode}. {extract_facts(record.message)}" if record else ""
     )
 
 
@@ -80,7 +80,7 @@ def _settings(folder: RunFolder) -> str:
     try:
         return spec_file.dump(public_setting(spec_file.read_run(folder.spec))).rstrip()
     except InputError as error:
-        return f"# spec.yaml cannot be read: {facts(str(error))}"
+        return f"# spec.yaml cannot be read: {extract_facts(str(error))}"
 
 
 def _last(said: list[events.AnyEvent]) -> str:
@@ -113,7 +113,7 @@ def _public(name: str, value: Any) -> Any:
         case str() if name == "event":
             return value  # what was decoded is one of ours
         case str() if name in _SENTENCES:
-            return facts(value)
+            return extract_facts(value)
         case str() if name in _OUR_WORDS and len(value) <= _LONGEST_WORD and _OUR_WORD.fullmatch(value):
             return value
         case str() if name == "architecture" and _CLASS.fullmatch(value):

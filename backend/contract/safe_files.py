@@ -200,11 +200,11 @@ def check_folder(folder: Path, written: Collection[str] = ()) -> None:
             continue
         for entry in found:
             with suppress(FileNotFoundError):  # of a run that is going on
-                if _checked(entry, written):
+                if _check_entry(entry, written):
                     folders.append(Path(entry.path))
 
 
-def _checked(entry: "os.DirEntry[str]", written: Collection[str]) -> bool:
+def _check_entry(entry: "os.DirEntry[str]", written: Collection[str]) -> bool:
     """Whether the entry is a folder, to be looked into."""
     status = entry.stat(follow_symlinks=False)
     if _is_link(status):

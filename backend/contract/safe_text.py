@@ -9,7 +9,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 """What steers a terminal, or turns the letters around, and what no encoding can write. Tabs and line ends stay."""
 
 
-def whole_text(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """The text with the two halves of a character that JSON writes as a pair (`\\ud83d\\ude00`) made one.
 
     Raises ValueError where one half stands alone, and for NUL, which no path and no setting can hold.
@@ -24,7 +24,7 @@ def whole_text(text: str) -> str:
         raise ValueError("it holds half of a character (a lone surrogate); write it anew") from None
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text as a terminal may have it: what would steer the terminal is written `\\u001b`, as JSON would write it."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -13,7 +13,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_SPEC, MB, read_regular, read_unlinked
-from backend.contract.safe_text import whole_text
+from backend.contract.safe_text import join_surrogates
 from backend.contract.spec_include import KEY as INCLUDE
 from backend.contract.spec_include import with_includes
 
@@ -89,7 +89,7 @@ class _Constructor(SafeConstructor):
         if node.tag.endswith((":int", ":float")) and len(text) > LONGEST_NUMBER:
             raise _TooMuch(problem=f"a number of {len(text):,} characters is too long", problem_mark=node.start_mark)
         try:
-            return whole_text(text)
+            return join_surrogates(text)
         except ValueError as error:
             raise _TooMuch(problem=str(error), problem_mark=node.start_mark) from None
 

@@ -51,7 +51,7 @@ def clear(folder: Path, used_since: float | None) -> Room:
         try:
             if used_since is not None and entry.stat().st_mtime >= used_since:
                 room.kept += size
-            elif _taken(entry):
+            elif _remove(entry):
                 room.freed += size
             else:
                 room.kept += size
@@ -67,7 +67,7 @@ def _is_written(entry: Path) -> bool:
     return number.isdecimal() and psutil.pid_exists(int(number))
 
 
-def _taken(entry: Path) -> bool:
+def _remove(entry: Path) -> bool:
     """Away with it, unless somebody writes it; renamed first, so that nobody opens one half of it."""
     lock = FileLock(entry.with_name(f"{entry.name}.lock"))
     try:

@@ -41,14 +41,14 @@ def guard() -> None:
 def check_commit(commit: Any) -> str:
     """A commit as git names it. Raises InputError."""
     if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
-        raise _bad("commit", commit)
+        raise _refuse("commit", commit)
     return commit
 
 
 def check_digest(digest: Any) -> str:
     """A file's digest, by which its content is named. Raises InputError."""
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise _bad("ETag", digest)
+        raise _refuse("ETag", digest)
     return digest
 
 
@@ -57,7 +57,7 @@ def check_file_name(name: Any) -> str:
     parts = name.split("/") if isinstance(name, str) else []
     sound = bool(parts) and len(name.encode("utf-8", "replace")) <= _LONGEST_NAME and all(map(_is_part, parts))
     if not sound:
-        raise _bad("file name", name)
+        raise _refuse("file name", name)
     return name
 
 
@@ -69,7 +69,7 @@ def check_revision(revision: str, field: str = "model.revision") -> str:
         raise InputError(f"{field}: {revision[:80]!r} is not a branch, tag or commit; use main", field) from None
 
 
-def sums(size: int) -> "tuple[hashlib._Hash, ...]":
+def start_digests(size: int) -> "tuple[hashlib._Hash, ...]":
     """Of a file's content: large files are named by their SHA-256; small ones by git's SHA-1, and by some mirrors by the plain one."""
     blob = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
     return hashlib.sha256(), blob, hashlib.sha1(usedforsecurity=False)
@@ -85,7 +85,7 @@ def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
             continue  # without links (on Windows) a file has no digest as its name
         blob = path.resolve()
         content = read_regular(blob, MAX_VOCABULARY)
-        found = sums(len(content))
+        found = start_digests(len(content))
         for each in found:
             each.update(content)
         known = {each.hexdigest() for each in found if 2 * each.digest_size == len(blob.name)}
@@ -135,16 +135,16 @@ def _is_answer(request: Any) -> bool:
     return request.url.path.startswith("/api/")
 
 
-def _bound(response: Any) -> None:
-    """The body is counted as it arrives, whatever the server says of its length."""
+def _limit_size(response: Any) -> None:
+    """The body is count_bytes as it arrives, whatever the server says of its length."""
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise _bad("packed answer", response.headers["Content-Encoding"])
+        raise _refuse("packed answer", response.headers["Content-Encoding"])
     said = response.headers.get("Content-Length", "0")
     if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MAX_ANSWER:
         raise _too_large()
     pieces = response.iter_raw
 
-    def counted(*given: Any) -> Iterator[bytes]:
+    def count_bytes(*given: Any) -> Iterator[bytes]:
         count = 0
         for piece in pieces(*given):
             count += len(piece)
@@ -152,7 +152,7 @@ def _bound(response: Any) -> None:
                 raise _too_large()
             yield piece
 
-    response.iter_raw = counted
+    response.iter_raw = count_bytes
 
 
 def _too_large() -> InputError:
@@ -165,7 +165,7 @@ def _too_large() -> InputError:
 def _check_answer(response: Any) -> None:
     path = response.request.url.path
     if _is_answer(response.request):
-        _bound(response)
+        _limit_size(response)
     commit = response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
     if commit is not None:
         check_commit(commit)
@@ -187,7 +187,7 @@ def _check_listing(found: Any) -> None:
     for entry in _entries(found):
         if (name := entry.get("rfilename", entry.get("path"))) is not None:
             check_file_name(name)
-        for digest in (entry.get("oid"), entry.get("blobId"), _of_lfs(entry, "oid"), _of_lfs(entry, "sha256")):
+        for digest in (entry.get("oid"), entry.get("blobId"), _lfs_value(entry, "oid"), _lfs_value(entry, "sha256")):
             if digest is not None:
                 check_digest(digest)
     if isinstance(found, dict) and found.get("sha") is not None:
@@ -204,7 +204,7 @@ def _entries(found: Any) -> Iterator[dict]:
             yield entry
 
 
-def _of_lfs(entry: dict, key: str) -> Any:
+def _lfs_value(entry: dict, key: str) -> Any:
     lfs = entry.get("lfs")
     return lfs.get(key) if isinstance(lfs, dict) else None
 
@@ -215,7 +215,7 @@ def _refs(found: Any) -> Iterator[dict]:
         yield from (ref for ref in refs if isinstance(ref, dict)) if isinstance(refs, list) else ()
 
 
-def _bad(kind: str, value: Any) -> InputError:
+def _refuse(kind: str, value: Any) -> InputError:
     return InputError(
         f"the hub at {constants.ENDPOINT} gave an invalid {kind} ({str(value)[:80]!r}), so nothing was taken from it; "
         "check HF_ENDPOINT, or choose a model that is on this computer"

@@ -36,7 +36,7 @@ _PART = 1000
 
 
 @dataclass(frozen=True)
-class Garbled:
+class Mojibake:
     """The first text of that kind: where it stands and how it probably should read."""
 
     column: str
@@ -45,29 +45,29 @@ class Garbled:
     right: str
 
 
-def garbled(table: pa.Table) -> Garbled | None:
+def find_mojibake(table: pa.Table) -> Mojibake | None:
     """The first such text of a table's columns; None where all seems well."""
     for name, column in zip(table.column_names, table.slice(0, ROWS).columns, strict=True):
         for texts, rows in _texts(column):
             for place in pc.indices_nonzero(pc.fill_null(pc.match_substring_regex(texts, _RUN), False)).to_pylist():
-                if found := garbled_text(texts[place].as_py()):
-                    return Garbled(name, rows[place].as_py(), *found)
+                if found := find_garbled_word(texts[place].as_py()):
+                    return Mojibake(name, rows[place].as_py(), *found)
     return None
 
 
-def garbled_text(text: str) -> tuple[str, str] | None:
+def find_garbled_word(text: str) -> tuple[str, str] | None:
     """The first such word, and the same turned back; None without one."""
     for match in _FOUND.finditer(text):
-        right = _turned_back(match.group())
+        right = _decode_again(match.group())
         if right is not None:
             start = max(text.rfind(" ", 0, match.start()) + 1, match.start() - _WORD_CHARACTERS)
             end = (text.find(" ", match.end()) + len(text) + 1) % (len(text) + 1)
             word = text[start : min(end, match.end() + _WORD_CHARACTERS)].strip(".,;:!?\"'()\r\n\t")
-            return word, _FOUND.sub(lambda one: _turned_back(one.group()) or one.group(), word)
+            return word, _FOUND.sub(lambda one: _decode_again(one.group()) or one.group(), word)
     return None
 
 
-def sentence(found: Garbled, place: str, encoding: str) -> str:
+def describe(found: Mojibake, place: str, encoding: str) -> str:
     """What a person should know of it before training; `encoding` is how the file was read."""
     fix = (
         "save the data again from where it comes from, as UTF-8"
@@ -81,7 +81,7 @@ def sentence(found: Garbled, place: str, encoding: str) -> str:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostCharacters:
     """Letters that another program could not decode and replaced by U+FFFD: how many, and the first word of them."""
 
     column: str
@@ -90,7 +90,7 @@ class Lost:
     count: int
 
 
-def replaced(table: pa.Table) -> Lost | None:
+def find_lost_characters(table: pa.Table) -> LostCharacters | None:
     """The replacement characters in the first column that has any; None without one."""
     for name, column in zip(table.column_names, table.slice(0, ROWS).columns, strict=True):
         count, first = 0, None
@@ -103,11 +103,11 @@ def replaced(table: pa.Table) -> Lost | None:
                 first = rows[place].as_py(), word[start : start + 2 * _WORD_CHARACTERS]
             count += found
         if first is not None:
-            return Lost(name, *first, count)
+            return LostCharacters(name, *first, count)
     return None
 
 
-def sentence_of_lost(found: Lost, place: str) -> str:
+def describe_lost_characters(found: LostCharacters, place: str) -> str:
     """What a person should know of letters that nothing in the file brings back."""
     signs = "1 replacement character" if found.count == 1 else f"{found.count:,} replacement characters"
     return (
@@ -116,7 +116,7 @@ def sentence_of_lost(found: Lost, place: str) -> str:
     )
 
 
-def _turned_back(text: str) -> str | None:
+def _decode_again(text: str) -> str | None:
     content = bytearray()
     for letter in text:
         try:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from backend.contract.errors import InputError
-from backend.data.removal import Kept, remove
+from backend.data.removal import Leftover, remove
 from backend.data.sources.source import Report
 
 Content = TypeVar("Content")
@@ -93,7 +93,7 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
 def _make_way(path: Path) -> None:
     """What another run left here is renamed and deleted as far as can be; the cache's `clear` tries the rest again."""
     match remove(path):
-        case Kept(path=left, reason=reason) if left == path:
+        case Leftover(path=left, reason=reason) if left == path:
             raise InputError(
                 f"the cache cannot be written: {path} is damaged and cannot be replaced ({reason}); delete it, or set "
                 "BURNISH_CACHE to another folder"

@@ -21,8 +21,8 @@ from backend.contract.chat_template import STUMBLES, line_of, reason_of
 from backend.contract.processes import child_environment, python_command
 
 SECONDS = 5.0
-"""The longest that one chat may take; its beginnings add a little each."""
-SECONDS_PER_BEGINNING = 0.05
+"""The longest that one chat may take; its prefixes add a little each."""
+SECONDS_PER_PREFIX = 0.05
 MEMORY = 1 << 30
 """Bytes beyond what the process has at its start. Only Linux knows such a limit; the others have the two above and below."""
 MAX_CHARACTERS = 50_000_000
@@ -36,17 +36,17 @@ _OUT_OF_MEMORY = 4
 
 
 @dataclass(frozen=True)
-class Unrendered:
-    """One chat to be rendered, and how its beginnings are to be: so many messages, and whether a prompt follows them."""
+class RenderRequest:
+    """One chat to be rendered, and how its prefixes are to be: so many messages, and whether a prompt follows them."""
 
     messages: Sequence[Mapping[str, str]]
     prompt: bool = False
-    beginnings: Sequence[tuple[int, bool]] = ()
+    prefixes: Sequence[tuple[int, bool]] = ()
 
 
 @dataclass(frozen=True)
-class Rendered:
-    """A chat as text; `ends` says where each beginning ends in it, None where the template writes that one otherwise."""
+class RenderedChat:
+    """A chat as text; `ends` says where each prefix ends in it, None where the template writes that one otherwise."""
 
     text: str
     ends: tuple[int | None, ...]
@@ -70,14 +70,16 @@ class Renderer:
         self._inherited: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 
-    def render(self, template: str, special_tokens: Mapping[str, Any], chats: Sequence[Unrendered]) -> list[Rendered]:
+    def render(
+        self, template: str, special_tokens: Mapping[str, Any], chats: Sequence[RenderRequest]
+    ) -> list[RenderedChat]:
         """The texts of the chats, in their order. Raises TemplateRefusal for the first that has none."""
         head = {"template": template, "special_tokens": dict(special_tokens)}
-        found: list[Rendered] = []
+        found: list[RenderedChat] = []
         with self._lock:
             for part in _in_requests(chats):
-                asked = [[list(one.messages), one.prompt, list(one.beginnings)] for one in part]
-                found += self._asked(json.dumps(head | {"chats": asked}, default=str), len(part), len(found))
+                asked = [[list(one.messages), one.prompt, list(one.prefixes)] for one in part]
+                found += self._ask(json.dumps(head | {"chats": asked}, default=str), len(part), len(found))
         return found
 
     def close(self) -> None:
@@ -93,8 +95,8 @@ class Renderer:
             process.stdin.close()
         process.stdout.close()
 
-    def _asked(self, request: str, count: int, before: int) -> Iterator[Rendered]:
-        process = self._started()
+    def _ask(self, request: str, count: int, before: int) -> Iterator[RenderedChat]:
+        process = self._ensure_started()
         assert process.stdin
         assert process.stdout
         try:
@@ -102,18 +104,18 @@ class Renderer:
             for number in range(before, before + count):
                 line = process.stdout.readline()
                 if not line.endswith(b"\n"):
-                    raise TemplateRefusal(number, self._why_it_ended(process.wait()))
+                    raise TemplateRefusal(number, self._explain_exit(process.wait()))
                 said = json.loads(line)
                 if "reason" in said:
                     raise TemplateRefusal(number, said["reason"], said["line"], said["is_syntax"])
-                yield Rendered(said["text"], tuple(said["ends"]))
+                yield RenderedChat(said["text"], tuple(said["ends"]))
         except TemplateRefusal:
             raise  # with a refusal it ends what it has to say, or itself
         except BaseException:
             self.close()  # answers to this would be taken for answers to what is asked next
             raise
 
-    def _started(self) -> "subprocess.Popen[bytes]":
+    def _ensure_started(self) -> "subprocess.Popen[bytes]":
         if self._process is not None and self._owner != os.getpid():
             self._inherited.append(self._process)  # a fork has it too, but the parent alone may talk to it
             self._process = None
@@ -131,7 +133,7 @@ class Renderer:
             )
         return self._process
 
-    def _why_it_ended(self, code: int) -> str:
+    def _explain_exit(self, code: int) -> str:
         if code == _TIME_IS_UP:
             return f"it is not done after {self._seconds:g} seconds"
         if code == _OUT_OF_MEMORY:
@@ -143,12 +145,12 @@ _renderer = Renderer()
 atexit.register(_renderer.close)
 
 
-def render(template: str, special_tokens: Mapping[str, Any], chats: Sequence[Unrendered]) -> list[Rendered]:
+def render(template: str, special_tokens: Mapping[str, Any], chats: Sequence[RenderRequest]) -> list[RenderedChat]:
     """The texts of the chats, in their order, by this process's renderer. Raises TemplateRefusal for the first without one."""
     return _renderer.render(template, special_tokens, chats)
 
 
-def _in_requests(chats: Sequence[Unrendered]) -> Iterator[Sequence[Unrendered]]:
+def _in_requests(chats: Sequence[RenderRequest]) -> Iterator[Sequence[RenderRequest]]:
     start = size = 0
     for number, chat in enumerate(chats):
         length = sum(len(part) for message in chat.messages for part in message.values())
@@ -185,14 +187,14 @@ def _serve(seconds: float) -> None:
 def _answer_all(line: bytes, render_template: Any, seconds: float, nowhere: IO[str]) -> None:
     request = json.loads(line)
     until = 0.0
-    for messages, prompt, beginnings in request["chats"]:
-        limit = time.monotonic() + seconds + SECONDS_PER_BEGINNING * len(beginnings)
+    for messages, prompt, prefixes in request["chats"]:
+        limit = time.monotonic() + seconds + SECONDS_PER_PREFIX * len(prefixes)
         if limit > until + 0.1 * seconds:  # each time a thread is started, which takes as long as many a chat
             until = limit
             faulthandler.dump_traceback_later(
                 until - time.monotonic(), exit=True, file=nowhere
             )  # ends loops in C code too
-        answer = _answer(request, messages, prompt, beginnings, render_template)
+        answer = _answer(request, messages, prompt, prefixes, render_template)
         sys.stdout.buffer.write(json.dumps(answer).encode("ascii") + b"\n")
         sys.stdout.buffer.flush()
         if "reason" in answer:
@@ -204,7 +206,7 @@ def _answer(
     request: dict[str, Any],
     messages: list[dict[str, str]],
     prompt: bool,
-    beginnings: list[tuple[int, bool]],
+    prefixes: list[tuple[int, bool]],
     render: Any,
 ) -> dict[str, Any]:
     from jinja2 import TemplateError, TemplateSyntaxError
@@ -222,7 +224,7 @@ def _answer(
     try:
         text = text_of(messages, prompt)
         ends: list[int | None] = []
-        for number, before_prompt in beginnings:
+        for number, before_prompt in prefixes:
             part = text_of(messages[:number], before_prompt)
             ends.append(len(part) if text.startswith(part) else None)
     except (TemplateError, *STUMBLES) as error:

@@ -79,10 +79,10 @@ _TABLES = {"id2label", "label2id", "auto_map", "task_specific_params"}
 
 def _kinds(part: dict[str, Any]) -> str:
     if not isinstance(part.get("model_type", ""), str | None):
-        return f"model_type is {_shown(part['model_type'])}, which is not a name"
+        return f"model_type is {_quote(part['model_type'])}, which is not a name"
     classes = part.get("architectures")
     if classes is not None and not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
-        return f"architectures is {_shown(classes)}, which is not a list of names"
+        return f"architectures is {_quote(classes)}, which is not a list of names"
     return ""
 
 
@@ -94,11 +94,11 @@ def _sizes(part: dict[str, Any]) -> str:
             if one is None:
                 continue
             if not isinstance(one, int) or isinstance(one, bool):
-                return f"{name} is {_shown(one)}, which is not a whole number"
+                return f"{name} is {_quote(one)}, which is not a whole number"
             if one < least:
-                return f"{name} is {_shown(one)}, and it must be at least {least}"
+                return f"{name} is {_quote(one)}, and it must be at least {least}"
             if one > limit:
-                return f"{name} is {_shown(one)}, and no model has more than {limit:,}"
+                return f"{name} is {_quote(one)}, and no model has more than {limit:,}"
     if estimate(part) > _MAX_PARAMETERS:
         return "its sizes make more than ten trillion parameters"
     return ""
@@ -121,12 +121,12 @@ def _labels(part: dict[str, Any]) -> str:
     names, numbers = part.get("id2label"), part.get("label2id")
     for key, table in (("id2label", names), ("label2id", numbers)):
         if table is not None and not isinstance(table, dict):
-            return f"{key} is {_shown(table)}, which is not a table"
+            return f"{key} is {_quote(table)}, which is not a table"
         if table is not None and len(table) > MAX_LABELS:
             return f"{key} has {len(table):,} labels, and no model has more than {MAX_LABELS:,}"
     for number in names or ():
         if not (str(number).isascii() and str(number).isdigit() and len(str(number)) <= 10):
-            return f"id2label numbers a label {_shown(number)}, which is not a whole number"
+            return f"id2label numbers a label {_quote(number)}, which is not a whole number"
     return ""
 
 
@@ -155,11 +155,11 @@ def _code(part: dict[str, Any]) -> str:
         value = part.get(name)
         for one in value.values() if isinstance(value, dict) else [value]:
             if isinstance(one, str) and "/" in one:
-                return f"{name} asks for code of the hub ({_shown(one)}), which is never run"
+                return f"{name} asks for code of the hub ({_quote(one)}), which is never run"
     return ""
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if abs(value) < 10**15 else f"a number of {value.bit_length() * 3 // 10} digits or more"
     text = repr(value)

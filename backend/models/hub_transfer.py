@@ -18,7 +18,7 @@ from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
-from backend.data.hub_answers import check_digest, guard, sums
+from backend.data.hub_answers import check_digest, guard, start_digests
 from backend.models.hub_mistakes import FIELD, BrokenOff, status_of
 
 PART = ".burnish-part"
@@ -99,7 +99,7 @@ class _Content:
 
     def __init__(self, path: Path, file: RemoteFile) -> None:
         self._path, self._file = path, file
-        self.size, self._sums = 0, sums(file.size)
+        self.size, self._sums = 0, start_digests(file.size)
         if path.exists():
             self._read_again()
 
@@ -110,7 +110,7 @@ class _Content:
     def forget(self) -> None:
         """What is here is no beginning of the file."""
         self._path.unlink(missing_ok=True)
-        self.size, self._sums = 0, sums(self._file.size)
+        self.size, self._sums = 0, start_digests(self._file.size)
 
     def open(self) -> IO[bytes]:
         return self._path.open("ab")

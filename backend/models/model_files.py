@@ -32,10 +32,10 @@ def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
 def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> dict[str, Any]:
     """A JSON object, of which no key stands twice where `unique`. Raises InputError for anything else, however deep."""
     try:
-        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_unique if unique else None)
+        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_refuse_repeated_keys if unique else None)
     except RecursionError:
         raise InputError(f"{path} is nested too deeply; download it again") from None
-    except _TwiceError as error:
+    except _KeyTwiceError as error:
         raise RepeatedKeyError(f"{path} has the key {str(error)[:80]!r} twice; keep one of them") from None
     except ValueError as error:  # also bytes that are not UTF-8, and integers of thousands of digits
         raise InputError(f"{path} is no readable JSON table ({_reason(error)}); download it again") from None
@@ -58,15 +58,15 @@ def read_table_if_sound(path: Path, limit: int = SMALL_LIMIT) -> dict[str, Any]:
         return {}
 
 
-class _TwiceError(ValueError):
+class _KeyTwiceError(ValueError):
     """A key stands twice in one object; which value counts depends on who reads it."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
-        raise _TwiceError(next(key for key, _ in pairs if key in seen or seen.add(key)))
+        raise _KeyTwiceError(next(key for key, _ in pairs if key in seen or seen.add(key)))
     return found
 
 

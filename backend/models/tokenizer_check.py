@@ -35,7 +35,7 @@ def problem_of(tokenizer: Any, *, is_whole: bool = True) -> str:
     if is_whole and not isinstance(tokenizer.get("model"), dict):
         return "it has no model"
     for part in PARTS if is_whole else ():
-        steps = _flat(tokenizer.get(part))
+        steps = _flatten(tokenizer.get(part))
         if steps is None:
             return f"its {part} is no table of steps, or has more than {MAX_STEPS:,}"
         if problem := next(filter(None, map(_problem_of_step, steps)), ""):
@@ -57,7 +57,7 @@ def problem_of_charsmap(charsmap: bytes) -> str:
     return ""
 
 
-def _flat(step: Any) -> list[dict[str, Any]] | None:
+def _flatten(step: Any) -> list[dict[str, Any]] | None:
     """The steps in their order, with those of nested sequences in their place; None where they are none."""
     found: list[dict[str, Any]] = []
     waiting = [] if step is None else [step]

@@ -7,7 +7,7 @@ import msgspec
 
 from backend.contract.errors import plain_reason
 from backend.contract.queries import Mistake, Reply
-from backend.contract.safe_text import visible
+from backend.contract.safe_text import escape_controls
 
 LARGEST_ANSWER = 1_000_000
 """Bytes; a larger answer that is a table goes into an Arrow file."""
@@ -27,7 +27,7 @@ class Channel:
             line = msgspec.json.encode(reply)
         except UnicodeEncodeError as error:  # half a character, for example of a file's name, which JSON cannot hold
             words = reply.error.message if reply.error is not None else plain_reason(error)
-            line = msgspec.json.encode(Reply(reply.id, error=Mistake(visible(words or ""))))
+            line = msgspec.json.encode(Reply(reply.id, error=Mistake(escape_controls(words or ""))))
         self.send_line(line + b"\n")
 
     def send_line(self, line: bytes) -> None:

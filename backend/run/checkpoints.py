@@ -14,7 +14,7 @@ from typing import Any
 
 from backend.contract.run_folder import RunFolder, write_json
 from backend.contract.safe_files import MB, open_inside, read_unlinked
-from backend.data.removal import ASIDE, Kept, delete, remove
+from backend.data.removal import ASIDE, Leftover, delete, remove
 from backend.engines.engine import Finish
 from backend.models.sharing import share
 from backend.run.hosts import ALONE, Hosts
@@ -28,7 +28,7 @@ MANIFEST_BYTES = 10 * MB
 class Blocked(Exception):
     """A damaged checkpoint cannot be moved out of the way of the one that was to replace it."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: Leftover) -> None:
         super().__init__(f"{kept.path}: {kept.reason}")
         self.kept = kept
 
@@ -38,7 +38,7 @@ class Removal:
     """Steps whose checkpoints are gone, and what of them could not be deleted."""
 
     steps: list[int]
-    kept: list[Kept]
+    kept: list[Leftover]
 
 
 @dataclass(frozen=True)

@@ -50,12 +50,12 @@ class ColumnGuess:
             if wanted in there and wanted is not None:
                 found[part.name] = Guess(wanted, CHOSEN)
             elif wanted is not None or part.name not in given:
-                name = guess_by_name(part.usual_names, there, _taken(found))
+                name = guess_by_name(part.usual_names, there, _columns_in_use(found))
                 if name is not None:
                     found[part.name] = Guess(name, "a usual name for it")
         for part in parts:
             if part.required and part.name not in found and not (part.name in given and given[part.name] is None):
-                guess = self._by_content(part, _taken(found))
+                guess = self._by_content(part, _columns_in_use(found))
                 if guess is not None:
                     found[part.name] = guess
         return found
@@ -140,7 +140,7 @@ def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, Guess]) -> st
     return f"columns guessed: {', '.join(said)}" if said else ""
 
 
-def _taken(found: Mapping[str, Guess]) -> set[str]:
+def _columns_in_use(found: Mapping[str, Guess]) -> set[str]:
     return {guess.column for guess in found.values() if guess.column}
 
 

@@ -89,12 +89,12 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
 def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
     """The first text of the splits that was or seems to be read with the wrong encoding, in a sentence with the way out."""
     for found in rows.values():
-        if wrong := mojibake.garbled(found.table):
-            return mojibake.sentence(
+        if wrong := mojibake.find_mojibake(found.table):
+            return mojibake.describe(
                 wrong, found.place(wrong.row), str((data.model_extra or {}).get("encoding", "auto"))
             )
-        if lost := mojibake.replaced(found.table):
-            return mojibake.sentence_of_lost(lost, found.place(lost.row))
+        if lost := mojibake.find_lost_characters(found.table):
+            return mojibake.describe_lost_characters(lost, found.place(lost.row))
     return ""
 
 

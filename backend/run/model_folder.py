@@ -9,13 +9,13 @@ from typing import Any
 
 from backend.contract.errors import RunFailed
 from backend.contract.run_folder import write_json
-from backend.data.removal import Kept, delete, set_aside
+from backend.data.removal import Leftover, delete, set_aside
 from backend.run.checkpoints import flush_to_disk
 
 NOTE = "burnish.json"
 
 
-def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> list[Kept]:
+def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> list[Leftover]:
     """Let `fill` write the model beside, add the note, and put it in place whole; an older one is replaced.
 
     Returns what could not be deleted of older ones. Raises OSError, and RunFailed where an older one cannot be moved.

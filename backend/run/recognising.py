@@ -258,10 +258,10 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
             unreadable.append(str(error))
             continue
         table = pa.Table.from_batches([piece.batch]) if piece is not None else None
-        if table is not None and piece is not None and (wrong := mojibake.garbled(table)):
-            said.append(mojibake.sentence(wrong, f"{path.name}:{piece.lines[wrong.row]}", "auto"))
-        if table is not None and piece is not None and (lost := mojibake.replaced(table)):
-            said.append(mojibake.sentence_of_lost(lost, f"{path.name}:{piece.lines[lost.row]}"))
+        if table is not None and piece is not None and (wrong := mojibake.find_mojibake(table)):
+            said.append(mojibake.describe(wrong, f"{path.name}:{piece.lines[wrong.row]}", "auto"))
+        if table is not None and piece is not None and (lost := mojibake.find_lost_characters(table)):
+            said.append(mojibake.describe_lost_characters(lost, f"{path.name}:{piece.lines[lost.row]}"))
     if encodings and len(encodings) == looked_at and len(set(encodings)) == 1:
         found.data["encoding"] = encodings[0]
         said += [_as_set(one, encodings[0]) for one in unreadable]

@@ -8,7 +8,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
 from backend.contract.safe_files import user_path
-from backend.contract.safe_text import visible, whole_text
+from backend.contract.safe_text import escape_controls, join_surrogates
 from backend.contract.spec import RunSpec, run_spec, validated
 from backend.data.sources.source import Source
 from backend.run import metrics, options
@@ -67,9 +67,9 @@ def _check_texts(value: Any, key: str = "") -> None:
     """Refuses text that no file can hold; a spec file was read without it, but values may come from the window or a library."""
     if isinstance(value, str):
         try:
-            whole_text(value)
+            join_surrogates(value)
         except ValueError as error:
-            raise InputError(f"{visible(key)}: {error}", key) from None
+            raise InputError(f"{escape_controls(key)}: {error}", key) from None
     elif isinstance(value, dict):
         for name, part in value.items():
             _check_texts(name, key)

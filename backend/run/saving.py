@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.contract.events import CheckpointRemoved, CheckpointSaved, Warned
 from backend.contract.run_folder import RunFolder, write_json
-from backend.data.removal import Kept
+from backend.data.removal import Leftover
 from backend.engines.engine import Engine, Finish
 from backend.run.checkpoints import Blocked, Checkpoints, Removal, Saved
 from backend.run.event_log import EventLog
@@ -16,7 +16,7 @@ from backend.run.model_folder import NOTE
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _PendingSave:
     step: int
     best_step: int | None
     saved: "Future[Saved]"
@@ -39,12 +39,12 @@ class Saving:
         self._note = note
         """What is put beside the weights, by which a checkpoint can be asked while the run goes on."""
         self._checkpoints = checkpoints
-        self._begun: _Begun | None = None
+        self._pending: _PendingSave | None = None
         self._last: int | None = None
         self._warned: set[Path] = set()
 
     def has(self, step: int) -> bool:
-        """Whether this step was the last to be saved, or begun."""
+        """Whether this step was the last to be saved, or pending."""
         return step == self._last
 
     def begin(self, step: int, best_step: int | None) -> None:
@@ -52,7 +52,7 @@ class Saving:
         self.finish()
         started = time.perf_counter()
         saved = self._checkpoints.begin(step, self._save, self._keep, best_step)
-        self._begun = _Begun(step, best_step, saved, time.perf_counter() - started)
+        self._pending = _PendingSave(step, best_step, saved, time.perf_counter() - started)
         self._last = step
 
     def _save(self, path: Path) -> Finish:
@@ -62,7 +62,7 @@ class Saving:
 
     def look(self) -> None:
         """Say so where the last one is whole by now."""
-        if self._begun is not None and self._begun.saved.done():
+        if self._pending is not None and self._pending.saved.done():
             self.finish()
 
     def finish(self) -> None:
@@ -70,21 +70,21 @@ class Saving:
 
         The best one stays that was the best when this one was begun: a newer best may not be whole yet.
         """
-        if self._begun is None:
+        if self._pending is None:
             return
-        started, begun, self._begun = time.perf_counter(), self._begun, None
+        started, pending, self._pending = time.perf_counter(), self._pending, None
         try:
-            saved = begun.saved.result()
+            saved = pending.saved.result()
         except Blocked as problem:
-            self._warn_of_blocked(begun.step, problem.kept)
+            self._warn_of_blocked(pending.step, problem.kept)
             return
         self._log.write(
             CheckpointSaved(
                 time=time.time(),
-                step=begun.step,
+                step=pending.step,
                 folder=str(saved.path.relative_to(self._folder.path)),
-                seconds=begun.seconds + time.perf_counter() - started,
-                is_best=begun.step == begun.best_step,
+                seconds=pending.seconds + time.perf_counter() - started,
+                is_best=pending.step == pending.best_step,
             )
         )
         self._write_removal(saved.removal)
@@ -100,7 +100,7 @@ class Saving:
         for kept in removal.kept:
             self._warn_of_kept(kept)
 
-    def _warn_of_kept(self, kept: Kept) -> None:
+    def _warn_of_kept(self, kept: Leftover) -> None:
         """Once for each folder: it is tried again at every later checkpoint."""
         if kept.path in self._warned:
             return
@@ -111,7 +111,7 @@ class Saving:
         )
         self._log.write(Warned(time=time.time(), code="not_deleted", message=message))
 
-    def _warn_of_blocked(self, step: int, kept: Kept) -> None:
+    def _warn_of_blocked(self, step: int, kept: Leftover) -> None:
         message = (
             f"step {step} has no checkpoint, because the damaged one in its place could not be moved away "
             f"({kept.reason}); the run continues"

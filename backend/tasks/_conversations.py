@@ -12,7 +12,7 @@ import numpy as np
 from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.contract.errors import InputError
 from backend.data.rows import Rows
-from backend.models.chat_rendering import Rendered, TemplateRefusal, Unrendered, render
+from backend.models.chat_rendering import RenderedChat, RenderRequest, TemplateRefusal, render
 from backend.tasks._language import texts
 from backend.tasks.task import Columns
 
@@ -111,7 +111,7 @@ class Template:
         Raises InputError naming the row at its place where the template refuses it, or writes a beginning otherwise than
         the whole.
         """
-        asked = [Unrendered(messages, not answered(messages), _borders(messages)) for messages in conversations]
+        asked = [RenderRequest(messages, not answered(messages), _borders(messages)) for messages in conversations]
         template = self._tokenizer.get_chat_template(self.source)
         try:
             found = render(template, self._tokenizer.special_tokens_map, asked)
@@ -135,7 +135,7 @@ def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
     return found
 
 
-def _written(rendered: Rendered, asked: Unrendered, place: str) -> Written:
+def _written(rendered: RenderedChat, asked: RenderRequest, place: str) -> Written:
     if None in rendered.ends:
         raise InputError(
             f"task.template: it writes the beginning of {place} otherwise when the conversation goes on, so that answers "

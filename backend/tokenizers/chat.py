@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
 from backend.contract.errors import InputError
 from backend.contract.tokens import Message, Turn
-from backend.models.chat_rendering import TemplateRefusal, Unrendered, render
+from backend.models.chat_rendering import RenderRequest, TemplateRefusal, render
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -47,10 +47,10 @@ def _rendered(
     tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: str, prompt: bool
 ) -> tuple[str, list[Turn]]:
     """The text and where each message lies; no places where the template writes a beginning otherwise, or refuses it."""
-    beginnings = [(number, False) for number in range(1, len(turns) + 1)]
+    prefixes = [(number, False) for number in range(1, len(turns) + 1)]
     template, special = tokenizer.get_chat_template(source), tokenizer.special_tokens_map
     try:
-        (whole,) = render(template, special, [Unrendered(turns, prompt)])
+        (whole,) = render(template, special, [RenderRequest(turns, prompt)])
     except TemplateRefusal as refusal:
         problem = (
             f"the chat template is no Jinja ({refusal.reason}); correct it, or take the tokenizer's own"
@@ -59,7 +59,7 @@ def _rendered(
         )
         raise InputError(problem, FIELD, refusal.line) from None
     try:
-        (parts,) = render(template, special, [Unrendered(turns, prompt, beginnings)])
+        (parts,) = render(template, special, [RenderRequest(turns, prompt, prefixes)])
     except TemplateRefusal:
         return whole.text, []
     return whole.text, _places(turns, parts.ends)

@@ -9,7 +9,7 @@ from backend import catalogue
 from backend.contract import events, spec_file
 from backend.contract.catalog import Catalog
 from backend.contract.mending import Mend
-from backend.contract.public_words import CHOICES, METRICS, SETTINGS, facts, public_version
+from backend.contract.public_words import CHOICES, METRICS, SETTINGS, extract_facts, public_version
 from backend.contract.run_folder import RunFolder
 from backend.contract.run_report import report
 
@@ -120,7 +120,7 @@ def test_a_secret_is_in_no_report_wherever_it_is_put(folder: RunFolder, secret: 
     ],
 )
 def test_of_a_sentence_stays_what_explains_a_failure(sentence: str, left: str):
-    assert facts(sentence) == left
+    assert extract_facts(sentence) == left
 
 
 @pytest.mark.parametrize("text", ["2.9.0", "2.13.0+cpu", "2.9.0+cu128", "5.0.0rc1", "3.11.7"])

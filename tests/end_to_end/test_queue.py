@@ -90,7 +90,7 @@ def test_ctrl_c_takes_a_run_that_waits_out_of_the_queue(burnish: Burnish, first:
     out, said = followed.communicate(timeout=60)
 
     assert followed.returncode == 0, said
-    assert out.splitlines()[:2] == ["stopped", f"go on with   burnish resume {second.name}"]
+    assert out.splitlines()[:2] == ["stopped", f"resume with  burnish resume {second.name}"]
     assert "Leaving the queue" in said
     assert not second.events.exists()
     assert {path.name for path in second.path.iterdir()} <= {
@@ -129,7 +129,7 @@ def test_a_stopped_one_is_listed_as_stopped_and_resumed_at_once(
     burnish("stop", second.name)
     wait_for(lambda: ended(second), clock)
     [line] = json.loads(burnish("runs", "--search", "second", "--json").stdout)
-    assert (line["state"], line["message"]) == ("stopped", "it left the queue before its turn came")
+    assert (line["state"], line["message"]) == ("stopped", "it was removed from the queue before it started")
 
     done = burnish("resume", second.name, "--json")
 

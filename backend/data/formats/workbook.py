@@ -67,7 +67,7 @@ class Workbook:
             _check_size(path)
             sheet = _sheet(path, options.sheet)
         self._sheet = sheet
-        self._names, self._header = self._found_header()
+        self._names, self._header = self._find_header()
 
     def schema(self) -> pa.Schema:
         """The columns that have a name."""
@@ -88,7 +88,7 @@ class Workbook:
             if line > self._header and any(value != "" for value in row):
                 yield line, row
 
-    def _found_header(self) -> tuple[dict[str, int], int]:
+    def _find_header(self) -> tuple[dict[str, int], int]:
         """Name → column of the first row with values, and that row's number. Raises InputError."""
         rows = enumerate(self._sheet.iter_rows(), 1)
         line, header = next(((line, row) for line, row in rows if any(value != "" for value in row)), (0, []))
@@ -116,12 +116,12 @@ def sheets_in_words(path: Path, wanted: str | None) -> str:
     """Which of several sheets is read and which others there are, in a sentence; empty where there is only one to see."""
     with _in_one_sentence(path):
         read = _sheet(path, wanted).name
-        others = [name for name in _opened(path)[1] if name != read]
+        others = [name for name in _open(path)[1] if name != read]
     named = ", ".join(f"“{name}”" for name in others)
     return f"{path.name}: the sheet “{read}” is read; data.sheet reads another one: {named}" if others else ""
 
 
-def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
+def _open(path: Path) -> tuple[Any, list[str], list[str]]:
     """The workbook, the names of its visible sheets, and those of all."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum, load_workbook  # a library in Rust, needed only here
 
@@ -133,7 +133,7 @@ def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
 
 def _sheet(path: Path, wanted: str | None) -> Any:
     """The sheet of that name, else the first one that is visible."""
-    book, visible, names = _opened(path)
+    book, visible, names = _open(path)
     if wanted is not None and wanted not in names:
         raise InputError(
             f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(map(repr, names))}", "data.sheet"
@@ -211,9 +211,9 @@ class _Extent:
             case "table":  # of OpenDocument, where a cell or row may stand for many
                 self._row = 0
             case "table-row":
-                self._row, self._column = self._row + _repeated(attributes, "rows"), 0
+                self._row, self._column = self._row + _count_repeats(attributes, "rows"), 0
             case "table-cell" | "covered-table-cell":
-                self._column += _repeated(attributes, "columns")
+                self._column += _count_repeats(attributes, "columns")
                 if any(attribute.startswith("office:") for attribute in attributes):
                     self._count(self._row, self._column)
 
@@ -221,7 +221,7 @@ class _Extent:
         self.rows, self.columns = max(self.rows, row), max(self.columns, column)
 
 
-def _repeated(attributes: dict[str, str], what: str) -> int:
+def _count_repeats(attributes: dict[str, str], what: str) -> int:
     number = attributes.get(f"table:number-{what}-repeated", "")
     return int(number) if number.isdecimal() else 1
 

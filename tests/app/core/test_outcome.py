@@ -197,7 +197,7 @@ def test_a_run_that_was_stopped_while_it_waited_is_stopped_and_no_failure(held: 
     held.leave_queue()
     outcome = look_at(held, RunState())
     assert (outcome.state, outcome.resumable) == ("stopped", True)
-    assert "before its turn came" in outcome.message
+    assert "before it started" in outcome.message
 
 
 def test_a_run_that_ended_in_a_state_nobody_knows_is_over():

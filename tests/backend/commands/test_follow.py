@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.commands.follow import INTERRUPTED, EventReader, Follower, tell
+from backend.commands.follow import INTERRUPTED_EXIT_CODE, EventReader, Follower, tell
 from backend.commands.screen import Screen
 from backend.contract import events
 from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
@@ -82,7 +82,7 @@ def test_a_host_that_ends_without_a_word_says_how_the_first_did(tmp_path: Path) 
         "the first host is gone: it was killed",
         run.path,
     )
-    assert found.hint == f"Go on with: burnish resume {run.name}"
+    assert found.hint == f"Resume it with: burnish resume {run.name}"
 
 
 def evaluation(step: int, split: str, accuracy: float, is_best: bool = False) -> events.EvaluationFinished:
@@ -124,6 +124,6 @@ def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_res
         events.encode(events.RunFinished(time=1, state="interrupted", step=3, message="it was told to end"))
     )
 
-    assert tell(Follower(run, EventReader(run.events), Lines()).watch(), as_json=False) == INTERRUPTED
+    assert tell(Follower(run, EventReader(run.events), Lines()).watch(), as_json=False) == INTERRUPTED_EXIT_CODE
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == "reviews interrupted: it was told to end. Go on with: burnish resume reviews"
+    assert last == "reviews interrupted: it was told to end. Resume it with: burnish resume reviews"

@@ -70,7 +70,8 @@ def test_a_first_host_that_ends_meanwhile_is_said(run: RunFolder):
     later = threading.Timer(0.3, lambda: run.write_exit_record(ExitRecord(1, 0, 0.0)))
     later.start()
     with pytest.raises(
-        InputError, match="the first host ended before this one took part; on all hosts go on with burnish resume"
+        InputError,
+        match="the first host ended before this one took part; resume the run on all hosts with: burnish resume",
     ):
         joining.joined(run.path, Position(1, 2, nowhere(), 60))
     assert not (run.host(1).path / "ready.json").exists()

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from backend.data.mojibake import garbled, garbled_text
+from backend.data.mojibake import find_garbled_word, find_mojibake
 
 RIGHT = [
     "poesía", "Straße", "ça va", "façade à Noël", "Kärcher", "Łódź", "it’s", "“quoted”", "10 °C", "£5", "5 €", "привет", "γειά",
@@ -24,19 +24,19 @@ def test_utf_8_that_was_read_as_something_else_is_found_and_turned_back(text: st
         else chr(one)
         for one in text.encode()
     )
-    found = garbled_text(f"before {wrong} after")
+    found = find_garbled_word(f"before {wrong} after")
     assert found is not None
     assert found[1] in text
 
 
 @pytest.mark.parametrize("text", [*RIGHT, *PLAIN])
 def test_text_that_is_right_is_left_in_peace(text: str):
-    assert garbled_text(f"before {text} after") is None
+    assert find_garbled_word(f"before {text} after") is None
 
 
 def test_the_column_and_the_row_are_named():
     table = pa.table({"text": ["a", "b"], "tags": [["x"], ["y", "poesÃ\xada"]]})
-    found = garbled(table)
+    found = find_mojibake(table)
     assert found is not None
     assert (found.column, found.row, found.right) == ("tags", 1, "poesía")
 
@@ -46,7 +46,7 @@ def test_rows_as_long_as_books_are_searched_a_part_at_a_time():
     table = pa.table(
         {"text": pa.chunked_array([book, book, wrong, *[book] * 2100])}
     )  # more than one array of text can hold
-    found = garbled(table)
+    found = find_mojibake(table)
     assert found is not None
     assert found.row == 2
-    assert garbled(table.slice(3)) is None
+    assert find_mojibake(table.slice(3)) is None

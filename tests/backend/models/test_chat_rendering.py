@@ -10,10 +10,10 @@ import pytest
 
 from backend import process_tree
 from backend.contract.processes import child_environment
-from backend.models.chat_rendering import Rendered, Renderer, TemplateRefusal, Unrendered
+from backend.models.chat_rendering import RenderedChat, Renderer, RenderRequest, TemplateRefusal
 
 ROLES = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
-HELLO = Unrendered([{"role": "user", "content": "hello"}])
+HELLO = RenderRequest([{"role": "user", "content": "hello"}])
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 
 
@@ -50,15 +50,15 @@ def workers() -> set[int]:
 def test_limit_ends_a_template_and_the_next_is_rendered(renderer: Renderer, template: str, reason: str):
     if "memory" in reason and sys.platform != "linux":
         pytest.skip("only Linux limits a process's memory")
-    fine = Unrendered([{"role": "user", "content": "x"}])
+    fine = RenderRequest([{"role": "user", "content": "x"}])
     with pytest.raises(TemplateRefusal, match=reason) as refused:
         renderer.render("{% if messages[0].content == 'x' %}" + template + "{% endif %}", {}, [HELLO, fine, HELLO])
     assert refused.value.position == 1
-    assert renderer.render(ROLES, {}, [HELLO]) == [Rendered("<user>hello", ())]
+    assert renderer.render(ROLES, {}, [HELLO]) == [RenderedChat("<user>hello", ())]
 
 
 def test_refusal_says_which_chat_and_leaves_the_next_question_its_own_answer(renderer: Renderer):
-    chats = [Unrendered([{"role": "user", "content": word}]) for word in ("a", "bad", "c")]
+    chats = [RenderRequest([{"role": "user", "content": word}]) for word in ("a", "bad", "c")]
     template = "{% if messages[0].content == 'bad' %}\n{{ raise_exception('no') }}{% endif %}{{ messages[0].content }}"
     with pytest.raises(TemplateRefusal) as refused:
         renderer.render(template, {}, chats)
@@ -80,14 +80,14 @@ def test_one_process_renders_all_and_none_before_it_is_needed(renderer: Renderer
 
 def test_beginnings_end_where_the_text_goes_on(renderer: Renderer):
     said = [{"role": role, "content": "é\ud83d" * 3} for role in ("user", "assistant", "user")]
-    beginnings = [(1, True), (2, False), (1, False)]
-    (found,) = renderer.render(ROLES, {}, [Unrendered(said, True, beginnings)])
+    prefixes = [(1, True), (2, False), (1, False)]
+    (found,) = renderer.render(ROLES, {}, [RenderRequest(said, True, prefixes)])
     texts = [
-        renderer.render(ROLES, {}, [Unrendered(said[:number], prompt)])[0].text for number, prompt in beginnings
+        renderer.render(ROLES, {}, [RenderRequest(said[:number], prompt)])[0].text for number, prompt in prefixes
     ]  # fmt: skip
     assert found.ends == tuple(map(len, texts))
     assert all(found.text.startswith(text) for text in texts)
-    assert renderer.render("{{ messages | length }}", {}, [Unrendered(said, False, [(1, False)])])[0].ends == (None,)
+    assert renderer.render("{{ messages | length }}", {}, [RenderRequest(said, False, [(1, False)])])[0].ends == (None,)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no forks")
@@ -110,8 +110,8 @@ def test_fork_takes_a_process_of_its_own(renderer: Renderer):
 def test_process_ends_with_who_started_it_even_in_a_loop():
     code = (
         "import sys; from backend.models.chat_rendering import *; one = Renderer(1)\n"
-        "one.render('x', {}, [Unrendered([{'role': 'user', 'content': 'x'}])])\n"
-        "print(one._process.pid, flush=True); one.render(sys.argv[1], {}, [Unrendered([{'role': 'user', 'content': 'x'}])])"
+        "one.render('x', {}, [RenderRequest([{'role': 'user', 'content': 'x'}])])\n"
+        "print(one._process.pid, flush=True); one.render(sys.argv[1], {}, [RenderRequest([{'role': 'user', 'content': 'x'}])])"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, LOOP], stdout=subprocess.PIPE, env=child_environment(), stderr=subprocess.DEVNULL

@@ -80,7 +80,9 @@ def test_a_converted_family_computes_what_it_did(name: str, tmp_path: Path):
     loaded, report = MODELS[name]().__class__.from_pretrained(made, output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]  # noqa: PT018
     for before, after in zip(outputs(model), outputs(loaded.eval()), strict=True):
-        torch.testing.assert_close(after, before, atol=1e-6, rtol=1e-6)  # memory lies otherwise, so sums may round
+        torch.testing.assert_close(
+            after, before, atol=1e-6, rtol=1e-6
+        )  # memory lies otherwise, so start_digests may round
 
 
 def test_consent_is_asked_for_once(tmp_path: Path):
