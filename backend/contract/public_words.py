@@ -4,8 +4,10 @@ It is an allow-list: a text that is not known here becomes a placeholder. Nobody
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath, PureWindowsPath
+from functools import cache
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from backend.contract.metrics import METRICS as DECLARED
@@ -67,7 +69,67 @@ _FACTS = re.compile(
 )
 _COUNT = re.compile(r"\d{1,5}|true|false")
 _FRAME = re.compile(r'\s+File "(?P<path>[^"]{1,4096})", line (?P<line>\d{1,7}),? in (?P<function>[\w.<>]{1,80})')
-_MODULE = re.compile(r"<(?:string|stdin|frozen [\w.]+)>|[\w.-]{1,60}\.pyx?")
+_FROZEN = re.compile(r"<frozen [\w.]{1,60}>")
+_FUNCTION = re.compile(r"\bdef (\w+)")
+_NAMELESS = {"<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
+_ROOT = Path(__file__).parents[2]
+_OWN_FOLDERS = ("backend", "app")
+_PACKAGE = re.compile(r"[\\/](?:site|dist)-packages[\\/](\w+)")
+_STANDARD = re.compile(r"[\\/](?:lib(?:64)?[\\/]python3\.\d{1,2}t?|Python3\d{1,2}[\\/]Lib)[\\/](\w+)")
+"""Where Linux and macOS, and where Windows has Python's own modules."""
+_PACKAGES = frozenset(
+    [
+        "PySide6",
+        "accelerate",
+        "datasets",
+        "filelock",
+        "flax",
+        "fsspec",
+        "httpcore",
+        "httpx",
+        "huggingface_hub",
+        "jax",
+        "jaxlib",
+        "jinja2",
+        "joblib",
+        "jsonschema",
+        "msgspec",
+        "numpy",
+        "optax",
+        "orbax",
+        "pandas",
+        "peft",
+        "platformdirs",
+        "psutil",
+        "pyarrow",
+        "pydantic",
+        "pydantic_core",
+        "pyqtgraph",
+        "python_calamine",
+        "regex",
+        "requests",
+        "rouge_score",
+        "ruamel",
+        "sacrebleu",
+        "safetensors",
+        "scipy",
+        "sentencepiece",
+        "seqeval",
+        "sklearn",
+        "tensorboardX",
+        "tokenizers",
+        "torch",
+        "torchax",
+        "torchvision",
+        "tqdm",
+        "transformers",
+        "triton",
+        "urllib3",
+        "yaml",
+    ]
+)
+"""Installed packages whose functions everyone may know; another one may be somebody's own plug-in."""
+YOUR_CODE = "(your code)"
 
 
 def public_choice(text: str) -> str:
@@ -123,13 +185,38 @@ def extract_facts(text: str) -> str:
 
 
 def traceback_lines(lines: list[str]) -> Iterator[str]:
-    """Of a log the frames of tracebacks, with files' last names, and what was raised."""
+    """Of a log the frames of tracebacks and what was raised; only frames of public code keep their names."""
     for line in lines:
         if frame := _FRAME.fullmatch(line.rstrip()):
             name = PureWindowsPath(frame["path"]).name  # knows both kinds of slashes
-            shown = name if _MODULE.fullmatch(name) else PATH
-            yield f"  {shown}, line {frame['line']}, in {frame['function']}"
+            is_public = _is_public(frame["path"], frame["function"])
+            yield f"  {name}, line {frame['line']}, in {frame['function']}" if is_public else f"  {YOUR_CODE}"
         elif line.startswith("Traceback (most recent call last)"):
             yield "Traceback"
         elif _EXCEPTION.match(line):
             yield extract_facts(line)
+
+
+def _is_public(path: str, function: str) -> bool:
+    """Whether a frame is of Burnish, a known package or Python, wherever they are installed."""
+    if (found := _PACKAGE.search(path)) and found[1] not in _OWN_FOLDERS:
+        return found[1] in _PACKAGES
+    if not found and (found := _STANDARD.search(path)):
+        return found[1] in sys.stdlib_module_names
+    return bool(_FROZEN.fullmatch(path)) or _is_own(PureWindowsPath(path).parts, function)
+
+
+def _is_own(parts: tuple[str, ...], function: str) -> bool:
+    """Whether our own file of that name has such a function: a folder of somebody else may be called `backend` too."""
+    start = max((at for at, part in enumerate(parts) if part in _OWN_FOLDERS), default=None)
+    if start is None or ".." in parts:
+        return False
+    return function in _own_functions(_ROOT.joinpath(*parts[start:]))
+
+
+@cache
+def _own_functions(file: Path) -> frozenset[str]:
+    try:
+        return frozenset(_FUNCTION.findall(file.read_text(encoding="utf-8"))) | _NAMELESS
+    except (OSError, ValueError):
+        return frozenset()  # no such file of ours

@@ -1,15 +1,18 @@
 """What a report gives away, for any text there is: numbers and our own words."""
 
+from pathlib import PureWindowsPath
+
 import msgspec
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import backend
 from backend import catalogue
 from backend.contract import events, spec_file
 from backend.contract.catalog import Catalog
 from backend.contract.mending import Mend
-from backend.contract.public_words import CHOICES, METRICS, SETTINGS, extract_facts, public_version
+from backend.contract.public_words import CHOICES, METRICS, SETTINGS, extract_facts, public_version, traceback_lines
 from backend.contract.run_folder import RunFolder
 from backend.contract.run_report import report
 
@@ -71,7 +74,8 @@ def planted(folder: RunFolder, secret: str, frame: str) -> None:
     lines = [
         "Traceback (most recent call last):",
         said,
-        '  File "/srv/a/loop.py", line 12, in step',
+        f'  File "{backend.__path__[0]}/train.py", line 12, in run',
+        f'  File "/srv/a/{said}.py", line 12, in step',
         said,
         f"ValueError: {said}",
     ]
@@ -103,7 +107,7 @@ def test_a_secret_is_in_no_report_wherever_it_is_put(folder: RunFolder, secret: 
         "cuda:0",
     ):
         assert kept in text
-    assert "loop.py, line 12, in step" in text
+    assert "train.py, line 12, in run" in text
 
 
 @pytest.mark.parametrize(
@@ -155,3 +159,36 @@ def collect(part: object, names: set[str], choices: set[str]) -> None:
         choices |= {choice for choice in part.get("enum", []) if isinstance(choice, str)}
         for item in [item for name, item in part.items() if name != "propertyNames"]:
             collect(item, names, choices)
+
+
+@pytest.mark.parametrize(
+    ("path", "function"),
+    [
+        (f"{backend.__path__[0]}/train.py", "run"),
+        (r"C:\elsewhere\Lib\site-packages\backend\train.py", "run"),
+        ("/home/me/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py", "_call_impl"),
+        ("/usr/lib/python3.11/json/decoder.py", "decode"),
+        (r"C:\Python311\Lib\threading.py", "run"),
+        ("<frozen importlib._bootstrap>", "_find_and_load"),
+    ],
+)
+def test_frame_of_public_code_keeps_its_function(path: str, function: str):
+    (line,) = traceback_lines([f'  File "{path}", line 7, in {function}'])
+    assert line == f"  {PureWindowsPath(path).name}, line 7, in {function}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/me/merger_with_acme.py",
+        f"{backend.__path__[0]}/train.py",
+        "/home/me/backend/train.py",
+        "/home/me/backend/../train.py",
+        "/home/me/.venv/lib/python3.11/site-packages/acme_plugin/torch.py",
+        "/home/me/.cache/burnish/code/modules/transformers_modules/acme/modeling.py",
+        "/home/me/lib/json/x.py",
+        "<string>",
+    ],
+)
+def test_frame_of_other_code_names_nothing(path: str):
+    assert list(traceback_lines([f'  File "{path}", line 7, in merge_with_acme'])) == ["  (your code)"]

@@ -38,7 +38,7 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
     folder.log.write_text(
         "first line\n"
         + "middle\n" * 100
-        + f'Traceback\n  File "{tmp_path}/loop.py", line 7, in run\nKeyError: {TOKEN}\n'
+        + f'Traceback\n  File "/x/site-packages/torch/loop.py", line 7, in run\nKeyError: {TOKEN}\n'
     )
     return folder
 
