@@ -11,7 +11,7 @@ from backend.contract.errors import InputError
 
 PIECE_ROWS = 8192
 PIECE_BYTES = 1 << 25
-MOST_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
 """Of one file, fields within columns included; whatever looks at every column would otherwise take minutes."""
 
 
@@ -53,11 +53,11 @@ class Reader(Protocol):
 
 
 def check_width(name: str, columns: Collection[str] | pa.Schema) -> None:
-    """Raises InputError for a file with more columns than `MOST_COLUMNS`."""
+    """Raises InputError for a file with more columns than `MAX_COLUMNS`."""
     count = _fields(columns) if isinstance(columns, pa.Schema) else len(columns)
-    if count > MOST_COLUMNS:
+    if count > MAX_COLUMNS:
         raise InputError(
-            f"{name} has more than {MOST_COLUMNS:,} columns; keep the ones with the texts and labels, and leave out the others"
+            f"{name} has more than {MAX_COLUMNS:,} columns; keep the ones with the texts and labels, and leave out the others"
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 from backend.__main__ import main
 from backend.commands.screen import PlainStream, plain_streams
 from backend.contract.queries import Request
-from backend.contract.safe_text import visible, whole_text
+from backend.contract.safe_text import escape_controls, join_surrogates
 from backend.queries.channel import Channel
 from backend.queries.worker import answered
 
@@ -25,12 +25,12 @@ class Terminal(io.StringIO):
 
 
 def test_terminal_gets_no_control_characters_but_line_ends_and_tabs():
-    assert visible(f"a\tb\n{STEERS}") == "a\tb\n\\u001b[2J\\u001b]0;mine\\u0007\\u000d\\u009b31m\\u202e"
+    assert escape_controls(f"a\tb\n{STEERS}") == "a\tb\n\\u001b[2J\\u001b]0;mine\\u0007\\u000d\\u009b31m\\u202e"
 
 
 def test_letters_of_any_script_and_emoji_are_left_alone():
     text = "naïve 日本語 עברית السلام 👩‍👩‍👧 सिंहल\n"
-    assert visible(text) == text
+    assert escape_controls(text) == text
 
 
 def test_error_sentence_shows_what_a_path_hides(capsys: pytest.CaptureFixture[str]):
@@ -44,7 +44,7 @@ def test_standard_output_is_for_people_where_it_is_a_terminal(monkeypatch: pytes
     monkeypatch.setattr(sys, "stdout", terminal)
     with plain_streams():
         sys.stdout.write(STEERS)
-    assert terminal.getvalue() == visible(STEERS)
+    assert terminal.getvalue() == escape_controls(STEERS)
 
 
 def test_standard_output_into_a_file_stays_exact(monkeypatch: pytest.MonkeyPatch):
@@ -130,9 +130,9 @@ def test_full_disk_is_one_sentence():
 
 
 def test_halves_of_a_character_become_one():
-    assert whole_text("\ud83d\ude00") == "😀"
+    assert join_surrogates("\ud83d\ude00") == "😀"
     with pytest.raises(ValueError, match="half of a character"):
-        whole_text("\ude00\ud83d")
+        join_surrogates("\ude00\ud83d")
 
 
 @pytest.mark.parametrize("path", ["x" * 5000, "a\0b", "x\udcff", "/dev/zero", "~nobody-of-that-name"])

@@ -14,7 +14,7 @@ from backend.data.formats.columnar import arrow, parquet
 from backend.data.formats.conll import Conll
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.json_files import JsonLines, JsonList
-from backend.data.formats.reader import MOST_COLUMNS, Options, Reader, first_repeated
+from backend.data.formats.reader import MAX_COLUMNS, Options, Reader, first_repeated
 from backend.data.formats.workbook import Workbook
 from tests.backend.data.test_workbook import ods
 
@@ -75,14 +75,14 @@ READERS = (delimited, json_lines, json_list, nested_json, parquet_file, arrow_fi
 def test_file_of_too_many_columns_is_refused(
     open_one: Callable[[Path, int], Reader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "MOST_COLUMNS", FEW)
+    monkeypatch.setattr(reader, "MAX_COLUMNS", FEW)
     open_one(tmp_path / "rows", FEW).schema()
     with pytest.raises(InputError, match="more than 20 columns; keep the ones"):
         open_one(tmp_path / "rows", FEW + 1).schema()
 
 
 def test_header_of_200_000_columns_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"more than {MOST_COLUMNS:,} columns"):
+    with pytest.raises(InputError, match=f"more than {MAX_COLUMNS:,} columns"):
         delimited(tmp_path / "rows.csv", 200_000)
 
 
