@@ -3,8 +3,9 @@
 import ctypes
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import psutil
 import torch
@@ -14,6 +15,18 @@ from backend.engines.shortage import shortage
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory")
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 """`mallopt`'s parameters, as glibc's malloc.h numbers them."""
+
+
+class _GroupFiles(NamedTuple):
+    """How the files of a control group are called that say its limit and use, and the line of its file cache."""
+
+    limit: str
+    used: str
+    cache: str
+
+
+_VERSION_1 = _GroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_VERSION_2 = _GroupFiles("memory.max", "memory.current", "inactive_file")
 
 
 @contextmanager
@@ -29,8 +42,8 @@ def shortage_stated() -> Iterator[None]:
         raise
 
 
-def available_bytes() -> int:
-    """Memory that this process can still take: what the system has, its control group may use and its limits allow."""
+def available_bytes(root: Path = Path("/")) -> int:
+    """Memory that this process can still take: what the system has, its control groups may use and its limits allow."""
     free = psutil.virtual_memory().available
     if sys.platform != "linux":
         return free
@@ -39,18 +52,37 @@ def available_bytes() -> int:
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most != resource.RLIM_INFINITY:
         free = min(free, most - psutil.Process().memory_info().vms)
-    try:
-        [name] = [line[4:] for line in _read("/proc/self/cgroup") if line.startswith("0::/")]
-        group = f"/sys/fs/cgroup/{name}"
-        [limit], [used] = _read(f"{group}/memory.max"), _read(f"{group}/memory.current")
-        parts = dict(line.split() for line in _read(f"{group}/memory.stat"))
-        return min(free, int(limit) - int(used) + int(parts["inactive_file"]))  # the kernel gives its file cache up
-    except (OSError, ValueError, KeyError):  # no limit ("max"), or control groups of version 1
-        return free
+    return min([free, *_left_in_groups(root)])
 
 
-def _read(path: str) -> list[str]:
-    return Path(path).read_text(encoding="utf-8").splitlines()
+def _left_in_groups(root: Path) -> Iterator[int]:
+    """What each control group of this process and each above it may still take, where it has a limit."""
+    for base, name, files in _groups(root):
+        parts = PurePosixPath(name.lstrip("/")).parts
+        parts = () if ".." in parts else parts  # beyond what this container sees
+        for length in range(len(parts) + 1):
+            group = base.joinpath(*parts[:length])
+            try:
+                [limit], [used] = _read(group / files.limit), _read(group / files.used)
+                stat = dict(line.split() for line in _read(group / "memory.stat"))
+                yield int(limit) - int(used) + int(stat[files.cache])  # the kernel gives its file cache up
+            except (OSError, ValueError, KeyError):
+                continue  # no limit ("max"), or seen from outside under a name that is not here
+
+
+def _groups(root: Path) -> Iterator[tuple[Path, str, _GroupFiles]]:
+    """Where the groups of each version are mounted, and this process's own there."""
+    with suppress(OSError):
+        for line in _read(root / "proc/self/cgroup"):
+            number, controllers, name = line.split(":", 2)
+            if number == "0":
+                yield root / "sys/fs/cgroup", name, _VERSION_2
+            elif "memory" in controllers.split(","):
+                yield root / "sys/fs/cgroup/memory", name, _VERSION_1
+
+
+def _read(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
 
 
 def keep_freed() -> None:

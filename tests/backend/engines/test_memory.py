@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from backend.engines.torch.memory import available_bytes
 
 COUNT = """
 import json, resource, sys, torch
@@ -33,3 +36,46 @@ def page_faults(how: str) -> int:
     """Pages that the kernel had to clear for five tensors of 64 MB, in a process of its own."""
     done = subprocess.run([sys.executable, "-c", COUNT, how], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
+
+
+def group(folder: Path, limit: str, used: int, cache: int, version: int = 2) -> None:
+    """A control group's folder as the kernel shows it."""
+    names = ("memory.max", "memory.current") if version == 2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in zip(names, (limit, used), strict=True):
+        (folder / name).write_text(f"{value}\n")
+    inactive = f"inactive_file {cache}\n" if version == 2 else f"inactive_file 0\ntotal_inactive_file {cache}\n"
+    (folder / "memory.stat").write_text(f"anon 5\n{inactive}")
+
+
+def of_process(root: Path, lines: str) -> Path:
+    """A root whose `/proc` says in which groups this process is."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(lines)
+    return root
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="control groups are of Linux")
+@pytest.mark.parametrize("nearest", ["own", "parent", "root"])
+def test_smallest_limit_along_the_path_of_groups_counts(tmp_path: Path, nearest: str):
+    root, base = of_process(tmp_path, "0::/user.slice/run.scope\n"), tmp_path / "sys/fs/cgroup"
+    for name, folder in {"root": base, "parent": base / "user.slice", "own": base / "user.slice/run.scope"}.items():
+        group(folder, "9000" if name == nearest else "max", 5000, 700)
+    assert available_bytes(root) == 4700
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="control groups are of Linux")
+@pytest.mark.parametrize("there", ["job/step", "job", ""])
+def test_groups_of_version_1_count_too(tmp_path: Path, there: str):
+    """In a container the group's own path may not be there, and its limit is at the root."""
+    root = of_process(tmp_path, "5:cpu:/elsewhere\n4:hugetlb,memory:/job/step\n0::/\n")
+    group(root / "sys/fs/cgroup/memory" / there, "9000", 5000, 700, version=1)
+    assert available_bytes(root) == 4700
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="control groups are of Linux")
+@pytest.mark.parametrize("lines", ["", "0::/../../beside\n", "4:memory:/job\n0::/\n"])
+def test_without_a_limit_of_groups_the_system_counts(tmp_path: Path, lines: str):
+    root = of_process(tmp_path / "root", lines)
+    group(tmp_path / "beside", "9000", 5000, 700)
+    assert available_bytes(root) > 1_000_000
