@@ -34,6 +34,8 @@ _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", os.O_RDONLY)
 _QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """Opening a FIFO without a writer must not wait, and opening a terminal must not make it ours."""
 _BINARY = getattr(os, "O_BINARY", 0)
+_LINK_TAGS = (0xA000000C, 0xA0000003)
+"""Windows' IO_REPARSE_TAG_SYMLINK and IO_REPARSE_TAG_MOUNT_POINT (a junction), which Python names there alone."""
 LINK = "it is a link, and links in a run folder are not followed; replace it with what it leads to"
 NOT_REGULAR = "it is not a regular file; remove it, or use another run folder"
 ANOTHER_NAME = "it has another name elsewhere (a hard link), which would change with it; replace it with a copy"
@@ -121,7 +123,7 @@ def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
     """A descriptor of the regular file `name` (may be `a/b`) below `folder`, in which no link is followed.
 
     `folder` itself may be reached through links: the user named it. Raises OSError, whose `strerror` says so if `name` leads
-    elsewhere, if a part of it is a link (on Windows a reparse point), if the file is not a regular one, or if it is to be
+    elsewhere, if a part of it is a link (on Windows a junction too), if the file is not a regular one, or if it is to be
     written and has another name elsewhere (a hard link).
     """
     parts = tuple(name.split("/"))
@@ -145,7 +147,7 @@ def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:
 
 def _open_inside(folder: Path, parts: tuple[str, ...], flags: int, mode: int) -> int:
     if os.open not in os.supports_dir_fd:
-        _refuse_reparse_points(folder, parts)
+        _refuse_links(folder, parts)
         return os.open(folder.joinpath(*parts), flags | _BINARY, mode)
     with _folder_inside(folder, parts[:-1]) as parent:
         try:
@@ -245,7 +247,7 @@ def _refuse_link(name: str, parent: int, path: Path) -> None:
         raise OSError(errno.ELOOP, LINK, str(path)) from None
 
 
-def _refuse_reparse_points(folder: Path, parts: tuple[str, ...]) -> None:
+def _refuse_links(folder: Path, parts: tuple[str, ...]) -> None:
     for number in range(len(parts)):
         path = folder.joinpath(*parts[: number + 1])
         try:
@@ -257,5 +259,5 @@ def _refuse_reparse_points(folder: Path, parts: tuple[str, ...]) -> None:
 
 
 def _is_link(status: Any) -> bool:
-    attributes = getattr(status, "st_file_attributes", 0)  # of Windows, where junctions lead elsewhere too
-    return stat.S_ISLNK(status.st_mode) or bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)
+    # Of Windows, where placeholders of OneDrive are reparse points too, and lead nowhere else.
+    return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) in _LINK_TAGS

@@ -1,7 +1,9 @@
 """Files from strangers: regular ones of bounded size, and no links inside a run folder."""
 
 import os
+import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -129,3 +131,19 @@ def test_folder_of_files_and_folders_passes(tmp_path: Path):
     (tmp_path / "checkpoints" / "step-000001" / "model.safetensors").write_bytes(b"")
     (tmp_path / "spec.yaml").hardlink_to(tmp_path / "checkpoints" / "step-000001" / "model.safetensors")
     check_folder(tmp_path, ["process.log"])
+
+
+@pytest.mark.parametrize(("tag", "is_link"), [(0xA000000C, True), (0xA0000003, True), (0x9000001A, False), (0, False)])
+def test_of_windows_reparse_points_only_links_and_junctions_are_refused(
+    tag: int, is_link: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """0x9000001A is a file of OneDrive."""
+    (tmp_path / "file").write_bytes(b"words")
+    status = SimpleNamespace(st_mode=stat.S_IFREG, st_reparse_tag=tag, st_file_attributes=stat.FILE_ATTRIBUTE_REPARSE_POINT)  # fmt: skip
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    monkeypatch.setattr(Path, "lstat", lambda _: status)
+    if is_link:
+        with pytest.raises(OSError, match="it is a link"):
+            read_unlinked(tmp_path / "file", 5)
+    else:
+        assert read_unlinked(tmp_path / "file", 5) == b"words"
