@@ -77,57 +77,13 @@ _OWN_FOLDERS = ("backend", "app")
 _PACKAGE = re.compile(r"[\\/](?:site|dist)-packages[\\/](\w+)")
 _STANDARD = re.compile(r"[\\/](?:lib(?:64)?[\\/]python3\.\d{1,2}t?|Python3\d{1,2}[\\/]Lib)[\\/](\w+)")
 """Where Linux and macOS, and where Windows has Python's own modules."""
-_PACKAGES = frozenset(
-    [
-        "PySide6",
-        "accelerate",
-        "datasets",
-        "filelock",
-        "flax",
-        "fsspec",
-        "httpcore",
-        "httpx",
-        "huggingface_hub",
-        "jax",
-        "jaxlib",
-        "jinja2",
-        "joblib",
-        "jsonschema",
-        "msgspec",
-        "numpy",
-        "optax",
-        "orbax",
-        "pandas",
-        "peft",
-        "platformdirs",
-        "psutil",
-        "pyarrow",
-        "pydantic",
-        "pydantic_core",
-        "pyqtgraph",
-        "python_calamine",
-        "regex",
-        "requests",
-        "rouge_score",
-        "ruamel",
-        "sacrebleu",
-        "safetensors",
-        "scipy",
-        "sentencepiece",
-        "seqeval",
-        "sklearn",
-        "tensorboardX",
-        "tokenizers",
-        "torch",
-        "torchax",
-        "torchvision",
-        "tqdm",
-        "transformers",
-        "triton",
-        "urllib3",
-        "yaml",
-    ]
-)
+_KNOWN_PACKAGES = """
+    PySide6 accelerate datasets filelock flax fsspec httpcore httpx huggingface_hub jax jaxlib jinja2 joblib jsonschema msgspec
+    numpy optax orbax pandas peft platformdirs psutil pyarrow pydantic pydantic_core pyqtgraph python_calamine regex requests
+    rouge_score ruamel sacrebleu safetensors scipy sentencepiece seqeval sklearn tokenizers torch torchax torchvision tqdm
+    transformers triton urllib3 yaml
+"""
+_PACKAGES = frozenset(_KNOWN_PACKAGES.split())
 """Installed packages whose functions everyone may know; another one may be somebody's own plug-in."""
 YOUR_CODE = "(your code)"
 
