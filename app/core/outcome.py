@@ -2,7 +2,7 @@
 
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.core import wording
 from app.core.backend_sentences import told
@@ -89,7 +89,9 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Out
     life, record = folder.life(now), folder.exit_record()
     if life == "alive" and record is None and folder.queued.exists():
         return Outcome("queued")
-    if life == "alive" and record is None and _is_of_an_earlier_life(state, folder):
+    end = state.finished
+    has_not_spoken = end is not None and folder.has_later_attempt(state.attempt, end.time)
+    if life == "alive" and record is None and has_not_spoken:
         return Outcome("starting")
     if life == "lost" and folder.queued.exists():
         return Outcome("lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again."))
@@ -98,6 +100,8 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Out
             "lost", tr("The run's events.jsonl is missing."), tr("Resume continues it from its last checkpoint.")
         )
     age = (now or time.time()) - _written(folder) if life == "new" else 0.0
+    if has_not_spoken and (record is None or not record.state):
+        state = replace(state, finished=None)
     return derive(state, life, record, age)
 
 
@@ -106,12 +110,6 @@ def _has_lost_its_events(folder: RunFolder, state: RunState, record: ExitRecord 
     if record is None or record.returncode != 0 or record.state or record.message:
         return False
     return state.finished is None and not folder.events.exists() and not folder.is_carried()
-
-
-def _is_of_an_earlier_life(state: RunState, folder: RunFolder) -> bool:
-    """Whether the end that the events tell of was there before the process that carries the run now."""
-    process = folder.process_record() if state.finished is not None else None
-    return process is not None and state.finished is not None and state.finished.time < process.started
 
 
 def _written(folder: RunFolder) -> float:
@@ -168,7 +166,7 @@ def _again(state: RunState) -> str:
 
 def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
     """A system without memory kills a process before it can say so. Whether more than fewer rows helps is not known."""
-    plan = state.plan if state.planned_attempt == state.attempt else None
+    plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
     if plan is None or state.stage != "training" or _signal_name(-record.returncode) != "SIGKILL":
         return None
     return fewer_rows(plan.micro_batch_size, can_resume=bool(state.checkpoints))

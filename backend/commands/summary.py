@@ -14,6 +14,7 @@ from backend.contract.run_folder import RunFolder
 from backend.contract.run_notes import read_notes
 
 E = TypeVar("E")
+_ATTEMPTS = (events.RunStarted, events.RunResumed)
 MISSING = "its events.jsonl is missing; burnish resume continues it from its checkpoint"
 
 
@@ -88,7 +89,8 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
         return ("running" if _last(found, events.PlanMade) else "starting"), ""
     if (record := folder.exit_record()) and record.state:
         return record.state, record.message or "it was removed from the queue before it started"
-    if finished:
+    attempt = max((event.attempt for event in found if isinstance(event, _ATTEMPTS)), default=0)
+    if finished and not folder.has_later_attempt(attempt, finished.time):
         return finished.state, finished.message
     if record := folder.exit_record():
         unsaid = "the run ended without saying how" if folder.events.exists() else MISSING
@@ -101,7 +103,7 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
 
 def last_end(found: list[events.AnyEvent]) -> events.RunFinished | None:
     """How the last attempt ended, if it said so itself."""
-    marks = (events.RunStarted, events.RunResumed, events.RunFinished)
+    marks = (*_ATTEMPTS, events.RunFinished)
     last = next((event for event in reversed(found) if isinstance(event, marks)), None)
     return last if isinstance(last, events.RunFinished) else None
 

@@ -193,6 +193,11 @@ class RunFolder:
         record = self.process_record()
         return record.attempt + 1 if record else 1
 
+    def has_later_attempt(self, number: int, ended: float) -> bool:
+        """Whether an attempt after that number has begun since the time when it ended."""
+        record = self.process_record()
+        return record is not None and record.attempt > number and record.started > ended
+
     def write_process_record(self, record: ProcessRecord) -> None:
         """By the supervisor, once per attempt."""
         write_json(self.process, asdict(record))

@@ -149,8 +149,7 @@ def test_a_run_that_waits_its_turn_is_queued_whatever_it_was_before(held: RunFol
 
 
 def test_a_run_whose_turn_has_come_is_starting_though_its_last_life_has_ended(held: RunFolder):
-    held.join_queue()
-    held.leave_queue()
+    held.write_process_record(ProcessRecord(2, host_id(), boot_id(), 1, 2, time.time()))
     assert look_at(held, paused()).state == "starting"
 
 
@@ -204,3 +203,31 @@ def test_a_run_that_ended_in_a_state_nobody_knows_is_over():
     state = started()
     state.apply(events.RunFinished(time=3, state="postponed", step=4))
     assert not derive(state, "ended", ExitRecord(1, 0, 3.0)).alive
+
+
+@pytest.mark.parametrize(("record", "state"), [(ExitRecord(2, 1, 20.0, "torch is gone"), "failed"), (None, "lost")])
+def test_a_resumed_run_that_dies_before_it_says_anything_is_not_paused_any_more(
+    folder: RunFolder, record: ExitRecord | None, state: str
+):
+    said = started()
+    said.apply(events.CheckpointSaved(time=2, step=5, folder="step-5"))
+    said.apply(events.RunFinished(time=3, state="paused", step=5))
+    folder.lock.touch()
+    folder.write_process_record(ProcessRecord(2, host_id(), boot_id(), 1, 2, 10.0))
+    if record is not None:
+        folder.write_exit_record(record)
+
+    outcome = look_at(folder, said)
+
+    assert (outcome.state, outcome.hint) == (state, "Resume continues it from its last checkpoint.")
+    assert ("Torch is gone" in outcome.message) == (state == "failed")
+
+
+def test_a_resumed_run_that_says_why_it_fails_before_it_begins_is_believed(folder: RunFolder):
+    said = started()
+    said.apply(events.RunFinished(time=3, state="paused", step=5))
+    said.apply(events.RunFinished(time=11, state="failed", step=0, message="The data is gone"))
+    folder.lock.touch()
+    folder.write_process_record(ProcessRecord(2, host_id(), boot_id(), 1, 2, 10.0))
+    folder.write_exit_record(ExitRecord(2, 1, 12.0))
+    assert look_at(folder, said).message == "The data is gone"

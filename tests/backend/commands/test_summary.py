@@ -98,6 +98,16 @@ def test_run_whose_process_broke_down_after_its_last_word_has_ended_as_it_said(f
     assert summary(folder).state == "finished"
 
 
+def test_run_that_died_in_its_second_attempt_before_it_said_anything_has_failed(folder: RunFolder) -> None:
+    write(folder, STARTED, PLAN, step(7), events.RunFinished(time=4, state="paused", step=7))
+    folder.write_process_record(ProcessRecord(2, host_id(), boot_id(), 1, 2, time.time()))
+    folder.write_exit_record(ExitRecord(2, 1, time.time(), "torch is gone"))
+
+    found = summary(folder)
+
+    assert (found.state, found.message) == ("failed", "torch is gone")
+
+
 def test_last_attempt_decides(folder: RunFolder) -> None:
     paused = events.RunFinished(time=4, state="paused", step=7)
     write(folder, STARTED, PLAN, step(7), paused, events.RunResumed(time=5, attempt=2, from_step=5))
