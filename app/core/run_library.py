@@ -97,12 +97,17 @@ def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
     queue = sorted((one for one in runs if one.waits), key=lambda one: (one.queued_since or 0.0, one.name))
     place = queue.index(run)
     ahead = [one for one in runs if one.alive and not one.waits] or queue[:place][:1]
-    words = tr("Waits for “{title}” to end", title=ahead[0].title) if ahead else tr("Begins in a moment")
-    if len(ahead) > 1:
-        words = tr("Waits for {count} runs to end", count=len(ahead))
+    words = waiting_words([one.title for one in ahead])
     if len(queue) == 1:
         return words
     return tr("{words}; number {place} of {count} in the queue", words=words, place=place + 1, count=len(queue))
+
+
+def waiting_words(ahead: Sequence[str]) -> str:
+    """`Waits for “rte-3” to end`, by the titles of the runs that a queued one waits for."""
+    if len(ahead) > 1:
+        return tr("Waits for {count} runs to end", count=len(ahead))
+    return tr("Waits for “{title}” to end", title=ahead[0]) if ahead else tr("Begins in a moment")
 
 
 class RunLibrary:

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,14 @@ from app.core.language import tr
 from app.services.backend_process import backend_process, last_line
 from backend.contract.mending import Mend
 from backend.contract.run_folder import REQUESTS, RunFolder
+from backend.contract.run_queue import queue_of
 
 OnStarted = Callable[[str], None]
 OnError = Callable[[str], None]
-CLOSE_MS = 5000
+CLOSE_MS = 600_000
+"""How long a window that was closed waits, out of sight, for a run that is just being started: reading large data takes minutes."""
+SLICE_MS = 100
+"""Between two moments at which Python hears Ctrl-C meanwhile."""
 QUEUE = "--queue"
 
 
@@ -35,6 +40,18 @@ class Consent:
 NO_CONSENT = Consent()
 
 
+@dataclass(frozen=True)
+class _Start:
+    """A run that is just being started: what it is called, and the temporary file of its spec if there is one."""
+
+    name: str
+    spec: Path | None = None
+
+    def clean_up(self) -> None:
+        if self.spec is not None:
+            self.spec.unlink(missing_ok=True)
+
+
 class Jobs(QObject):
     """Starts runs. A run is carried by its own supervisor: closing the window never touches it."""
 
@@ -44,13 +61,22 @@ class Jobs(QObject):
     def __init__(self, environment: Callable[[], Mapping[str, str]] = dict, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._environment = environment
-        self._starting: dict[QProcess, Path | None] = {}
-        """Processes that start a run, each with the temporary file of its spec."""
+        self._starting: dict[QProcess, _Start] = {}
 
     @property
     def busy(self) -> bool:
         """Whether a run is just being started."""
         return bool(self._starting)
+
+    def unfinished(self) -> str:
+        """What nobody would be told of any more if the window were closed, as a sentence; empty where nothing."""
+        names = [start.name for start in self._starting.values()]
+        if not names:
+            return ""
+        return tr(
+            "“{name}” is just being started. If you close Burnish now, it still starts; Runs shows it when you open Burnish again.",
+            name=tr(" and ").join(names),
+        )
 
     def start(
         self,
@@ -66,12 +92,14 @@ class Jobs(QObject):
         With `queue` it begins when the others are over.
         """
         path, options = _written(spec), [*consent.options(), *([QUEUE] if queue else [])]
-        self._launch(["train", str(path), "--detach", "--json", *options], on_started, on_error, path)
+        start = _Start(str(spec.get("name") or tr("The new run")), path)
+        self._launch(["train", str(path), "--detach", "--json", *options], on_started, on_error, start)
 
     def resume(self, run: Path | str, on_started: OnStarted, on_error: OnError, engine: str = "") -> None:
         """Continue a run from its last checkpoint; with another engine, to whose new optimizer the person has agreed."""
         other = ["--engine", engine, "--new-optimizer"] if engine else []
-        self._launch(["resume", str(run), "--detach", "--json", *other], on_started, on_error)
+        start = _Start(RunFolder(run).name)
+        self._launch(["resume", str(run), "--detach", "--json", *other], on_started, on_error, start)
 
     def mend(
         self,
@@ -83,7 +111,8 @@ class Jobs(QObject):
     ) -> None:
         """Do what helps a run that failed: resume it with other settings, or start a new one from its spec."""
         options = [one for one in consent.options() if one not in mend.arguments(Path(run))]
-        self._launch([*mend.arguments(Path(run)), "--detach", "--json", *options], on_started, on_error)
+        start = _Start(RunFolder(run).name)
+        self._launch([*mend.arguments(Path(run)), "--detach", "--json", *options], on_started, on_error, start)
 
     def request(self, run: Path | str, kind: str) -> str:
         """Ask a living run to stop, pause or checkpoint; returns why that was not possible, or nothing."""
@@ -100,6 +129,11 @@ class Jobs(QObject):
         """Whether a run is in the queue."""
         return RunFolder(run).is_queued()
 
+    def ahead(self, run: Path | str) -> list[RunFolder]:
+        """What a run in the queue waits for: those that are going on, or else the one that is next before it."""
+        queue = queue_of(Path(run).parent)
+        return queue.running or queue.ahead(RunFolder(run))[-1:]
+
     def start_now(self, run: Path | str) -> str:
         """Let a run that waits begin whatever else is running; returns why that was not possible, or nothing."""
         try:
@@ -109,25 +143,26 @@ class Jobs(QObject):
         return ""
 
     def close(self) -> None:
-        """Let a run that is just being started get away; nothing else is waited for, and nobody is told any more."""
+        """Let runs that are just being started get away; nothing else is waited for, and nobody is told any more."""
         starting, self._starting = self._starting, {}
-        for process, spec in starting.items():
-            if not process.waitForFinished(CLOSE_MS):
-                process.kill()  # a supervisor that it has made lives on in a session of its own
-                process.waitForFinished()
-            if spec is not None:
-                spec.unlink(missing_ok=True)
+        end = time.monotonic() + CLOSE_MS / 1000
+        for process, start in starting.items():
+            while not process.waitForFinished(SLICE_MS):
+                if time.monotonic() >= end:
+                    process.kill()  # a supervisor that it has made lives on in a session of its own
+                    process.waitForFinished()
+                    break
+            start.clean_up()
 
-    def _launch(self, arguments: list[str], on_started: OnStarted, on_error: OnError, spec: Path | None = None) -> None:
+    def _launch(self, arguments: list[str], on_started: OnStarted, on_error: OnError, start: _Start) -> None:
         process = backend_process(arguments, self._environment(), self)
-        self._starting[process] = spec
+        self._starting[process] = start
 
         def ended() -> None:
             if process not in self._starting:
                 return
             del self._starting[process]
-            if spec is not None:
-                spec.unlink(missing_ok=True)
+            start.clean_up()
             run, sentence = _result(process)
             process.deleteLater()
             if run:

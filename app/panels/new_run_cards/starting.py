@@ -8,6 +8,8 @@ from PySide6.QtGui import QGuiApplication
 from app.core import wording
 from app.core.draft import Draft
 from app.core.language import tr
+from app.core.run_library import waiting_words
+from app.core.run_subject import promised
 from app.panels.new_run_cards.findings import Findings
 from app.services.context import AppContext
 from app.services.job import QUEUE
@@ -75,8 +77,9 @@ class Starting(QObject):
         if self._context.jobs.waits(path):
             # Who fills a queue sets up the next run.
             name = str(self._last.get("name", "")) if self._last else ""
+            words = waiting_words([promised(other).title for other in self._context.jobs.ahead(path)])
             self.message.emit(
-                "success", tr("{name} waits in the queue and begins by itself. Runs lists it.", name=name)
+                "success", tr("{name} is in the queue and starts by itself. {words}.", name=name, words=words)
             )
         else:
             self.started.emit(path)

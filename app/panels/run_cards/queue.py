@@ -1,9 +1,12 @@
 """Owns what the Run page says and does while its run waits in the queue."""
 
+from pathlib import Path
+
 from PySide6.QtCore import QObject, Signal
 
 from app.core.language import tr
-from app.core.run_library import RunSummary
+from app.core.run_library import waiting_words
+from app.core.run_subject import promised
 from app.panels.run_cards.progress import Progress
 from app.panels.run_cards.run_buttons import RunButtons
 from app.services.context import AppContext
@@ -26,7 +29,14 @@ class Queue(QObject):
         """Say what the run that is watched waits for, if it does."""
         self._watcher = watcher
         if watcher.outcome.waits:
-            self._progress.show_waiting(_place(self._context.library.find(watcher.folder.path)))
+            self._progress.show_waiting(self._place(watcher.folder.path))
+
+    def _place(self, run: Path) -> str:
+        """The list may know a moment sooner than the page that the run has begun, or later that it is there."""
+        listed = self._context.library.find(run)
+        if listed is None:
+            return waiting_words([promised(other).title for other in self._context.jobs.ahead(run)])
+        return listed.message if listed.waits else tr("Begins in a moment")
 
     def _on_runs_changed(self) -> None:
         if self._watcher is not None:
@@ -38,10 +48,3 @@ class Queue(QObject):
             self.message.emit("error", problem)
         self._watcher.look_now()
         self._context.library_watcher.look_now()
-
-
-def _place(listed: RunSummary | None) -> str:
-    """The list may know a moment sooner than the page that the run has begun, or later that it is there."""
-    if listed is None:
-        return tr("Waits in the queue")
-    return listed.message if listed.waits else tr("Begins in a moment")

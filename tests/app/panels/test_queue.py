@@ -121,6 +121,21 @@ def test_start_now_lets_it_begin(qtbot, page, waiting):
     assert page.controls.buttons["pause"].isVisible()
 
 
+def test_a_run_that_the_list_does_not_know_yet_says_what_it_waits_for(qtbot, context, waiting):
+    made = run_page.Panel(context)
+    qtbot.addWidget(made)
+    made.show_run(str(waiting[0].path))
+    qtbot.waitUntil(lambda: made.watcher.outcome.waits)
+    assert context.library.find(waiting[0].path) is None
+    assert made.progress.stage.text() == "Waits for “sentiment” to end"
+
+
+def test_without_a_run_that_goes_on_it_waits_for_the_one_before_it(context, waiting, let_go, going):
+    os.close(let_go.pop(going.path))
+    assert [one.name for one in context.jobs.ahead(waiting[1].path)] == [waiting[0].name]
+    assert context.jobs.ahead(waiting[0].path) == []
+
+
 def test_the_page_goes_over_to_the_curves_without_a_click(qtbot, page, waiting, runs):
     waiting[1].leave_queue()
     waiting[1].events.write_bytes((runs / "sentiment-lost" / "events.jsonl").read_bytes())
@@ -211,7 +226,8 @@ def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, h
     demo.message.connect(lambda *given: said.append(given))
     demo.run_started.connect(started.append)
     asked[0][1](str(waiting[0].path))
-    assert said == [("success", "sentiment waits in the queue and begins by itself. Runs lists it.")]
+    words = "sentiment is in the queue and starts by itself. Waits for “sentiment” to end."
+    assert said == [("success", words)]
     assert started == []
     assert demo.cards.cost.queue.isEnabled()
     assert demo.unkept() == ""

@@ -106,3 +106,21 @@ def test_closing_while_a_run_is_being_started_leaves_no_process_and_no_file(qtbo
     jobs.close()
     assert process.state() == QProcess.ProcessState.NotRunning
     assert (jobs.busy, said, list(tmp_path.glob("burnish-*.yaml"))) == (False, [], [])
+
+
+def test_a_run_that_is_just_being_started_is_named_before_the_window_closes(qtbot, jobs):
+    said: list[str] = []
+    assert jobs.unfinished() == ""
+    jobs.start({**tiny_spec(), "name": "slow-one", "task": {"type": "nonsense"}}, said.append, said.append)
+    assert jobs.unfinished().startswith("“slow-one” is just being started.")
+    qtbot.waitUntil(lambda: bool(said), timeout=START_MS)
+    assert jobs.unfinished() == ""
+
+
+def test_a_start_survives_the_window_however_long_it_takes(jobs, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(job, "SLICE_MS", 1)  # so that each start takes many slices
+    jobs.start(tiny_spec(), lambda _: None, lambda _: None)
+    jobs.close()
+    [run] = (tmp_path / "runs").iterdir()
+    assert RunFolder(run).process_record() is not None
+    RunFolder(run).request("stop")
