@@ -356,8 +356,9 @@ class MainWindow(QMainWindow):
             QTimer.singleShot(0, self.first_painted.emit)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Runs go on; only what belongs to the window ends, and of that a download is asked about."""
-        if not may_close(self, self._panels.values()):
+        """Runs go on; only what belongs to the window ends, and of that a download is asked about, as is a run that starts."""
+        parts = [*self._panels.values(), *([self.context.jobs] if self.context else [])]
+        if not may_close(self, parts):
             event.ignore()
             return
         layout_file().setValue("geometry", self.saveGeometry())

@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from app.core.language import tr
+from app.widgets.question import Question
 
 _CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Cancel
 
 
-def may_close(window: QWidget, pages: Iterable[QWidget]) -> bool:
-    """Whether a person agrees to end what pages say in `unfinished()`, a sentence; at once where nothing is."""
-    return _agrees(window, tr("Close Burnish?"), pages, "unfinished")
+def may_close(window: QWidget, parts: Iterable[object]) -> bool:
+    """Whether a person agrees to end what parts of the window say in `unfinished()`, a sentence; at once where nothing is."""
+    return _agrees(window, tr("Close Burnish?"), parts, "unfinished")
 
 
 def may_restart(window: QWidget, pages: Iterable[QWidget]) -> bool:
@@ -19,9 +20,19 @@ def may_restart(window: QWidget, pages: Iterable[QWidget]) -> bool:
     return _agrees(window, tr("Restart Burnish?"), pages, "unkept")
 
 
-def _agrees(window: QWidget, title: str, pages: Iterable[QWidget], question: str) -> bool:
-    for page in pages:
-        said = getattr(page, question)() if hasattr(page, question) else ""
-        if said and QMessageBox.question(window, title, said, _CLOSE | _STAY, _STAY) != _CLOSE:
+def _agrees(window: QWidget, title: str, parts: Iterable[object], question: str) -> bool:
+    for part in parts:
+        said = getattr(part, question)() if hasattr(part, question) else ""
+        if said and _answer(window, title, said) != _CLOSE:
             return False
     return True
+
+
+def _answer(window: QWidget, title: str, said: str) -> int:
+    question = Question(window, title, said)
+    question.setIcon(QMessageBox.Icon.Question)
+    question.setStandardButtons(_CLOSE | _STAY)
+    question.setDefaultButton(_STAY)
+    answer = question.exec()
+    question.deleteLater()
+    return answer

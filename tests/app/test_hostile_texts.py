@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QGraphicsTextItem,
     QGraphicsView,
     QLabel,
-    QMessageBox,
     QTextEdit,
     QToolTip,
     QWidget,
@@ -31,6 +30,7 @@ from app.services import context as services
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card
 from app.widgets.page_header import PageHeader
+from app.widgets.question import Question
 from backend.contract.run_folder import RunFolder
 from backend.contract.run_notes import RunNotes, write_notes
 from tests.app.gone import gone
@@ -209,9 +209,7 @@ def test_a_tooltip_shows_markup_as_it_stands(window: MainWindow):
 
 
 def test_a_question_shows_a_run_name_as_it_stands(window: MainWindow):
-    question = QMessageBox(window)
-    question.setText(HOSTILE)
-    question.setInformativeText(HOSTILE)
+    question = Question(window, HOSTILE, HOSTILE, HOSTILE)
     question.show()
     found = [what for widget in every(question) for what in read_as_html(widget)]
     question.close()

@@ -17,6 +17,7 @@ from app.__main__ import _tell_of_mistake
 from app.core import preferences
 from app.core.run_library import RunSummary
 from app.main_window import CONNECTIONS, PANELS, RUNS, MainWindow
+from app.widgets.question import Question
 from tests.app.gone import gone
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +164,7 @@ def test_closing_while_a_model_is_downloaded_asks(window: MainWindow, monkeypatc
     opened(window, "new_run")
     said: list[str] = []
     answers = iter([QMessageBox.StandardButton.Cancel, QMessageBox.StandardButton.Close])
-    monkeypatch.setattr(QMessageBox, "question", lambda parent, title, text, *rest: said.append(text) or next(answers))
+    monkeypatch.setattr(Question, "exec", lambda question: said.append(question.text()) or next(answers))
     monkeypatch.setattr(window.panel("new_run"), "unfinished", lambda: "team/x is still being downloaded.")
     assert not window.close()
     assert window.isVisible()
@@ -171,9 +172,19 @@ def test_closing_while_a_model_is_downloaded_asks(window: MainWindow, monkeypatc
     assert said == ["team/x is still being downloaded."] * 2
 
 
+def test_closing_while_a_run_is_being_started_asks(window: MainWindow, monkeypatch: pytest.MonkeyPatch):
+    opened(window, "new_run")
+    said: list[str] = []
+    monkeypatch.setattr(Question, "exec", lambda question: said.append(question.text()))
+    monkeypatch.setattr(window.context.jobs, "unfinished", lambda: "“x” is just being started.")
+    assert not window.close()
+    assert said == ["“x” is just being started."]
+    monkeypatch.undo()
+
+
 def test_restarting_asks_only_where_the_new_run_was_changed(window: MainWindow, monkeypatch: pytest.MonkeyPatch):
     answers = [QMessageBox.StandardButton.Cancel]
-    monkeypatch.setattr(QMessageBox, "question", lambda *_: answers.pop())
+    monkeypatch.setattr(Question, "exec", lambda _: answers.pop())
     page = opened(window, "new_run").panel("new_run")
     opened(window, "settings")
     page.editing.change("training.epochs", 7)

@@ -9,6 +9,7 @@ from app.core.language import tr
 from app.core.other_engine import Offer
 from app.panels.run_cards.run_buttons import RunButtons
 from app.services.context import AppContext
+from app.widgets.question import Question
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
 from backend.contract.queries import Mistake
@@ -33,7 +34,7 @@ class EngineSwitch(QObject):
         self._asked = False
         self._run: RunFolder | None = None
         self._resumable = False
-        self.question: QMessageBox | None = None
+        self.question: Question | None = None
         self._offer: Offer | None = None
         controls.other_engine_asked.connect(self.choose)
 
@@ -69,16 +70,16 @@ class EngineSwitch(QObject):
         if offer is None or not offer.continues or not self._resumable:
             self.start()
             return
-        question = self.question = QMessageBox(self._controls)
-        question.setWindowTitle(tr("Train with {title}", title=offer.title))
-        question.setText(tr("Go on with {title}, or start the run anew?", title=offer.title))
-        question.setInformativeText(
+        question = self.question = Question(
+            self._controls,
+            tr("Train with {title}", title=offer.title),
+            tr("Go on with {title}, or start the run anew?", title=offer.title),
             tr(
                 "Going on keeps this run and its model as the last checkpoint has it. Its optimizer "
                 "starts new, because the two engines keep its state differently, so the loss may rise "
                 "for some steps.\nStarting anew makes a second run from the first step, with both curves "
                 "in one plot."
-            )
+            ),
         )
         go_on = question.addButton(tr("Go on"), QMessageBox.ButtonRole.AcceptRole)
         anew = question.addButton(tr("Start anew"), QMessageBox.ButtonRole.AcceptRole)

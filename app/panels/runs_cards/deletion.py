@@ -11,6 +11,7 @@ from app.core.wording import short_name
 from app.services.trash import Trashed, move_to_trash, take_back
 from app.widgets.banner import Banner
 from app.widgets.icon_label import IconButton
+from app.widgets.question import Question
 
 
 class Deletion(QObject):
@@ -23,7 +24,7 @@ class Deletion(QObject):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._page = parent
-        self.question: QMessageBox | None = None
+        self.question: Question | None = None
         self._deleted: list[Trashed] = []
         self.banner = Banner()
         self.undo = IconButton(tr("Undo"), "undo")
@@ -32,14 +33,13 @@ class Deletion(QObject):
 
     def ask(self, runs: Sequence[RunSummary]) -> None:
         """Ask whether these runs are to be deleted."""
-        question = self.question = QMessageBox(self._page)
-        question.setWindowTitle(tr("Delete run") if len(runs) == 1 else tr("Delete runs"))
-        question.setText(tr("Move {named} to the trash?", named=_named(runs)))
         place = str(runs[0].path if len(runs) == 1 else runs[0].path.parent)
         said = tr("Its checkpoints, model and predictions go with it.\n{place}", place=place)
         if len(runs) > 1:
             said = tr("Their checkpoints, models and predictions go with them.\n{place}", place=place)
-        question.setInformativeText(said)
+        title = tr("Delete run") if len(runs) == 1 else tr("Delete runs")
+        question = Question(self._page, title, tr("Move {named} to the trash?", named=_named(runs)), said)
+        self.question = question
         delete = question.addButton(tr("Move to trash"), QMessageBox.ButtonRole.DestructiveRole)
         question.setDefaultButton(question.addButton(tr("Keep"), QMessageBox.ButtonRole.RejectRole))
         delete.clicked.connect(lambda: self.delete(runs))

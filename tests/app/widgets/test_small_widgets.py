@@ -1,9 +1,9 @@
 """The small widgets and the theme: what they tell a screen reader, and that both themes reach them."""
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QSpinBox, QStyle, QStyleOptionSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSpinBox, QStyle, QStyleOptionSpinBox, QVBoxLayout, QWidget
 
 from app import theme
 from app.theme.tokens import DARK, LIGHT
@@ -17,6 +17,7 @@ from app.widgets.page_area import PageArea
 from app.widgets.path_line import PathLine
 from app.widgets.pill import KINDS, Pill
 from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.question import Question
 from app.widgets.quiet_combo_box import QuietComboBox
 from app.widgets.text_table import TextTable
 from app.widgets.toast import MOST, Toast, ToastAction, ToastOverlay
@@ -171,6 +172,19 @@ def test_a_shortened_label_tells_the_whole(qtbot, styled):
     qtbot.addWidget(made)
     made.resize(100, 20)
     assert made.toolTip() == "a very long path " * 20
+
+
+@pytest.mark.parametrize("words", ["reviews_of_restaurants_in_the_whole_country_cleaned.csv", "x" * 255])
+def test_a_question_cuts_no_name_however_long(qtbot, styled, words: str):
+    page = QWidget()
+    qtbot.addWidget(page)
+    question = Question(page, "Delete run", f"Move “{words}” to the trash?", f"It lies in /home/you/{words}.")
+    question.open()
+    for line in question.findChildren(QLabel):
+        room = QRect(0, 0, line.width(), 0)
+        taken = line.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), line.text())
+        assert (taken.width() <= line.width(), taken.height() <= line.height()) == (True, True), line.text()
+    question.done(0)
 
 
 def test_an_empty_state_gives_its_sentence_the_room_it_needs(qtbot, styled):
