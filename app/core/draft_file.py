@@ -1,7 +1,6 @@
 """Owns spec files that a person opens and saves: what in them cannot be used is left out and said with its line."""
 
 import difflib
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from app.core.setting_index import NO_SETTINGS, Setting, settings_of, value_word
 from backend.contract import spec_file
 from backend.contract.catalog import Catalog, SourceEntry
 from backend.contract.errors import InputError
+from backend.contract.safe_files import write_whole
 
 ENDINGS = (".yaml", ".yml")
 PATTERNS = tr("Specs (*.yaml *.yml *.json);;All files (*)")
@@ -65,9 +65,7 @@ def save_draft(draft: Draft, path: Path) -> None:
     """Write the draft as a spec that `burnish train` takes; it begins with this file from now on. Raises OSError."""
     path = path.absolute()
     heading = tr("# A training of Burnish: start it with `burnish train` and this file's name.\n")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(heading + spec_file.dump(draft.values()), encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, (heading + spec_file.dump(draft.values())).encode())
     draft.filed(path)
 
 

@@ -1,6 +1,5 @@
 """Owns a person's own presets: one file each in the configuration folder, shaped like the shipped ones."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from app.core.setting_index import NO_SETTINGS, Setting, same
 from backend.contract import places, spec_file
 from backend.contract.catalog import Preset
 from backend.contract.errors import InputError
+from backend.contract.safe_files import write_whole
 
 NEVER = {"task": ("labels",), "hardware": ("environment",)}
 """Settings that belong to one set of data or to one computer."""
@@ -89,9 +89,7 @@ def save(title: str, description: str, spec: Mapping[str, Any], within: Path | N
     path = (within or folder()) / f"{file_name(title)}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     values = {"title": title.strip(), "description": description.strip(), "spec": dict(spec)}
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(spec_file.dump(values), encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, spec_file.dump(values).encode())
     return Preset(path.stem, values["title"], values["description"], values["spec"])
 
 
