@@ -1,7 +1,7 @@
 """Messages of the desktop, where there is one."""
 
 import pytest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QSystemTrayIcon, QWidget
 
 from app.widgets import desktop_messages
 from app.widgets.desktop_messages import DesktopMessages
@@ -28,5 +28,9 @@ def test_the_icon_is_in_the_tray_only_while_a_message_is(messages: DesktopMessag
     assert not messages._icon.isVisible()
 
 
-def test_a_run_name_is_no_markup_to_a_desktop_that_reads_it():
-    assert "<" not in '<img src="file:///trap.png"> has failed.'.translate(desktop_messages.NO_MARKUP)
+def test_a_run_name_is_not_markup_to_a_desktop_that_reads_it(messages: DesktopMessages, monkeypatch):
+    shown: list[str] = []
+    monkeypatch.setattr(desktop_messages, "are_possible", lambda: True)
+    monkeypatch.setattr(QSystemTrayIcon, "showMessage", lambda tray, title, text, *rest: shown.append(text))
+    messages.show_message("Burnish", '<img src="file:///trap.png"> has failed.', True)
+    assert shown == ['‹img src="file:///trap.png"› has failed.']
