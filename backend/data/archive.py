@@ -12,16 +12,19 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, max_unpacked
+from backend.data import network_limits
+from backend.data.network_limits import TooSlow
 from backend.data.sources.source import Report
 
 SECONDS_TO_ANSWER = 60
 _BLOCK = 1 << 18
-_ATTEMPTS = 5
-"""Connections in a row that bring nothing new before giving up."""
+_ATTEMPTS, _PROGRESS = 5, 1 << 16
+"""Connections in a row that bring next to nothing, and what is more than that in bytes, before giving up."""
 _BROKEN = (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError)
 _DAMAGED = (
     tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError, RecursionError
@@ -59,9 +62,11 @@ def fetch(address: str, path: Path, report: Report) -> None:
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise Unreachable(f"the server answers {error.code} {error.reason}") from None
             part.unlink()  # it holds more than the file does, so it was another file
+        except TooSlow:
+            raise Unreachable("the server answers too slowly") from None
         except _BROKEN as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
-        failures = 0 if _size(part) > before else failures + 1
+        failures = 0 if _size(part) - before >= _PROGRESS else failures + 1
     raise Unreachable(reason)
 
 
@@ -104,14 +109,14 @@ def _fetch_rest(address: str, part: Path, report: Report) -> bool:
     if tag and _size(part):
         headers |= {"Range": f"bytes={_size(part)}-", "If-Range": tag}
     request = urllib.request.Request(address, headers=headers)
-    with _web().open(request, timeout=SECONDS_TO_ANSWER) as answer:
+    with network_limits.in_time(lambda: _web().open(request, timeout=SECONDS_TO_ANSWER)) as answer:
         continues = answer.status == http.HTTPStatus.PARTIAL_CONTENT
         done = _size(part) if continues else 0
         rest = _size_of_rest(answer, part.parent)
         total = done + (rest or 0)
         _tag_of(part).write_text(json.dumps(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""))
         with part.open("ab" if continues else "wb") as file:
-            while block := answer.read1(_BLOCK):
+            for block in network_limits.flowing(iter(partial(answer.read1, _BLOCK), b"")):
                 file.write(block)
                 done += len(block)
                 if rest is None and done > LARGEST_UNPACKED:

@@ -7,7 +7,8 @@ answers passes here first, whoever asked: a download, a tokenizer, a data set. A
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ from huggingface_hub.utils._http import default_client_factory
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_VOCABULARY, MB, read_regular
+from backend.data import network_limits
+from backend.data.network_limits import TooSlow
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
@@ -107,10 +110,12 @@ def _is_part(part: str) -> bool:
 
 def client() -> Any:
     """What the hub library is to make its requests with."""
-    made = default_client_factory()
+    made: Any = default_client_factory()
+    made.timeout = network_limits.SILENT_SECONDS
+    made.send = _in_time(made.send)
     hooks = made.event_hooks
     made.event_hooks = {
-        "request": [*hooks["request"], _keep_token, _ask_for_plain_answer],
+        "request": [*hooks["request"], _keep_token, _ask_for_plain_answer, _limit_silence],
         "response": [*hooks["response"], _check_answer],
     }
     return made
@@ -130,29 +135,68 @@ def _ask_for_plain_answer(request: Any) -> None:
         request.headers["Accept-Encoding"] = "identity"
 
 
+def _limit_silence(request: Any) -> None:
+    """The hub library sets no bound for some of its questions."""
+    bounds = request.extensions.get("timeout", {})
+    request.extensions["timeout"] = {
+        what: network_limits.SILENT_SECONDS if seconds is None else seconds for what, seconds in bounds.items()
+    }
+
+
+def _in_time(send: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with a bound for all that comes before the answer's content, redirects and headers among it."""
+
+    def send_in_time(request: Any, *, stream: bool = False, **options: Any) -> Any:
+        try:
+            response = network_limits.in_time(lambda: send(request, stream=True, **options))
+        except TooSlow:
+            raise _too_slow() from None
+        if not stream:
+            with closing(response):
+                response.read()
+        return response
+
+    return send_in_time
+
+
 def _is_answer(request: Any) -> bool:
     """Whether what comes is to be read at once into memory, and is no file."""
     return request.url.path.startswith("/api/")
 
 
-def _limit_size(response: Any) -> None:
-    """The body is count_bytes as it arrives, whatever the server says of its length."""
+def _limit_body(response: Any) -> None:
+    """The body is counted and timed as it arrives, whatever the server says of its length."""
+    pieces = response.iter_raw
+    is_file = response.is_success and not _is_answer(response.request)
+    pace = network_limits.flowing if is_file else network_limits.whole
+
+    def bounded(*given: Any) -> Iterator[bytes]:
+        count = 0
+        try:
+            for piece in pace(pieces(*given)):
+                count += len(piece)
+                if count > MAX_ANSWER and not is_file:
+                    raise _too_large()
+                yield piece
+        except TooSlow:
+            raise _too_slow() from None
+
+    response.iter_raw = bounded
+
+
+def _check_length(response: Any) -> None:
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise _refuse("packed answer", response.headers["Content-Encoding"])
     said = response.headers.get("Content-Length", "0")
     if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MAX_ANSWER:
         raise _too_large()
-    pieces = response.iter_raw
 
-    def count_bytes(*given: Any) -> Iterator[bytes]:
-        count = 0
-        for piece in pieces(*given):
-            count += len(piece)
-            if count > MAX_ANSWER:
-                raise _too_large()
-            yield piece
 
-    response.iter_raw = count_bytes
+def _too_slow() -> InputError:
+    return InputError(
+        f"the hub at {constants.ENDPOINT} answers too slowly, so it was given up; check the network and HF_ENDPOINT and try "
+        "again, or choose a model that is on this computer"
+    )
 
 
 def _too_large() -> InputError:
@@ -164,8 +208,9 @@ def _too_large() -> InputError:
 
 def _check_answer(response: Any) -> None:
     path = response.request.url.path
+    _limit_body(response)
     if _is_answer(response.request):
-        _limit_size(response)
+        _check_length(response)
     commit = response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
     if commit is not None:
         check_commit(commit)

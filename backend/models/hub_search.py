@@ -5,6 +5,7 @@ from typing import Any
 
 from huggingface_hub import HfApi, ModelInfo, get_token
 
+from backend.contract.errors import InputError
 from backend.contract.model_choices import HubSearch, ModelChoice
 from backend.models import judgement, purpose
 from backend.models.hub_mistakes import ERRORS, MALFORMED, offline, search_mistake
@@ -43,6 +44,8 @@ def search(query: str, wish: Wish, *, is_offline: bool = False, most: int = MOST
                 HfApi().list_models(search=words or None, sort="downloads", limit=most + 1, expand=WANTED, **usual)
             )
             models = [choice_of(one, wish) for one in found[:most]]
+    except InputError:
+        raise
     except (*ERRORS, *MALFORMED) as error:
         raise search_mistake(error) from None
     return HubSearch(models, len(found) > most)

@@ -27,6 +27,8 @@ PAUSES = (1.0, 2.0, 4.0, 8.0, 8.0)
 """Seconds before each further try when nothing new has arrived."""
 SECONDS = 30.0
 """Without a byte for so long the connection counts as broken."""
+_PROGRESS = 1 << 16
+"""Bytes that a connection must bring, or end the file with, so that the tries are counted anew."""
 _PASSING = (403, 408, 429, 500, 502, 503, 504)
 """Statuses that may be others at the next try; the address that a file is fetched from expires with a 403."""
 
@@ -158,7 +160,7 @@ def _fetch_all(url: str, content: _Content, arrived: Arrived) -> None:
         try:
             _fetch_on(url, content, arrived)
         except (HTTPError, BrokenOff) as error:
-            tries = 0 if content.size > before else tries + 1
+            tries = 0 if content.size - before >= _PROGRESS else tries + 1
             if status_of(error) and status_of(error) not in _PASSING:
                 raise
             if tries >= len(PAUSES):

@@ -15,6 +15,9 @@ UNKNOWN_TOKEN = "the hub does not know this token; copy it once more from huggin
 def _account(arguments: Arguments, tell: Tell) -> HubAccount:
     import huggingface_hub as hub
 
+    from backend.data.hub_answers import guard  # slow to import, as the library that it guards
+
+    guard()
     known = {"from_environment": _in_environment(), "token_file": str(token_file())}
     token = hub.get_token()
     if not token:
@@ -23,7 +26,7 @@ def _account(arguments: Arguments, tell: Tell) -> HubAccount:
         return HubAccount(has_token=True, note=OFFLINE, **known)
     try:
         told = hub.whoami(token)
-    except (hub.errors.HfHubHTTPError, OSError) as error:
+    except (hub.errors.HfHubHTTPError, OSError, InputError) as error:
         return HubAccount(has_token=True, note=_why(error, token), **known)
     return HubAccount(
         name=str(told.get("name") or ""),
@@ -37,6 +40,9 @@ def _account(arguments: Arguments, tell: Tell) -> HubAccount:
 def _login(arguments: Arguments, tell: Tell) -> HubAccount:
     import huggingface_hub as hub
 
+    from backend.data.hub_answers import guard
+
+    guard()
     token = needed(arguments, "token").strip()
     if not token or any(letter.isspace() for letter in token):
         raise InputError("a token is one word; copy it from huggingface.co/settings/tokens", "token")
@@ -72,6 +78,8 @@ def _why(error: Exception, token: str) -> str:
     response = getattr(error, "response", None)
     if response is not None and response.status_code in (401, 403):
         return UNKNOWN_TOKEN
+    if isinstance(error, InputError):
+        return redacted(str(error).replace(token, HIDDEN))
     first = next(iter(str(error).splitlines()), type(error).__name__)
     return redacted(f"the hub cannot be asked now ({first.replace(token, HIDDEN)}); try again later")
 

@@ -13,6 +13,7 @@ CATCHES_EVERYTHING = {
     "backend/data/formats/workbook.py": "the Rust reader of workbooks panics on some damaged files, which is no Exception",
     "backend/tokenizers/loading.py": "the Rust tokenizers raise plain Exception",
     "backend/tokenizers/encoding.py": "the Rust tokenizers raise plain Exception",
+    "backend/data/network_limits.py": "what is raised on the thread that asks a server is raised again on the one that waits",
     "backend/run/beside.py": "what is raised on the thread that works is raised again on the one that waits",
     "backend/tokenizers/train.py": "the Rust trainers raise plain Exception",
     "backend/models/own_code.py": "the code that comes with a model may raise anything while it is opened",

@@ -1,0 +1,69 @@
+"""Bounds how long a server may take: a socket's timeout starts anew with every byte, so a byte now and then would never end."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+ANSWER_SECONDS = 60.0
+"""For the beginning of an answer, and again for the rest of one that is no file."""
+SILENT_SECONDS = 30.0
+"""Without any byte, where whoever asks sets no bound."""
+STALL_SECONDS, LEAST_BYTES = 60.0, 60_000
+"""While a file arrives: waiting so long must bring so many bytes."""
+
+
+class TooSlow(Exception):
+    """A server has not answered in time, or sends next to nothing."""
+
+
+def in_time(ask: Callable[[], Any]) -> Any:
+    """What `ask` opens, which runs in a thread so that no server can hold it up. Raises TooSlow, and what `ask` raises."""
+    answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put((ask(), None))
+        except BaseException as error:  # raised below, in the thread that waits
+            answers.put((None, error))
+
+    Thread(target=copy_context().run, args=(run,), daemon=True, name="waits for a server").start()
+    try:
+        answer, error = answers.get(timeout=ANSWER_SECONDS)
+    except Empty:
+        raise TooSlow from None
+    if error is not None:
+        raise error
+    return answer
+
+
+def whole(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces of an answer that is no file. Raises TooSlow if they take too long together."""
+    waited = 0.0
+    for piece, seconds in _timed(pieces):
+        waited += seconds
+        if waited > ANSWER_SECONDS:
+            raise TooSlow
+        yield piece
+
+
+def flowing(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces of a file. Raises TooSlow if waiting for them brings next to nothing."""
+    waited, size = 0.0, 0
+    for piece, seconds in _timed(pieces):
+        waited, size = waited + seconds, size + len(piece)
+        if size >= LEAST_BYTES:
+            waited, size = 0.0, 0
+        elif waited > STALL_SECONDS:
+            raise TooSlow
+        yield piece
+
+
+def _timed(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
+    """Each piece, and how many seconds it was waited for: what is done with it does not count."""
+    since = time.monotonic()
+    for piece in pieces:
+        yield piece, time.monotonic() - since
+        since = time.monotonic()
