@@ -7,7 +7,6 @@ from backend import registry
 from backend.contract import spec_file
 from backend.contract.catalog import (
     AdapterEntry,
-    Bridge,
     Catalog,
     EngineEntry,
     MetricEntry,
@@ -57,7 +56,7 @@ _MODULES = {"orbax-checkpoint": "orbax.checkpoint"}
 
 
 def missing(engine: Any) -> str:
-    """What to install before this engine, or its bridge, can be used; empty where it can."""
+    """What to install before this engine can be used; empty where it can."""
     absent = [name for name in engine.requires if not _is_installed(name)]
     return f"{', '.join(absent)} missing; install with: pip install 'burnish[{engine.extra}]'" if absent else ""
 
@@ -119,7 +118,6 @@ def _source(name: str, source: Any) -> SourceEntry:
 
 def engine_entry(name: str, engine: Any) -> EngineEntry:
     """What the catalog says of an engine, without importing its framework."""
-    bridge = engine.bridge
     return EngineEntry(
         name=name,
         title=engine.title,
@@ -128,9 +126,6 @@ def engine_entry(name: str, engine: Any) -> EngineEntry:
         missing=missing(engine),
         architectures=list(engine.architectures()),
         optimizers=list(engine.optimizers),
-        bridge=None
-        if bridge is None
-        else Bridge(bridge.setting, bridge.title, bridge.description, list(map(str, bridge.heads)), missing(bridge)),
         continues=list(engine.continues),
         several_devices=bool(engine.several_devices),
     )

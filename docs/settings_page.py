@@ -85,6 +85,8 @@ def _table(properties: dict[str, Schema], schema: Schema) -> Iterator[str]:
     yield "| setting | values | default | |"
     yield "|---|---|---|---|"
     for name, it in properties.items():
+        if it.get("hidden"):
+            continue
         needed = name in schema.get("required", ())
         default = "" if needed else f"`{json.dumps(it.get('default'), ensure_ascii=False)}`"
         cells = (f"`{name}`", _values(it), default, _text(it.get("description", "")))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv in the checkout and installs Burnish with its window, both engines, the bridge between them and the development tools into it.
+# Makes .venv in the checkout and installs Burnish with its window, both engines and the development tools into it.
 # On Debian and Ubuntu it also installs the system libraries that Qt needs, where it may. Run by make.
 set -eu
 cd "$(dirname "$0")/.."
@@ -91,13 +91,6 @@ install_burnish() {
     fi
 }
 
-# A development release of one library, which its authors may take away some day: no reason to go without the rest.
-install_bridge() {
-    if ! .venv/bin/python -m pip install -q --disable-pip-version-check -e '.[bridge]' >&2; then
-        say "The JAX engine's bridge to PyTorch could not be installed (above is why). All else works; its tests will fail."
-    fi
-}
-
 # An environment that was made in another place, or whose Python is gone, is made anew.
 belongs_here() { .venv/bin/pip --version >/dev/null 2>&1 && grep -q "$PWD/.venv/bin/python" .venv/bin/pip; }
 belongs_here || make_environment
@@ -108,5 +101,4 @@ if is_debian; then
     [ -z "$packages" ] || install_packages "the window" $packages || true
 fi
 install_burnish
-install_bridge
 say "Ready."

@@ -11,8 +11,7 @@ from typing import Any
 from app.core import schema
 from app.core.backend_sentences import told_in
 from app.core.draft import Draft, Values, read_draft
-from app.core.language import tr
-from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, Refusal, refusal
+from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, refusal
 from backend.contract.errors import InputError
 from backend.contract.run_folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC, check_inside, open_inside, read_regular
@@ -46,15 +45,9 @@ def offer(catalog: Catalog, run: RunFolder) -> Offer | None:
     if draft is None or other is None:
         return None
     found = told_in(refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw"))))
-    reason = _said(found) if found else ""
+    reason = f"{found.reason[:1].upper()}{found.reason[1:]}." if found else ""
     own = draft.get("hardware.engine", "torch")
     return Offer(other.name, other.title, reason, continues=not reason and own in other.continues)
-
-
-def _said(refused: Refusal) -> str:
-    way_out = tr("duplicate the run and {way_out}", way_out=refused.way_out) if refused.way_out else ""
-    sentences = (one for one in (refused.reason, way_out) if one)
-    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences)
 
 
 def duplicate(catalog: Catalog, run: RunFolder, engine: str) -> Duplicate:

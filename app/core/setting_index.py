@@ -103,6 +103,8 @@ CHOICES = (
 
 def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
     for name, one in section.get("properties", {}).items():
+        if one.get("hidden"):
+            continue
         title = str(one.get("title") or said(begun(name.replace("_", " "))))
         description = " ".join(str(one.get("description") or "").split())
         yield Setting(f"{prefix}.{name}", title, description, one.get("default"), one)

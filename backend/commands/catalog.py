@@ -34,12 +34,7 @@ def _in_words(catalog: "Catalog") -> str:
     lines += [f"  {task.name:<22} {task.description}" for task in catalog.tasks]
     lines += ["sources", *(f"  {source.name:<22} {source.description}" for source in catalog.sources)]
     lines += ["engines"]
-    for one in catalog.engines:
-        lines += [f"  {one.name:<22} {one.missing or one.description}"]
-        if one.bridge is not None:
-            lines += [
-                f"  {f'{one.name} bridge':<22} {one.bridge.missing or one.bridge.description} ({one.bridge.setting})"
-            ]
+    lines += [f"  {one.name:<22} {one.missing or one.description}" for one in catalog.engines]
     lines += ["optimizers", *(f"  {one.name:<22} {one.description}" for one in catalog.optimizers)]
     lines += ["adapters", *(f"  {one.name:<22} {one.description}" for one in catalog.adapters)]
     lines += ["metrics", *(f"  {one.name:<22} {_direction(one)}" for one in catalog.metrics)]

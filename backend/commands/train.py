@@ -78,14 +78,16 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
-    from backend.run import hosts, resolving, spec_change  # load pydantic, pyarrow and the data room
+    from backend.run import engine_choice, hosts, resolving, spec_change  # load pydantic, pyarrow and the data room
 
     folder = named_run(arguments.run)
     spec = resolving.read_run(folder, to_write=True)
     refuse_the_same_end(folder, arguments)
     spec_change.compare_started(folder, spec, other_engine=arguments.engine is not None)
     _agree_if_asked(spec, arguments)
-    if arguments.engine is not None:
+    if arguments.engine is None:
+        engine_choice.check_engine(spec)
+    else:
         new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
     if arguments.changes:
         new_run.change_settings(folder, arguments.changes)

@@ -62,18 +62,6 @@ DEVICES_OF_EVERY_ENGINE = ("auto", "cpu", "cuda")
 """Values of `hardware.device` that another engine may find too."""
 
 
-class Bridge(msgspec.Struct, frozen=True):
-    """How an engine computes architectures that are not its own, once the spec's key `setting` is true."""
-
-    setting: str
-    title: str
-    description: str
-    heads: list[str]
-    """Heads that it can give to whatever transformers knows."""
-    missing: str = ""
-    """What to install where it cannot be used."""
-
-
 class EngineEntry(msgspec.Struct, frozen=True):
     """One engine; `missing` says what to install where it cannot be used."""
 
@@ -86,8 +74,6 @@ class EngineEntry(msgspec.Struct, frozen=True):
     """Model types that it knows, with `_` for `-`; empty where it takes whatever transformers knows."""
     optimizers: list[str] = []
     """Optimizers that it has; empty where it has them all."""
-    bridge: Bridge | None = None
-    """For architectures that are not among `architectures`."""
     continues: list[str] = []
     """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
     several_devices: bool = False
@@ -95,39 +81,25 @@ class EngineEntry(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why an engine does not take a spec: the key to change, a sentence, and what helps beside another engine."""
+    """Why an engine does not take a spec: the key to change, and a sentence."""
 
     field: str
     reason: str
-    way_out: str = ""
 
 
-def refusal(engine: EngineEntry, model_type: str, optimizer: str, *, bridged: bool = False) -> Refusal | None:
+def refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusal | None:
     """Why an engine cannot train a model with an optimizer; an empty model type is one that is not known yet.
 
-    Without an optimizer nothing is trained. `bridged` says that the engine's bridge is switched on.
+    Without an optimizer nothing is trained.
     """
     if engine.missing:
         return Refusal("hardware.engine", f"{engine.title} cannot be used here: {engine.missing}")
-    own = not engine.architectures or not model_type or model_type.replace("-", "_") in engine.architectures
-    if not own and (found := _unknown(engine, model_type, bridged)):
-        return found
+    if engine.architectures and model_type and model_type.replace("-", "_") not in engine.architectures:
+        return Refusal("hardware.engine", f"the {engine.title} engine does not know the architecture {model_type!r}")
     if engine.optimizers and optimizer and optimizer not in engine.optimizers:
         has = ", ".join(engine.optimizers)
         return Refusal("training.optimizer", f"the {engine.title} engine has no {optimizer!r}; it has {has}")
     return None
-
-
-def _unknown(engine: EngineEntry, model_type: str, bridged: bool) -> Refusal | None:
-    bridge = engine.bridge
-    if bridge is not None and bridged:
-        return (
-            Refusal(bridge.setting, f"{bridge.title} cannot be used here: {bridge.missing}") if bridge.missing else None
-        )
-    absent = f" ({bridge.missing})" if bridge is not None and bridge.missing else ""
-    way_out = f"switch on {bridge.setting}{absent}" if bridge is not None else ""
-    reason = f"the {engine.title} engine does not know the architecture {model_type!r}"
-    return Refusal("hardware.engine", reason, way_out)
 
 
 class OptimizerEntry(msgspec.Struct, frozen=True):

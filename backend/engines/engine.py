@@ -100,21 +100,6 @@ class StepNumbers:
     gradient_norm: float
 
 
-@dataclass(frozen=True)
-class BridgeEntry:
-    """How an engine computes architectures that it does not know itself, where a spec wishes it."""
-
-    setting: str
-    """The dotted key that switches it on."""
-    title: str
-    description: str
-    requires: tuple[str, ...]
-    """Distributions that it needs beside the engine's."""
-    extra: str
-    """The extra of burnish that installs them."""
-    heads: tuple[Head, ...]
-
-
 class EngineEntry(Protocol):
     """What a package of `backend.engines` exports as `ENGINE`: facts for the catalog, and the door to the framework.
 
@@ -133,8 +118,6 @@ class EngineEntry(Protocol):
     """Those that it has; empty where it has all that are registered."""
     several_devices: ClassVar[bool]
     """Whether one process trains on several devices."""
-    bridge: ClassVar[BridgeEntry | None]
-    """For architectures that are not among `architectures`; None where there is no such thing."""
     continues: ClassVar[tuple[str, ...]]
     """Engines from whose checkpoints it goes on with the weights, and a new optimizer."""
 

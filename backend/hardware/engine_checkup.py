@@ -30,7 +30,6 @@ def libraries() -> Iterator[Finding]:
         versions = ", ".join(f"{name} {version_of(name)}" for name in _own(engine) if version_of(name))
         if not engine.missing:
             yield Finding("fine", f"the {engine.title} engine can be used: {versions}")
-            yield from _bridge(engine)
         elif usable:
             text = f"the {engine.title} engine is not installed; nothing needs it beside {usable[0].title}"
             yield Finding("note" if versions else "fine", text, pip(engine.name) if versions else "")
@@ -40,17 +39,6 @@ def libraries() -> Iterator[Finding]:
             )
     if version_of("jax"):
         yield from clashes({name: version_of(name) for name in _OF_JAX}, os.environ)
-
-
-def _bridge(engine: EngineEntry) -> Iterator[Finding]:
-    """The engine's way to architectures that are not its own; nobody needs it who does not wish it."""
-    if engine.bridge is None:
-        return
-    here = f"can compute architectures that are not its own ({engine.bridge.setting})"
-    yield Finding(
-        "fine",
-        f"{engine.bridge.title} {here}" if not engine.bridge.missing else f"{engine.bridge.missing}, which {here}",
-    )
 
 
 _OF_JAX = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "torch")

@@ -32,8 +32,6 @@ class Wish:
 
     task: str = ""
     engine: str = ""
-    bridged: bool = False
-    """Whether the engine's bridge to other architectures is switched on."""
     optimizer: str = "adamw"
     partly: bool = False
     """Whether only a part of the weights is trained: an adapter's, or what is not frozen."""
@@ -113,12 +111,11 @@ def _engine_problem(known: Known, wish: Wish) -> str:
     entry, model_type = engines.get(wish.engine), str(known.config.get("model_type", ""))
     if entry is None or entry.missing:
         return ""  # what is wrong with the engine is no model's fault
-    found = refusal(entry, model_type, "", bridged=wish.bridged)
+    found = refusal(entry, model_type, "")
     if found is None:
         return ""
     others = [other.title for other in engines.values() if other is not entry and _takes(other, model_type)]
-    ways = [f"choose {' or '.join(others)}" if others else "", found.way_out]
-    return f"{found.reason}; {', or '.join(filter(None, ways)) or 'choose another model'}"
+    return f"{found.reason}; choose {' or '.join(others) or 'another model'}"
 
 
 def _takes(engine: EngineEntry, model_type: str) -> bool:

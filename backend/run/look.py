@@ -152,7 +152,8 @@ def look(spec: RunSpec, stage: Stage, split: str = "train", past: Past | None = 
     """What a training of `spec` sees of a split. Raises InputError; what `stage`'s reports raise ends it."""
     past = past or Past()
     model = locate_small_files(spec, stage("finding the model"))
-    check_model(spec, model.folder, looks_at_weights=False)
+    if past.plan is None:  # what was trained may be looked at, whether or not its engine could train it today
+        check_model(spec, model.folder, looks_at_weights=False)
     material = read_material(spec, model.folder, stage("reading the data"))
     if split not in material.rows:
         raise InputError(f"there is no {split} data; there is {', '.join(material.rows)}", "split")

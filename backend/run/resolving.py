@@ -48,7 +48,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     options.optimizer_options(spec)
     adapter = options.adapter_settings(spec)
     if spec.hardware.processes > 1:
-        raise InputError("hardware.processes: this Burnish trains in one process; leave it at 1", "hardware.processes")
+        raise InputError("hardware.processes: this is not supported yet; set it to 1", "hardware.processes")
     _check_metric(spec, task(settings), source)
     return spec.model_copy(
         update={

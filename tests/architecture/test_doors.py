@@ -11,10 +11,9 @@ import pytest
 from tests.architecture.source import Module
 
 OF_TORCH = ("backend/engines/torch_layers.py", "backend/engines/transformers_model.py")
-"""What the torch engine and the JAX engine's bridge share."""
+"""What of torch stands beside the engines."""
 FRAMEWORKS = {
-    "torch": ("backend/engines/torch/", "backend/engines/jax/bridge/", *OF_TORCH),
-    "torchax": "backend/engines/jax/bridge/",
+    "torch": ("backend/engines/torch/", *OF_TORCH),
     "accelerate": "backend/engines/torch/",
     "jax": "backend/engines/jax/",
     "flax": "backend/engines/jax/",

@@ -23,12 +23,6 @@ def test_window_libraries_are_pinned_exactly(project: dict):
         assert metadata.version(pin.name) in pin.specifier
 
 
-def test_the_bridge_is_the_release_that_was_tried(project: dict):
-    """A development release, which pip takes only where it is named exactly; others do not import beside our torch."""
-    [pin] = [Requirement(line) for line in project["optional-dependencies"]["bridge"] if line.startswith("torchax")]
-    assert str(pin.specifier) == f"=={metadata.version('torchax')}"
-
-
 def test_base_needs_no_framework_and_no_window(project: dict):
     names = {Requirement(line).name.lower() for line in project["dependencies"]}
     assert not names & {"torch", "jax", "jaxlib", "flax", "optax", "accelerate", "pyside6-essentials", "pyqtgraph"}

@@ -141,6 +141,7 @@ class Editing(QObject):
         known = engines.get(str(self.draft.get("hardware.engine", "torch")), {})
         for name in {name for settings in engines.values() for name in settings} - known.keys():
             self.draft.unset(f"hardware.{name}")
+        self.draft.unset("hardware.bridge")  # of an older spec, and only PyTorch would start it
         self.draft.unset("hardware.devices")
 
     def _name_for_data(self) -> None:

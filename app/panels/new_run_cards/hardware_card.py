@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.core import schema, wording
 from app.core.backend_sentences import told_in
@@ -13,7 +13,6 @@ from app.core.backend_words import said
 from app.core.device_choice import against_precision, chosen, meant
 from app.core.draft import Draft
 from app.core.language import tr
-from app.core.setting_words import in_titles
 from app.panels.new_run_cards.device_list import DeviceTable
 from app.panels.new_run_cards.rows import Rows
 from app.widgets.card import Card, label
@@ -34,7 +33,7 @@ AUTOMATIC = {
     "bfloat16": tr("Automatic → bfloat16"),
     "float16": tr("Automatic → float16"),
 }
-ELSEWHERE = {"engine", "device", "devices", "precision", "bridge"}
+ELSEWHERE = {"engine", "device", "devices", "precision"}
 """Settings that have a place of their own on the card."""
 
 
@@ -69,18 +68,12 @@ class HardwareCard(Card):
         self.set_devices(DeviceList([]))
 
     def _build(self) -> None:
-        self.engine_note, self.precision_note, self.bridge_note, self.note = (
-            label("", "faint", wrap=True) for _ in range(4)
-        )
+        self.engine_note, self.precision_note, self.note = (label("", "faint", wrap=True) for _ in range(3))
         self.devices = DeviceTable()
         self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
-        self.bridge = QCheckBox(tr("Any other architecture"))
-        self.bridge.clicked.connect(self._on_bridge)
         rows = Rows()
         self._engine_caption = rows.add(tr("Engine"), self.engine)
         rows.addWidget(self.engine_note, rows.rowCount(), 1)
-        self._bridge_caption = rows.add(tr("Bridge"), self.bridge)
-        rows.addWidget(self.bridge_note, rows.rowCount(), 1)
         device = rows.add(tr("Device"), self.device)
         rows.addWidget(self.devices, rows.rowCount(), 1)
         precision = rows.add(tr("Precision"), self.precision)
@@ -90,7 +83,6 @@ class HardwareCard(Card):
             "hardware.device": device,
             "hardware.devices": device,
             "hardware.precision": precision,
-            "hardware.bridge": self._bridge_caption,
         }
         self.body.addLayout(rows)
         self.add(self.note)
@@ -140,7 +132,6 @@ class HardwareCard(Card):
         self.engine.setCurrentIndex(self.engine.findData(draft.get("hardware.engine", "torch")))
         self.precision.setCurrentIndex(self.precision.findData(draft.get("hardware.precision", "auto")))
         self._show_devices()
-        self._show_bridge()
         self._show_form()
         self._show_engines()
 
@@ -161,8 +152,7 @@ class HardwareCard(Card):
 
     def _against(self, engine: EngineEntry) -> str:
         model_type = self._model.model_type if self._model is not None else ""
-        bridged = engine.bridge is not None and bool(self._draft.get(engine.bridge.setting, False))
-        refused = told_in(refusal(engine, model_type, "", bridged=bridged))
+        refused = told_in(refusal(engine, model_type, ""))
         if refused is None:
             return ""
         if engine.missing:
@@ -170,8 +160,7 @@ class HardwareCard(Card):
                 "{reason}. The command “burnish doctor” says what else is missing.",
                 reason=wording.sentence(refused.reason),
             )
-        way_out = f"; {in_titles(refused.way_out)}" if refused.way_out else ""
-        return f"{wording.sentence(refused.reason)}{way_out}."
+        return f"{wording.sentence(refused.reason)}."
 
     def _show_devices(self) -> None:
         value = self._draft.get("hardware.device", "auto")
@@ -200,24 +189,7 @@ class HardwareCard(Card):
         self.precision_note.setText(against_precision(wanted, taken) or why)
         self.precision_note.setVisible(bool(self.precision_note.text()))
 
-    # The engine's bridge, and what else there is to set
-
-    def _on_bridge(self, wanted: bool) -> None:
-        entry = self._entry()
-        if entry is not None and entry.bridge is not None:
-            self.changed.emit(entry.bridge.setting, wanted)
-
-    def _show_bridge(self) -> None:
-        """Where the engine has one: what it is for, or what must be installed before it can be switched on."""
-        entry = self._entry()
-        bridge = entry.bridge if entry is not None else None
-        wanted = bridge is not None and bool(self._draft.get(bridge.setting, False))
-        for widget in (self.bridge, self._bridge_caption, self.bridge_note):
-            widget.setVisible(bridge is not None)
-        if bridge is not None:
-            self.bridge.setChecked(wanted)
-            self.bridge.setEnabled(wanted or not bridge.missing)  # who has switched it on may switch it off
-            self.bridge_note.setText(f"{bridge.title}: {bridge.missing or bridge.description}")
+    # What else there is to set
 
     def _show_form(self) -> None:
         """What all engines share and what the chosen one has beside it, folded away."""

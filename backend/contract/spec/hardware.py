@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, field_validator
 
 from backend.contract.spec.environment import VARIABLES, refusal
 from backend.contract.spec.section import Section
-from backend.contract.spec.training import ADVANCED
+from backend.contract.spec.training import ADVANCED, HIDDEN
 
 
 class HardwareSection(Section):
@@ -23,8 +23,10 @@ class HardwareSection(Section):
     reads a part of every batch."""
     precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
     """Number format of the computation. Weights and optimizer stay in float32."""
-    processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=ADVANCED)] = 1
-    """Training processes, usually one per accelerator."""
+    processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=HIDDEN)] = 1
+    """Training processes, usually one per accelerator. Not supported yet."""
+    bridge: Annotated[bool, Field(title="Bridge", exclude=True, json_schema_extra=HIDDEN)] = False
+    """Only older specs set it: it let JAX compute PyTorch's code through torchax, which was removed."""
     micro_batch_size: Annotated[int | None, Field(title="Rows per device", ge=1)] = None
     """Rows of one device in one forward pass; fewer need less memory and change no result. Empty takes what fits."""
     memory_limit: Annotated[

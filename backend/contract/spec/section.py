@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 class Section(BaseModel):
     """A frozen group of settings. Every field has a title, a description, bounds and a default.
 
-    Field extras in the JSON Schema: `advanced` (hidden until asked for), `path` (a file or folder; relative values
+    Field extras in the JSON Schema: `advanced` (folded until asked for), `hidden` (accepted and never offered), `path` (a file or folder; relative values
     are taken from the spec file's folder), `group` (a heading of the form), `unit`,
     `decoding` (changes answers and scores alone: nothing that is trained on, so another value needs no new features).
     """
@@ -37,8 +37,8 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
     key = ".".join(filter(None, [prefix, *names]))
     if mistake["type"] == "extra_forbidden":
         owner, base = _owner(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
-        near = get_close_matches(names[-1], owner.model_fields, 1)
-        known = f"did you mean {near[0]}?" if near else f"{base or 'a spec'} knows {', '.join(owner.model_fields)}"
+        near = get_close_matches(names[-1], _offered(owner), 1)
+        known = f"did you mean {near[0]}?" if near else f"{base or 'a spec'} knows {', '.join(_offered(owner))}"
         return f"{key}: there is no such setting; {known}", key
     if mistake["type"] == "missing":
         return f"{key}: this setting is needed and has no default", key
@@ -47,6 +47,11 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
     if isinstance(mistake["input"], dict):  # settings that do not go together; they are more than one value
         return f"{key}: {reasons}", key
     return f"{key}: {mistake['input']!r} cannot be used: {reasons}", key
+
+
+def _offered(section: type[Section]) -> list[str]:
+    extras = ((name, field.json_schema_extra) for name, field in section.model_fields.items())
+    return [name for name, extra in extras if not (isinstance(extra, dict) and extra.get("hidden"))]
 
 
 def _names(mistake: ErrorDetails) -> list[str]:

@@ -9,6 +9,7 @@ from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
 ADVANCED: JsonDict = {"advanced": True}
+HIDDEN: JsonDict = {"hidden": True}
 _ADAM: JsonDict = {**ADVANCED, "when": {"optimizer": ["adamw", "adam"]}}
 _RESTARTS: JsonDict = {**ADVANCED, "when": {"schedule": ["cosine_with_restarts"]}}
 _POLYNOMIAL: JsonDict = {**ADVANCED, "when": {"schedule": ["polynomial"]}}

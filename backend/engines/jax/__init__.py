@@ -7,13 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from backend import registry
-from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import Section
 from backend.engines.engine import Split
 from backend.engines.hosts import Board, Position
 from backend.engines.jax import cluster, sharding
-from backend.engines.jax.bridge import BRIDGE, SETTING
 
 
 class Settings(Section):
@@ -28,9 +26,6 @@ class Settings(Section):
         int, Field(title="Devices per layer", ge=1, le=1024, json_schema_extra={"advanced": True})
     ] = 1
     """Devices that compute every layer together, each with a part of its matrices; for models that know how."""
-    bridge: Annotated[bool, Field(title="Bridge to PyTorch", json_schema_extra={"advanced": True})] = False
-    """For architectures that JAX does not know itself: it computes transformers' own PyTorch code through torchax. It
-    writes slower, and has no adapters; needs burnish[bridge]."""
     hosts: Annotated[int, Field(title="Hosts", ge=1, le=4096, json_schema_extra={"advanced": True})] = 1
     """Computers that train this run together. Each is given the same command and says by `BURNISH_HOST` which one it is."""
     coordinator: Annotated[str, Field(title="First host", json_schema_extra={"advanced": True})] = ""
@@ -59,7 +54,6 @@ class JaxEntry:
     extra = "jax"
     optimizers = ("adafactor", "adam", "adamw", "lion", "sgd")
     several_devices = True
-    bridge = BRIDGE
     continues = ("torch",)
 
     @staticmethod
@@ -69,11 +63,7 @@ class JaxEntry:
 
     @staticmethod
     def check(model_type: str, head: Head, settings: Settings) -> None:
-        """Raises InputError where no family of ours has the head, nor the bridge where it is wished."""
-        if settings.bridge and head in BRIDGE.heads:
-            return
-        if settings.bridge and not _is_family(model_type):
-            raise InputError(f"{SETTING}: the bridge knows no {head.replace('_', ' ')}; choose PyTorch", SETTING)
+        """Raises InputError if no family of ours has the head."""
         from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
 
         find_family({"model_type": model_type}, head)
@@ -86,9 +76,7 @@ class JaxEntry:
             return replace(sharding.split(shapes, over, {}), hosts=settings.hosts)
         from backend.engines.jax.model import find_family  # jax takes seconds to import, and few ask for this
 
-        rules = (
-            {} if settings.bridge and not _is_family(model_type) else find_family({"model_type": model_type}).divided
-        )
+        rules = find_family({"model_type": model_type}).divided
         sharding.check_rules(model_type, over.members, rules)
         return replace(sharding.split(shapes, over, rules), hosts=settings.hosts)
 
@@ -115,10 +103,6 @@ class JaxEntry:
         from backend.engines.jax.devices import devices  # jax takes seconds to import
 
         return devices()
-
-
-def _is_family(model_type: str) -> bool:
-    return model_type.replace("-", "_") in JaxEntry.architectures()
 
 
 ENGINE = JaxEntry

@@ -37,7 +37,6 @@ class Adapter:
         if not isinstance(loading.adapter, Settings):
             raise InputError("adapter.type: the JAX engine knows LoRA alone; choose PyTorch", "adapter.type")
         self._loading, self._settings = loading, loading.adapter
-        assert isinstance(opened.model, Model), "the bridge refuses adapters"
         self._base = opened.model
         self._in_full = _trained_in_full(self._base, opened, loading.head.head)
         meant = _targets(self._base, loading.adapter.targets, loading.head.head)

@@ -19,14 +19,15 @@ from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
 from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
+from backend.engines.jax.generation import Writer
 from backend.engines.jax.heads import HEADS
 from backend.engines.jax.layers import Noise, computing, recomputing
+from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
 from backend.engines.jax.memory import shortage_stated
 from backend.engines.jax.mesh import layout_of
-from backend.engines.jax.model import Closure, Parameters
+from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
-from backend.engines.jax.opening import open_any
 from backend.engines.jax.optimizer import Optimizer
 from backend.engines.jax.programs import Programs, shapes
 from backend.engines.jax.stacking import alike, stacked
@@ -40,7 +41,7 @@ class JaxEngine:
     constant_rows: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._model: Closure | None = None
+        self._model: Model | None = None
         self._optimizer: Optimizer | None = None
         self._adapter: Adapter | None = None
 
@@ -52,13 +53,13 @@ class JaxEngine:
                 "hardware.precision",
             )
         _keep_compilations()
-        opened = open_any(loading)
+        opened = open_model(loading)
         if loading.training is not None and loading.adapter is not None:
             self._adapter = Adapter(loading, opened)
             opened = self._adapter.adapted(opened)
         self._model, self._config, self._facts = opened.model, opened.config, loading.head
-        self._generation, self._makes_writer = opened.generation, opened.writer
-        self._numbers, self._training = _NUMBERS[loading.precision], loading.training
+        self._generation, self._training = opened.generation, loading.training
+        self._numbers = _NUMBERS[loading.precision]
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
         self._layout = layout_of(loading, self._config.model_type, opened.model.divided)
@@ -165,11 +166,9 @@ class JaxEngine:
         return self._writer.stream(self._parameters, input_ids, settings)
 
     @cached_property
-    def _writer(self) -> Any:
+    def _writer(self) -> Writer:
         assert self._model is not None, "no model is loaded"
-        return self._makes_writer(
-            self._model, self._config, self._generation, self._numbers, self._programs, self._layout.jit
-        )
+        return Writer(self._model, self._config, self._generation, self._numbers, self._programs, self._layout.jit)
 
     # Files
 

@@ -144,8 +144,6 @@ class _Language:
         return {"token_loss": losses, "top_tokens": tokens, "top_probabilities": chances}
 
     def _logits(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        if hasattr(model, "at_targets"):  # a bridged model's last layer is not ours to call
-            return model.at_targets(arrays, noise).astype(jnp.float32)
         hidden = model.hidden(arrays, noise)
         return model.vocabulary(hidden.reshape(-1, hidden.shape[-1])[arrays["places"]]).astype(jnp.float32)
 

@@ -1,6 +1,6 @@
 """Owns how a model is put in place: its parameters from a file, new ones, and what was done to them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,8 +13,7 @@ from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw
-from backend.engines.jax.generation import Writer
-from backend.engines.jax.model import Closure, Model, find_family
+from backend.engines.jax.model import Model, find_family
 from backend.engines.jax.peft_files import Stored
 from backend.engines.new_rows import grown
 from backend.models.adapter_folder import is_alone, weights_folder
@@ -35,14 +34,12 @@ Values = dict[str, np.ndarray]
 class Opened:
     """A model with its parameters, float32, and the configuration that will be written beside them."""
 
-    model: Closure
+    model: Model
     parameters: Values
     config: Any
     generation: Any
     """transformers' GenerationConfig: the file's, or what the configuration says of it."""
     loaded: Loaded
-    writer: Callable[..., Any] = Writer
-    """Makes what writes with the model."""
 
 
 def open_model(loading: Loading) -> Opened:

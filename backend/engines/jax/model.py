@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -14,7 +13,6 @@ from backend import registry
 from backend.contract.heads import Head
 from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm
 from backend.engines.jax.models.family import Build, Config, Family
-from backend.engines.jax.sharding import Rules
 from backend.engines.jax.unknown import Unknown
 from backend.engines.standing import Standing
 
@@ -22,25 +20,6 @@ WEIGHTS = "model.safetensors"
 Parameters = dict[str, jax.Array]
 Change = Callable[[nnx.Module], None]
 """Exchanges parts of a module that is being built."""
-
-
-class Closure(Protocol):
-    """A model as the engine uses it, whether a family of ours computes it or the bridge."""
-
-    architecture: str
-    shapes: dict[str, tuple[int, ...]]
-    fixed: frozenset[str]
-    undecayed: frozenset[str]
-    standing: Standing
-    divided: Rules
-
-    def at(self, parameters: Mapping[str, jax.Array]) -> Any:
-        """What a head asks (`backend.engines.jax.heads`), with these values in place."""
-        ...
-
-    def write(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
-        """The weights as files of Hugging Face's layout."""
-        ...
 
 
 class Model:
@@ -124,7 +103,7 @@ def find_family(config: Config, head: Head | None = None) -> Family:
         raise Unknown(f"does not know the architecture {config['model_type']!r}")
     family: Family = registry.find("family", name, "hardware.engine")
     if head is not None and head not in family.heads:
-        raise Unknown(f"knows no {head.replace('_', ' ')} of {config['model_type']}", head)
+        raise Unknown(f"knows no {head.replace('_', ' ')} of {config['model_type']}")
     return family
 
 

@@ -29,7 +29,6 @@ class TorchEntry:
     extra = "torch"
     optimizers = ()
     several_devices = False
-    bridge = None
     continues = ()
 
     @staticmethod

@@ -4,7 +4,6 @@ import os
 import shlex
 from pathlib import Path
 
-import msgspec
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
@@ -346,29 +345,12 @@ def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, helped, tmp
     assert "signs" in panel.cards.settings.others["training"]._rows["optimizer"].field.choices
 
 
-def test_the_bridge_of_an_engine_is_offered_beside_it(panel):
-    card = panel.cards.hardware
-    assert card.bridge.isHidden()
+def test_what_only_the_removed_bridge_trained_is_started_with_pytorch_alone(panel):
     panel.change("hardware.engine", "jax")
-    assert not card.bridge.isHidden()
-    assert "transformers' own PyTorch code" in card.bridge_note.text()
-    card.bridge.click()
-    assert panel.draft.get("hardware.bridge") is True
+    panel.change("hardware.bridge", True)
+    assert "hardware.bridge" not in panel.editing.settings()
     panel.change("hardware.engine", "torch")
-    assert panel.draft.get("hardware.bridge") is None  # PyTorch would refuse it
-    assert card.bridge.isHidden()
-
-
-def test_a_bridge_that_is_not_installed_says_what_to_install(panel):
-    missing = "torchax missing; install with: pip install 'burnish[bridge]'"
-    engines = [
-        msgspec.structs.replace(one, bridge=one.bridge and msgspec.structs.replace(one.bridge, missing=missing))
-        for one in panel.catalog.engines
-    ]
-    panel.cards.hardware.set_engines(engines)
-    panel.change("hardware.engine", "jax")
-    assert not panel.cards.hardware.bridge.isEnabled()
-    assert missing in panel.cards.hardware.bridge_note.text()
+    assert not panel.draft.says("hardware.bridge")
 
 
 def test_data_can_be_looked_at_as_the_training_sees_it(qtbot, new_run):

@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from backend.commands import train
-from backend.contract import events
+from backend.contract import events, spec_file
 from backend.contract.errors import InputError
 from backend.contract.mending import Mend
 from backend.contract.processes import child_environment, python_command
@@ -121,6 +121,21 @@ def test_finished_run_cannot_be_resumed(burnish, short) -> None:
     assert done.returncode == 2
     assert "has finished" in done.stderr
     assert (folder / "events.jsonl").read_bytes() == before
+
+
+def test_a_run_of_the_removed_bridge_is_not_resumed(burnish, runs: Path) -> None:
+    run = RunFolder(runs / "bridged")
+    run.path.mkdir(parents=True)
+    values = spec_file.read(resource("demo", "sentiment.yaml"))
+    run.spec.write_text(spec_file.dump({**values, "hardware": {"engine": "jax", "bridge": True}}), encoding="utf-8")
+
+    done = burnish("resume", run.path)
+
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert "the torchax bridge was removed" in sentence
+    assert sentence.endswith("start a new run with PyTorch (hardware.engine: torch)")
+    assert not run.lock.exists()
 
 
 def ended_with_nan(folder: Path) -> RunFolder:

@@ -12,7 +12,6 @@ from backend.adapters.lora import Settings as Lora
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
-from backend.engines.jax import Settings
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.new_rows import NewTokens, grown
 from backend.engines.torch.engine import TorchEngine
@@ -113,20 +112,6 @@ def test_an_added_token_whose_row_was_trained_keeps_it(tiny, tmp_path):
         assert np.array_equal(
             exported(engine, tmp_path / kind.__name__)["transformer.wte.weight"], before["transformer.wte.weight"]
         )
-
-
-@pytest.mark.parametrize(("case", "head"), [("electra", Head.SEQUENCE_CLASSIFICATION), ("gpt_neo", Head.CAUSAL_LM)])
-def test_the_bridge_begins_new_rows_as_torch_does(case, head, tiny, tmp_path):
-    changes = {"vocabulary": VOCABULARY + 3, "new_tokens": NEW}
-    theirs, expected = opened(TorchEngine, tiny(case), head, **changes)
-    ours, account = opened(JaxEngine, tiny(case), head, hardware=Settings(bridge=True), **changes)
-    assert account.resized == expected.resized
-    weights = [
-        tables(exported(engine, tmp_path / name), VOCABULARY + 3)
-        for engine, name in ((ours, "ours"), (theirs, "theirs"))
-    ]
-    assert weights[0]
-    assert all(np.array_equal(weights[0][name], each) for name, each in weights[1].items())
 
 
 @pytest.mark.parametrize("new", [NEW, SPARE], ids=["grown", "spare"])

@@ -73,16 +73,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "bloom": lambda: hf.BloomForCausalLM(
         hf.BloomConfig(vocab_size=VOCABULARY, hidden_size=16, n_layer=2, n_head=2, pad_token_id=0)
     ),
-    "electra": lambda: hf.ElectraModel(hf.ElectraConfig(**_ENCODER, embedding_size=8)),
     "albert": lambda: hf.AlbertModel(hf.AlbertConfig(**_ENCODER, embedding_size=8)),
     "gpt_neo": lambda: hf.GPTNeoForCausalLM(
         hf.GPTNeoConfig(
             vocab_size=VOCABULARY, hidden_size=16, num_layers=2, num_heads=2, attention_types=[[["global", "local"], 1]],
             window_size=5, max_position_embeddings=40, bos_token_id=1, eos_token_id=1,
         )
-    ),
-    "falcon": lambda: hf.FalconForCausalLM(
-        hf.FalconConfig(**_BODY, num_kv_heads=1, bos_token_id=1, eos_token_id=2, max_position_embeddings=40)
     ),
     "t5": lambda: hf.T5ForConditionalGeneration(hf.T5Config(**_T5)),
     "mt5": lambda: hf.MT5ForConditionalGeneration(hf.MT5Config(**_T5)),

@@ -1,5 +1,6 @@
 """An engine that is not here, or that does not take the spec, is refused before anything is written."""
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,6 @@ def test_one_device_is_enough_to_ask_a_run_of_several():
     assert not {"devices", "parallelism", "tensor_parallel"} & asked.keys()
     assert asked["engine"] == "jax"
     assert to_ask(resolved(engine="jax", devices=[1]))["devices"] == [1]
-    assert to_ask(resolved(engine="jax", devices=[0, 1], bridge=True))["bridge"] is True
 
 
 def test_an_optimizer_that_the_engine_does_not_have_keeps_nobody_from_asking():
@@ -161,33 +161,34 @@ def test_a_head_that_a_family_does_not_have_is_refused_before_the_run():
         check_engine(spec(), BERT, Head.QUESTION_ANSWERING_BEAM)
 
 
-def test_the_bridge_takes_what_the_engine_does_not_know(tmp_path: Path):
-    (tmp_path / "config.json").write_text('{"model_type": "electra"}')
-    check_engine(spec(bridge=True), tmp_path, Head.MASKED_LM)
+@pytest.mark.parametrize("model_type", ["electra", "bert"])
+def test_a_spec_of_the_removed_bridge_opens_and_cannot_be_started(tmp_path: Path, model_type: str):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
+    opened = resolve(spec().model_dump(mode="json") | {"hardware": {"engine": "jax", "bridge": True}}, tmp_path)
     with pytest.raises(
-        InputError, match=r"^hardware\.engine: .*'electra'; switch on hardware\.bridge, or choose PyTorch"
+        InputError, match=r"^hardware\.bridge: .*; start a new run with PyTorch \(hardware.engine: torch\)$"
     ):
-        check_engine(spec(), tmp_path)
-    with pytest.raises(InputError, match=r"^hardware\.bridge: the bridge knows no question answering beam"):
-        check_engine(spec(bridge=True), tmp_path, Head.QUESTION_ANSWERING_BEAM)
+        check_engine(opened, tmp_path)
 
 
-def test_a_bridge_that_is_not_installed_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from backend import catalogue_building
-
+def test_a_spec_of_the_removed_bridge_trains_with_pytorch(tmp_path: Path):
     (tmp_path / "config.json").write_text('{"model_type": "electra"}')
-    is_installed = catalogue_building._is_installed
-    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name != "torchax" and is_installed(name))
-    for wished in (True, False):
-        with pytest.raises(InputError, match=r"torchax missing; install with: pip install 'burnish\[bridge\]'"):
-            check_engine(spec(bridge=wished), tmp_path)
+    check_engine(spec("torch", bridge=True), tmp_path)
 
 
-def test_a_run_that_was_trained_through_the_bridge_is_asked_without_it(monkeypatch: pytest.MonkeyPatch):
-    from backend import catalogue_building
+def test_a_spec_that_says_no_bridge_is_fine_and_says_it_no_more():
+    given = spec(bridge=False)
+    check_engine(given, BERT)
+    assert "bridge" not in given.model_dump()["hardware"]
 
-    trained = {"engine": "jax", "bridge": True}
-    assert to_ask(trained) == trained
-    is_installed = catalogue_building._is_installed
-    monkeypatch.setattr(catalogue_building, "_is_installed", lambda name: name != "torchax" and is_installed(name))
-    assert to_ask(trained) == {"engine": "torch"}
+
+def test_a_run_of_the_removed_bridge_is_asked_with_pytorch():
+    assert to_ask({"engine": "jax", "bridge": True, "device": "tpu"}) == {"engine": "torch"}
+    assert to_ask({"engine": "jax", "bridge": False}) == {"engine": "jax"}
+    assert to_ask({"engine": "jax", "bridge": True}, "jax") == {"engine": "jax"}
+
+
+def test_several_processes_are_refused_and_one_is_fine():
+    assert resolved(processes=1)["processes"] == 1
+    with pytest.raises(InputError, match=r"^hardware\.processes: this is not supported yet; set it to 1$"):
+        resolved(processes=2)

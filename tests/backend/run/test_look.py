@@ -9,7 +9,7 @@ import pytest
 from backend import train
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.events import DataLoaded, StepFinished
+from backend.contract.events import DataLoaded, PlanMade, StepFinished
 from backend.contract.run_folder import RunFolder
 from backend.data.batches import Batch
 from backend.engines.torch.engine import TorchEngine
@@ -78,6 +78,21 @@ def test_other_data_than_the_run_had_is_refused(own_cache: Path):
     folder = _begun(own_cache, fingerprint="other")
     with pytest.raises(InputError, match="is not what it was when the run began"):
         look_at_run(folder, lambda name: quiet)
+
+
+def test_what_the_removed_bridge_trained_can_be_looked_at(own_cache: Path):
+    folder = _begun(own_cache)
+    values = spec_file.read(folder.spec)
+    values["hardware"] = {"engine": "jax", "device": "cpu", "bridge": True}
+    folder.spec.write_text(spec_file.dump(values), encoding="utf-8")
+    log = EventLog(folder.events)
+    log.append(
+        PlanMade(
+            time=0.0, total_steps=15, steps_per_epoch=15, batch_size=4, micro_batch_size=4, accumulation=1, epochs=1.0
+        )
+    )
+    log.close()
+    assert len(look_at_run(folder, lambda name: quiet).passes(1)) == 1
 
 
 def test_a_count_of_tokens_that_differs_is_told(own_cache: Path):

@@ -58,7 +58,7 @@ class ModelChoosing(QObject):
         self.chooser.open_on(current, self._context.preferences.recent_models, self._subtitle(), fitting=fitting)
 
     def _wish(self) -> Mapping[str, Any]:
-        return wish(self._draft, self._catalog, self._devices)
+        return wish(self._draft, self._devices)
 
     def _subtitle(self) -> str:
         """For whom each model is judged."""

@@ -4,17 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.core.draft import Draft
-from backend.contract.catalog import Catalog, Device
+from backend.contract.catalog import Device
 
 
-def wish(draft: Draft, catalog: Catalog | None, devices: Sequence[Device]) -> dict[str, Any]:
+def wish(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
     """The `wish` of a question about models."""
-    engine = str(draft.get("hardware.engine", "torch"))
-    entry = next((one for one in catalog.engines if one.name == engine), None) if catalog else None
     return {
         "task": str(draft.get("task.type") or ""),
-        "engine": engine,
-        "bridged": bool(entry and entry.bridge and draft.get(entry.bridge.setting, False)),
+        "engine": str(draft.get("hardware.engine", "torch")),
         "optimizer": str(draft.get("training.optimizer", "adamw")),
         "partly": bool(draft.get("adapter") or draft.get("model.frozen")),
         "from_scratch": draft.get("model.initialise") == "from_config",
