@@ -10,10 +10,8 @@ import pytest
 
 from tests.architecture.source import Module
 
-OF_TORCH = ("backend/engines/torch_layers.py", "backend/engines/transformers_model.py")
-"""What of torch stands beside the engines."""
 FRAMEWORKS = {
-    "torch": ("backend/engines/torch/", *OF_TORCH),
+    "torch": "backend/engines/torch/",
     "accelerate": "backend/engines/torch/",
     "jax": "backend/engines/jax/",
     "flax": "backend/engines/jax/",

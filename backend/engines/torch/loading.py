@@ -1,29 +1,74 @@
-"""Owns how the torch engine puts a model in place: on its device, with what trains."""
+"""Puts a model in place for the torch engine: its weights from a file, or new ones, its device, and what trains."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel
+from transformers.dynamic_module_utils import get_class_from_dynamic_module
+from transformers.models.auto.auto_factory import add_generation_mixin_to_remote_model
+from transformers.utils import logging
 
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
+from backend.engines.initial_weights import draw, is_known
+from backend.engines.new_rows import grown
 from backend.engines.torch.heads import HEADS
-from backend.engines.torch_layers import freeze
-from backend.engines.transformers_model import Kind, open_model
+from backend.engines.torch.parameters import freeze
+from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.own_code import code_folder, running
+
+_GENERATE = "custom_generate/generate.py"
+"""Where a model brings a way of its own to write text."""
+
+
+@dataclass
+class Account:
+    """What happened to the weights while they were put in place."""
+
+    new: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    resized: str = ""
+
+    def stated(self, model: PreTrainedModel) -> Loaded:
+        """Of a model of which it is decided what trains."""
+        parameters = list(model.parameters())
+        return Loaded(
+            architecture=type(model).__name__,
+            parameters=sum(each.numel() for each in parameters),
+            trainable=sum(each.numel() for each in parameters if each.requires_grad),
+            new_weights=self.new,
+            unused_weights=self.unused,
+            resized=self.resized,
+        )
 
 
 def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
-    """The model on its device with float32 weights. Raises InputError where spec and model do not go together."""
-    kind = Kind(HEADS[loading.head.head].model_class, "sdpa", _take_stored)
-    model, account = open_model(loading, kind)
+    """The model on its device with float32 weights, and what was done to them.
+
+    Raises InputError if spec and model do not go together.
+    """
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    account, seed = Account(), loading.training.seed if loading.training else 0
+    stored, config = open_configuration(loading)
+    if loading.model.initialise == "from_config":
+        model = _from_config(loading, config, seed, account)
+    else:
+        model = _from_file(loading, stored, config, seed, account)
+        _enlarge(model, loading, seed, account)
+    if loading.pad_token_id is not None:
+        model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
+    model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
+    _learn_end_token(model)
     model.to(torch.device(loading.devices[0]))  # type: ignore[arg-type]
     _make_trainable(model, loading)
     return model, account.stated(model)
-
-
-def _take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
-    from backend.engines.torch.adapters import take_stored  # PEFT takes a second to import
-
-    return take_stored(model, folder)
 
 
 def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:
@@ -36,3 +81,207 @@ def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:
         # Newer releases of transformers give the same switch another name.
         newer = getattr(model, "activation_checkpointing_enable", None)
         (newer or model.gradient_checkpointing_enable)({"use_reentrant": False})
+
+
+def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account: Account) -> PreTrainedModel:
+    config.dtype = torch.float32
+    rows = getattr(config, "vocab_size", loading.vocabulary)
+    if loading.vocabulary > rows:
+        account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}"
+        if getattr(config, "decoder_vocab_size", None) == rows:
+            config.decoder_vocab_size = loading.vocabulary  # type: ignore[attr-defined]
+        config.vocab_size = loading.vocabulary
+    made = _model_class(loading, config)
+    build = (
+        getattr(made, "from_config", None) or made._from_config
+    )  # the one of Auto classes, the other of concrete ones
+    with running(loading.folder, trusted=_take_own_class(loading, made, config) is not None):
+        model = _built(lambda attention: build(config, attn_implementation=attention))
+    # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
+    names = [name for name, each in model.named_parameters() if each.requires_grad]
+    if strange := [name for name in names if not is_known(name)]:
+        raise InputError(
+            f"model.initialise: how {strange[0]} of a {config.model_type} model begins is not known here; "
+            "set it to pretrained, or choose another architecture",
+            "model.initialise",
+        )
+    _draw(names, model, seed, account)
+    return model
+
+
+def _from_file(
+    loading: Loading, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: Account
+) -> PreTrainedModel:
+    weights = weights_folder(loading.folder)
+    made = _model_class(loading, config)
+    code = _take_own_class(loading, made, config)
+    renamed = _names_of_body(made, config)
+    with running(weights, trusted=code is not None):
+        model, report = _built(
+            lambda attention: made.from_pretrained(
+                weights,
+                config=config,
+                dtype=torch.float32,
+                attn_implementation=attention,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,  # its own class is known by now, and nothing else of the folder may run
+                ignore_mismatched_sizes=True,  # a head with other labels; anything else is refused below
+                key_mapping=renamed,
+                output_loading_info=True,
+            ),
+        )
+        if code is not None and (code / _GENERATE).is_file():
+            model.generate = partial(model.load_custom_generate(code, trust_remote_code=True), model=model)
+    if renamed:  # else what is exported would have the old names, under which transformers finds no body
+        model._weight_conversions = [
+            each for each in model._weight_conversions if not renamed.keys() & set(each.source_patterns)
+        ]
+    parameters = dict(model.named_parameters())
+    missing = {name for name in report["missing_keys"] if name in parameters}
+    mismatched = {key[0] if isinstance(key, tuple) else key for key in report["mismatched_keys"]}
+    if is_alone(loading.folder):
+        from backend.engines.torch.adapters import take_stored  # PEFT takes a second to import
+
+        held = take_stored(model, loading.folder)
+        missing, mismatched = missing - held, mismatched - held
+    _refuse_other_shapes(model, mismatched, loading.head.head)
+    other_labels = _fit_head(model, stored, loading, missing | mismatched)
+    account.unused = sorted(report["unexpected_keys"])
+    _draw(sorted(missing | mismatched | other_labels), model, seed, account)
+    return model
+
+
+def _take_own_class(loading: Loading, made: Any, config: PreTrainedConfig) -> Path | None:
+    """Let the Auto class `made` know the class that comes with the model, from the private copy of its code.
+
+    transformers would import it from the folder of the weights, which may have changed since the code was agreed to.
+    Gives the copy; None where the model needs no code of its own. Raises InputError.
+    """
+    code = code_folder(loading.folder, wanted=loading.model.trust_remote_code)
+    if code is None:
+        return None
+    with running(loading.folder, trusted=True):
+        own = get_class_from_dynamic_module(config.auto_map[made.__name__], code, local_files_only=True)  # type: ignore[attr-defined]
+        made.register(type(config), add_generation_mixin_to_remote_model(own), exist_ok=True)
+    return code
+
+
+def _model_class(loading: Loading, config: PreTrainedConfig) -> Any:
+    """What has `from_pretrained` and `from_config`."""
+    return HEADS[loading.head.head].model_class(config)
+
+
+def _built(build: Callable[[str], Any]) -> Any:
+    try:
+        return build("sdpa")
+    except ValueError as error:
+        if "scaled_dot_product_attention" not in str(error):
+            raise
+        return build("eager")  # an architecture that has no other
+
+
+def _names_of_body(made: Any, config: PreTrainedConfig) -> dict[str, str] | None:
+    """What a file's names become where the head calls the body otherwise than other heads do.
+
+    Those of Llama, Qwen2 and Qwen3 that answer questions do, and transformers would begin their whole body anew.
+    """
+    tables = [getattr(each, "_model_mapping", {type(config): each}) for each in (made, AutoModel)]
+    if any(type(config) not in table for table in tables):
+        return None  # such as an encoder and a decoder put together, which have no body of their own
+    own, usual = (getattr(table[type(config)], "base_model_prefix", "") for table in tables)
+    return {rf"^{usual}\.": f"{own}."} if own and usual and own != usual else None
+
+
+def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:
+    expected = set() if head in LANGUAGE_HEADS else set(_head_parameters(model))
+    if body := sorted(mismatched - expected):
+        raise InputError(
+            f"model.config: with these changes {body[0]} has another shape than in the file; "
+            "undo them or set model.initialise to from_config",
+            "model.config",
+        )
+
+
+def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """The parameters of what stands on top: parts that have neither layers nor the word embedding in them."""
+    words = model.get_input_embeddings()
+    tops = [
+        name
+        for name, part in model.named_children()
+        if not any(isinstance(each, torch.nn.ModuleList) or each is words for each in part.modules())
+    ]
+    return {name: each for name, each in model.named_parameters() if name.partition(".")[0] in tops}
+
+
+def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: Loading, new: set[str]) -> set[str]:
+    """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
+    if loading.head.head in LANGUAGE_HEADS:
+        return set()
+    output = _output_layer(model, new)
+    order = order_of_outputs(stored, type(model).__name__, loading.head.labels)
+    if order is None:
+        return set(output)
+    with torch.no_grad():
+        for parameter in output.values():
+            parameter.copy_(parameter[order])
+    return set()
+
+
+def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.Parameter]:
+    """The parameters of the head's last layer, which has a row for each output; none where they are new."""
+    head = _head_parameters(model)
+    last = list(head)[-1].rpartition(".")[0] if head else ""
+    return {name: each for name, each in head.items() if name.rpartition(".")[0] == last and name not in new}
+
+
+@torch.no_grad()
+def _enlarge(model: PreTrainedModel, loading: Loading, seed: int, account: Account) -> None:
+    words: Any = model.get_input_embeddings()
+    rows, new = len(words.weight), loading.new_tokens
+    after = max(rows, loading.vocabulary)  # a table may be padded beyond the tokenizer's ids; it is never made smaller
+    before = {name: len(parameter) for name, parameter in model.named_parameters() if parameter.ndim}
+    if after > rows:
+        _resize(model, after)
+    elif not new.in_spare_rows(rows):
+        return
+    config, parameters = model.config.to_dict(), dict(model.named_parameters())
+    tables = _of_vocabulary(model) | {name for name in before if len(parameters[name]) != before[name]}
+    for name in tables:
+        stored = parameters[name][: before[name]].numpy()
+        values = grown(name, stored, len(parameters[name]), config, seed, new)
+        parameters[name].copy_(torch.from_numpy(values))
+    account.resized = new.words(rows, after)
+
+
+def _of_vocabulary(model: PreTrainedModel) -> set[str]:
+    """The parameters that have a row for each token."""
+    words, last = model.get_input_embeddings(), model.get_output_embeddings()
+    weights = [words.weight, getattr(last, "weight", None), getattr(last, "bias", None)]  # type: ignore[union-attr]
+    return {name for name, each in model.named_parameters() if any(each is one for one in weights)}
+
+
+def _resize(model: PreTrainedModel, vocabulary: int) -> None:
+    words, last = model.get_input_embeddings(), model.get_output_embeddings()
+    said = model.config.tie_word_embeddings
+    if last is not None and last.weight is not words.weight:
+        # The configuration of T5 1.1 and mT5 says tied whatever the file holds, and resizing would lose their own head.
+        model.config.tie_word_embeddings = False
+    model.resize_token_embeddings(vocabulary, mean_resizing=False)
+    model.config.tie_word_embeddings = said
+
+
+@torch.no_grad()
+def _draw(names: list[str], model: PreTrainedModel, seed: int, account: Account) -> None:
+    parameters, config = dict(model.named_parameters()), model.config.to_dict()
+    for name in names:
+        parameters[name].copy_(torch.from_numpy(draw(name, tuple(parameters[name].shape), config, seed)))
+    account.new = names
+
+
+def _learn_end_token(model: PreTrainedModel) -> None:
+    """Where padding is the end token its embedding is learnt all the same: a padding row would get no gradient."""
+    words: Any = model.get_input_embeddings()
+    ends = getattr(model.config, "eos_token_id", None)
+    if getattr(words, "padding_idx", None) in (ends if isinstance(ends, list) else [ends]):
+        words.padding_idx = None

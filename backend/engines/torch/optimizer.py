@@ -8,9 +8,9 @@ from torch import nn
 from backend import registry
 from backend.contract.spec import TrainingSection, validated
 from backend.engines.torch.optimizers.optimizer import Groups
+from backend.engines.torch.parameters import standing, undecayed_parameters
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.word_rows import WordRows
-from backend.engines.torch_layers import standing, undecayed_parameters
 
 OPTIONS = "training.optimizer_options"
 
