@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.recording.cases import ROOT
 from tests.recording.recorder import record
 
-SHOWN = 20
+SHOWN = 8
 """Differences of one file that are printed; further ones are counted."""
 ABOUT = "about.txt"
 
@@ -25,12 +25,14 @@ def main() -> int:
     if options.action == "record":
         if options.folder.exists() and any(options.folder.iterdir()):
             sys.exit(f"{options.folder} is not empty: choose a new folder for the recording")
+        options.folder.mkdir(parents=True, exist_ok=True)
         failures = record(options.folder, options.only, options.runs)
         (options.folder / ABOUT).write_text(about(), encoding="utf-8")
         print(*failures, sep="\n", end="\n" if failures else "")
         return int(bool(failures))
-    if not (options.folder / ABOUT).is_file():
-        sys.exit(f"{options.folder} is not a recording: make one with `record`")
+    for folder in (options.folder, options.other or options.folder):
+        if not (folder / ABOUT).is_file():
+            sys.exit(f"{folder} is not a recording: make one with `record`")
     if options.other:
         return report(options.folder, options.other, options.only)
     with tempfile.TemporaryDirectory(prefix="burnish-compared-") as name:
@@ -74,7 +76,8 @@ def report(old: Path, new: Path, only: str) -> int:
         if len(found) > SHOWN:
             print(f"{name}: {len(found) - SHOWN} more lines differ")
         count += len(found)
-    if (old / ABOUT).read_text(encoding="utf-8").splitlines()[1:] != about().splitlines()[1:]:
+    machines = [(folder / ABOUT).read_text(encoding="utf-8").splitlines()[1:] for folder in (old, new)]
+    if machines[0] != machines[1]:
         print(f"note: recorded elsewhere, or with other libraries: see {old / ABOUT}", file=sys.stderr)
     print(f"{count} lines of {len(before)} files differ" if count else f"{len(before)} files are identical")
     return int(count > 0)

@@ -24,6 +24,8 @@ BURNISH = str(Path(sys.executable).with_name("burnish"))
 AT_ONCE = 2
 SECONDS = 600
 POLL_SECONDS = 0.01
+JAX_STATE = "state"
+"""The folder in which Orbax keeps a checkpoint's arrays, in files of its own."""
 ELSEWHERE = "/home/ada/burnish"
 """The place that copied run folders name instead of this one."""
 COMMAND = re.compile(r"^    ([a-z]\S*)(?:  |$)", re.MULTILINE)
@@ -147,10 +149,18 @@ class Recorder:
 
 
 def _file_lines(folder: Path) -> Iterator[str]:
-    """Every file's name; of weights also what is in them."""
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    """Every file's name; of weights also what is in them. JAX's checkpoints hold files with names of chance."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() or path.name == JAX_STATE):
         name = path.relative_to(folder).as_posix()
-        yield f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" if path.suffix == ".safetensors" else name
+        if JAX_STATE not in path.parts[:-1]:
+            yield f"{name} {_weights_digest(path.read_bytes())}" if path.suffix == ".safetensors" else name
+
+
+def _weights_digest(content: bytes) -> str:
+    """Of a safetensors file: names, shapes and numbers; the library writes the keys of its metadata in any order."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:end]), sort_keys=True).encode()
+    return hashlib.sha256(header + content[end:]).hexdigest()
 
 
 def _last_line(words: str) -> str:
@@ -163,13 +173,17 @@ def record(folder: Path, only: str = "*", runs: Path | None = None) -> list[str]
         home = Path(name).resolve()
         failures = Recorder(folder, home).record(only)
         if runs:
-            copy_runs(home / "runs", runs, {str(home): ELSEWHERE, str(ROOT): ELSEWHERE, socket.gethostname(): "host"})
+            copy_runs(
+                home / "runs", runs, {str(home): ELSEWHERE, str(ROOT): ELSEWHERE, f'"{socket.gethostname()}"': '"host"'}
+            )
     return failures
 
 
 def copy_runs(runs: Path, target: Path, places: dict[str, str]) -> None:
     """Run folders small enough to be kept with the tests: without weights and vocabularies, and naming other places."""
-    shutil.copytree(runs, target, ignore=shutil.ignore_patterns("*.safetensors", "tokenizer.json", "run.lock"))
+    shutil.copytree(
+        runs, target, ignore=shutil.ignore_patterns("*.safetensors", "tokenizer.json", "run.lock", JAX_STATE)
+    )
     for path in target.rglob("*"):
         if path.is_file() and path.suffix != ".parquet":
             text = path.read_text(encoding="utf-8")
