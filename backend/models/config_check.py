@@ -4,12 +4,13 @@ A configuration may come from anybody: a billion labels would fill the memory wh
 in place of a number would fail deep inside a library. The limits are far above what the largest models have.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.models.model_files import CONFIG_LIMIT, read_table
+from backend.models.model_files import CONFIG_LIMIT, read_table, read_table_if_sound
 
 FIELD = "model.name_or_path"
 MAX_LABELS, MAX_ROWS = 1_000_000, 10**8
@@ -44,6 +45,24 @@ def read_checked(folder: Path) -> dict[str, Any]:
     if problem := problem_of(config):
         raise InputError(f"{FIELD}: {path}: {problem}", FIELD)
     return config
+
+
+def config_mistake(folder: Path, error: Exception) -> InputError | None:
+    """What a library refuses in the folder's config.json, by key and value; None if the error is about anything else.
+
+    Only the library knows which kind each key of an architecture has, and it says so while it opens a tokenizer too.
+    """
+    refused = re.match(r"Validation error for field '(\w+)'", str(error))
+    path = folder / "config.json"
+    key = refused[1] if refused else ""
+    part = next((one for one in _parts(read_table_if_sound(path, CONFIG_LIMIT)) if key in one), None)
+    if part is None or repr(part[key]) not in str(error):  # the value may come from elsewhere, such as a spec
+        return None
+    value = "null" if part[key] is None else _quote(part[key])
+    return InputError(
+        f"{FIELD}: {path}: {key} is {value}, which this kind of model cannot have; correct it there, or choose another model",
+        FIELD,
+    )
 
 
 def check_changed(config: dict[str, Any], changes: dict[str, Any]) -> None:

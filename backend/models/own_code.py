@@ -20,7 +20,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import private_folder
 from backend.contract.run_folder import write_json
 from backend.models.architectures import needs_code
-from backend.models.config_check import read_checked
+from backend.models.config_check import config_mistake, read_checked
 from backend.models.model_files import CONFIG_LIMIT, read_small, read_table, read_table_if_sound
 from backend.models.small_files import beside_weights
 
@@ -116,6 +116,8 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # whatever a library or a stranger's code comes upon
+        if refused := config_mistake(folder, error):
+            raise refused from error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = f"{type(error).__name__}: {' '.join(lines[:2])}"[:300].rstrip(".: ")
         said = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.safe_files import user_path
-from backend.models.config_check import MAX_ROWS, read_checked
+from backend.models.config_check import MAX_ROWS, config_mistake, read_checked
 from backend.models.model_files import RepeatedKeyError, parse_table, read_small
 from backend.models.own_code import code_folder, own_code
 from backend.models.tokenizer_check import problem_of
@@ -191,7 +191,7 @@ def _opened(
     except InputError:
         raise
     except Exception as error:  # that is what the Rust parser raises; transformers and sentencepiece add their kinds
-        raise _mistake(folder, name, error, options) from None
+        raise config_mistake(folder, error) or _mistake(folder, name, error, options) from None
     if not 0 <= largest < MAX_ROWS:  # a model would get a row for every id up to it
         raise InputError(
             f"{name}: its tokenizer has a token with the id {largest:,}, and no model has more than {MAX_ROWS:,} rows; "

@@ -93,9 +93,24 @@ def unopenable() -> dict[str, Spoil]:
         "AttributeError": {"sub_configs": 7},
         "AssertionError": {"pad_token_id": 10**9},
         "ValueError": {"hidden_dropout_prob": 7},
-        "StrictDataclassFieldValidationError": {"layer_norm_eps": "x"},
     }
     return {name: _changed("config.json", change) for name, change in values.items()}
+
+
+def wrong_kinds() -> dict[str, tuple[Spoil, str]]:
+    """Values of a kind that only a library knows to be wrong, by their key, and how a sentence shows them."""
+    values = {
+        "vocab_size": None,
+        "hidden_size": None,
+        "layer_norm_eps": "x",
+        "hidden_dropout_prob": "a tenth",
+        "hidden_act": 7,
+        "pad_token_id": [0],
+    }
+    return {
+        key: (_changed("config.json", {key: value}), "null" if value is None else repr(value))
+        for key, value in values.items()
+    }
 
 
 def adapter_configs() -> dict[str, dict[str, Any]]:

@@ -32,7 +32,15 @@ from backend.run.options import check_model_options
 from backend.tokenizers.encoding import raw
 from backend.tokenizers.loading import open_tokenizer
 from tests.backend.engines.material import classes, loading
-from tests.hostile.model_folders import BERT, adapter_configs, model_folders, take_as_it_is, tokenizers, unopenable
+from tests.hostile.model_folders import (
+    BERT,
+    adapter_configs,
+    model_folders,
+    take_as_it_is,
+    tokenizers,
+    unopenable,
+    wrong_kinds,
+)
 
 FOLDERS = dict(model_folders())
 OF_A_TOKENIZER = ("tokenizer", "special_tokens", "config: a billion labels", "config: nested")
@@ -71,12 +79,22 @@ def test_what_a_library_finds_in_a_configuration_is_one_sentence(kind: str, tmp_
 
 def test_plan_refuses_what_no_library_can_open(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(BERT, tmp_path / "model"))
-    unopenable()["StrictDataclassFieldValidationError"](folder)
+    wrong_kinds()["layer_norm_eps"][0](folder)
     spec = RunSpec.model_validate(
         {"data": {"train": "x.csv"}, "task": {"type": "text_classification"}, "model": {"name_or_path": str(folder)}}
     )
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match=r"config\.json: layer_norm_eps is 'x', which this kind of model cannot have"):
         check_model_options(spec, folder)
+
+
+@pytest.mark.parametrize("key", wrong_kinds())
+def test_tokenizer_is_not_blamed_for_the_configuration_of_its_model(key: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    spoil, shown = wrong_kinds()[key]
+    spoil(folder)
+    with pytest.raises(InputError) as refused:
+        open_tokenizer(str(folder))
+    assert str(refused.value).startswith(f"model.name_or_path: {folder / 'config.json'}: {key} is {shown}, which")
 
 
 @pytest.mark.parametrize("name", tokenizers())
