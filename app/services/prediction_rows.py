@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.core.language import tr
 from app.services.table_pages import FILTER_ROWS, TablePages
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.predictions import AT_THRESHOLD
@@ -25,15 +26,26 @@ _COMPARED_ROWS = 20
 
 
 class PredictionRows:
-    """Columns to show, over TablePages; `confidence` is the largest probability of a row."""
+    """Columns to show, over TablePages; `confidence` is the largest probability of a row.
+
+    Raises OSError or ValueError if the file cannot be read or holds anything else, as a stranger's may.
+    """
 
     def __init__(self, path: Path | str) -> None:
+        import pyarrow.types as types
+
         self.pages = TablePages(path)
         self.path = self.pages.path
         self.row_count = self.pages.row_count
         self._written = _written(self.path)
         names = self.pages.columns
-        self.probabilities = [name for name in names if name.startswith(PROBABILITY)]
+        own = names[names.index("prediction") :] if "prediction" in names else []
+        self.probabilities = [name for name in own if name.startswith(PROBABILITY)]
+        answers = [self.pages.types[name] for name in ANSWERS if name in names]
+        chances = [self.pages.types[name] for name in self.probabilities]
+        if not own or any(map(types.is_nested, answers)) or not all(map(types.is_floating, chances)):
+            self.pages.close()
+            raise ValueError(tr("it does not hold predictions; predict the data again"))
         self.has_actual = "actual" in names
         self.has_confidence = bool(self.probabilities) and CONFIDENCE not in names
         self._threshold: tuple[str, float] | None = None

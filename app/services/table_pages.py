@@ -30,7 +30,9 @@ class TablePages:
         self.path = Path(path)
         self._file = parquet.ParquetFile(self.path)
         metadata = self._file.metadata
-        self.columns: list[str] = list(self._file.schema_arrow.names)
+        schema = self._file.schema_arrow
+        self.columns: list[str] = list(schema.names)
+        self.types: dict[str, pa.DataType] = dict(zip(schema.names, schema.types, strict=True))
         self.row_count: int = metadata.num_rows
         self._starts = [0]
         for group in range(metadata.num_row_groups):

@@ -39,6 +39,31 @@ def panel(qtbot, context, run: Path) -> Panel:
     return made
 
 
+@pytest.mark.parametrize(
+    "row",
+    [{"text": "good film"}, {"text": "good film", "prediction": ["pos"]}, {**ROWS[0], "probability_pos": "much"}],
+)
+def test_a_table_that_does_not_hold_predictions_is_refused_in_words(qtbot, context, run: Path, row: dict):
+    parquet.write_table(pa.Table.from_pylist([row]), run / "predictions.parquet")
+    panel = Panel(context)
+    qtbot.addWidget(panel)
+    panel.show_run(str(run))
+    assert (
+        panel.browser.empty._sentence.text()
+        == "predictions.parquet: it does not hold predictions; predict the data again"
+    )
+
+
+def test_a_column_of_the_data_that_is_called_like_a_probability_is_none(qtbot, context, run: Path):
+    rows = [{"probability_of_rain": "high", **row} for row in ROWS]
+    parquet.write_table(pa.Table.from_pylist(rows), run / "predictions.parquet")
+    panel = Panel(context)
+    qtbot.addWidget(panel)
+    panel.show_run(str(run))
+    assert panel.browser.rows.probabilities == ["probability_neg", "probability_pos"]
+    assert panel.browser.rows.confidence(0) == 0.9
+
+
 def texts(panel: Panel) -> list[str]:
     return [panel.table.shown_text(line, "text") for line in range(panel.table.shown_count())]
 
