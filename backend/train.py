@@ -19,10 +19,10 @@ from backend.contract.run_folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
 from backend.run import measured_run, outcome, samples, throughput
 from backend.run.checkpoints import Checkpoints
+from backend.run.engine_choice import position as hosts_of
 from backend.run.event_log import EventLog
 from backend.run.failure import failed, unrecognised
 from backend.run.hosts import Hosts
-from backend.run.hosts import position as hosts_of
 from backend.run.interruption import Interrupted
 from backend.run.not_a_number import NotANumber
 from backend.run.opening import Opened, open_run

@@ -19,9 +19,9 @@ def position(path: Path, changes: list[str]) -> Position:
     hardware = spec_file.with_changes(spec_file.read(path), changes).get("hardware")
     if not isinstance(hardware, dict) or hardware.get("hosts", 1) == 1:
         return Position()
-    from backend.run import hosts, resolving  # these load pydantic, pyarrow and the data room
+    from backend.run import engine_choice, resolving  # these load pydantic, pyarrow and the data room
 
-    return hosts.position(resolving.read_spec(path, changes))
+    return engine_choice.position(resolving.read_spec(path, changes))
 
 
 def require_folder(here: Position, folder: Path | None) -> None:

@@ -78,7 +78,7 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
-    from backend.run import engine_choice, hosts, resolving, spec_change  # load pydantic, pyarrow and the data room
+    from backend.run import engine_choice, resolving, spec_change  # load pydantic, pyarrow and the data room
 
     folder = named_run(arguments.run)
     spec = resolving.read_run(folder, to_write=True)
@@ -91,7 +91,7 @@ def _resume(arguments: Namespace) -> int:
         new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
     if arguments.changes:
         new_run.change_settings(folder, arguments.changes)
-    here = hosts.position(resolving.read_run(folder))  # changed, perhaps
+    here = engine_choice.position(resolving.read_run(folder))  # changed, perhaps
     _refuse_queue_of_hosts(here, arguments)
     return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 

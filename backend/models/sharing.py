@@ -1,5 +1,6 @@
-"""Owns who may read a folder that was written: whoever may read other new files here."""
+"""Finishes a folder that was newly written: readable by whoever may read other new files here, and on the disk."""
 
+import os
 from pathlib import Path
 
 
@@ -9,3 +10,24 @@ def share(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_file():
             path.chmod(usual)
+
+
+def flush_to_disk(folder: Path) -> None:
+    """Wait until every file of the folder is on the disk, before a rename makes it count; whoever may read it, may."""
+    share(folder)
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    for inner in (path for path in folder.rglob("*") if path.is_dir()):
+        flush_folder(inner)
+
+
+def flush_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    if os.name == "nt":  # Windows cannot open a folder to flush it
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -16,7 +16,7 @@ from backend.contract.run_folder import RunFolder, write_json
 from backend.contract.safe_files import MB, open_inside, read_unlinked
 from backend.data.removal import ASIDE, Leftover, delete, remove
 from backend.engines.engine import Finish
-from backend.models.sharing import share
+from backend.models.sharing import flush_folder, flush_to_disk
 from backend.run.hosts import ALONE, Hosts
 
 MANIFEST = "checkpoint.json"
@@ -136,7 +136,7 @@ class Checkpoints:
             if (kept := remove(final)) is not None and kept.path == final:
                 raise Blocked(kept)
             beside.rename(final)
-        _flush_folder(final.parent)
+        flush_folder(final.parent)
 
 
 def _made_beside(final: Path) -> Path:
@@ -200,23 +200,3 @@ def _digest(folder: Path, name: str) -> list[object]:
 
 def _open(folder: Path, name: str) -> BufferedReader:
     return os.fdopen(open_inside(folder, name, os.O_RDONLY), "rb")
-
-
-def flush_to_disk(folder: Path) -> None:
-    """Wait until every file of the folder is on the disk, before a rename makes it count; whoever may read it, may."""
-    share(folder)
-    for path in _files(folder):
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-    for inner in (path for path in folder.rglob("*") if path.is_dir()):
-        _flush_folder(inner)
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name == "nt":  # Windows cannot open a folder to flush it
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -19,12 +19,11 @@ from backend.hardware import devices, planner
 from backend.run import measurements, options, throughput, time_parts
 from backend.run.material import Material, quiet, read_material
 from backend.run.model_to_plan import download_note, model_to_plan
-from backend.run.opening import open_session
 from backend.run.preparation import check_model
 from backend.run.rate_words import rate_note
 from backend.run.remedies import Measured, remedies
-from backend.run.schedule import steps_per_epoch, total_steps
-from backend.run.session import Session
+from backend.run.session import Session, open_session
+from backend.run.steps import steps_per_epoch, total_steps
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import encoded
 

@@ -10,6 +10,7 @@ from backend.contract.catalog import refusal
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import HardwareSection, RunSpec
+from backend.engines.hosts import EngineOfHosts, Position
 from backend.hardware.planner import engine_settings
 from backend.models.inspection import read_config
 
@@ -55,3 +56,15 @@ def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, 
     common = HardwareSection.model_fields.keys() - {"bridge", *({"devices"} if several else ())}
     settings = set(engines[chosen].Settings.model_fields) if chosen in engines and not several else set()
     return {key: value for key, value in hardware.items() if key in common or key in settings}
+
+
+def position(spec: RunSpec) -> Position:
+    """Which of the hosts of a spec this one is. Raises InputError where nothing says so."""
+    settings = engine_settings(spec)
+    if getattr(settings, "hosts", 1) == 1:
+        return Position()
+    return engine_of_hosts(spec).position(settings)
+
+
+def engine_of_hosts(spec: RunSpec) -> EngineOfHosts:
+    return registry.find("engine", spec.hardware.engine, "hardware.engine")

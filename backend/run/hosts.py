@@ -6,14 +6,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from backend import registry
 from backend.contract.errors import RunFailed
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.engines.hosts import Board, EngineOfHosts, Position
-from backend.hardware import planner
 from backend.run import meeting
 from backend.run.beside import beside
+from backend.run.engine_choice import engine_of_hosts, position
 from backend.run.host_watch import LOST_SECONDS, PAGE, Watch
 
 Said = TypeVar("Said")
@@ -21,18 +20,6 @@ Lost = Callable[[Exception], None]
 
 WAIT_SECONDS = 0.5
 """How often a host that waits for a word looks whether the others are still there."""
-
-
-def position(spec: RunSpec) -> Position:
-    """Which of the hosts of a spec this one is. Raises InputError where nothing says so."""
-    settings = planner.engine_settings(spec)
-    if getattr(settings, "hosts", 1) == 1:
-        return Position()
-    return _engine(spec).position(settings)
-
-
-def _engine(spec: RunSpec) -> EngineOfHosts:
-    return registry.find("engine", spec.hardware.engine, "hardware.engine")
 
 
 class Hosts:
@@ -64,7 +51,7 @@ class Hosts:
         here = position(spec)
         if here.count == 1:
             return
-        self._board = self._joined(here, run, look, _engine(spec))
+        self._board = self._joined(here, run, look, engine_of_hosts(spec))
         self._here, self._watch = here, Watch(here, self._board, run, on_lost)
 
     def _joined(self, here: Position, run: RunFolder, look: meeting.Look, engine: EngineOfHosts) -> Board:

@@ -20,11 +20,10 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch
 from backend.models.location import ModelLocation
 from backend.run.material import Material, read_material
-from backend.run.opening import open_session, training_order
 from backend.run.preparation import check_model, locate_small_files
 from backend.run.resolving import read_run
-from backend.run.schedule import total_steps
-from backend.run.session import Session
+from backend.run.session import Session, open_session
+from backend.run.steps import total_steps, training_order
 
 Stage = Callable[[str], Report]
 """Begins a stage of that name and gives what its progress is told to."""

@@ -17,15 +17,15 @@ from backend.data.features import Features
 from backend.data.rows import Rows
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
-from backend.run import hosts, measurements, trial_steps
+from backend.run import engine_choice, measurements, trial_steps
 from backend.run.checkpoints import Checkpoints
 from backend.run.cost import sampled
 from backend.run.material import Material, quiet, read_material
 from backend.run.model_to_plan import model_to_plan
-from backend.run.opening import fitting_rows, loading, open_session
+from backend.run.opening import fitting_rows, loading
 from backend.run.peak_memory import peak_mb
-from backend.run.schedule import evaluation_rows
-from backend.run.session import Session
+from backend.run.session import Session, open_session
+from backend.run.steps import evaluation_rows
 from backend.run.timing import Compiled
 from backend.run.trial_evaluation import evaluated
 from backend.run.trial_steps import Lengths
@@ -53,7 +53,7 @@ class Trial:
 
 def refuse_several(spec: RunSpec) -> None:
     """Raises InputError for a training that one process alone cannot take a step of."""
-    if spec.hardware.processes > 1 or hosts.position(spec).count > 1:
+    if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
         raise InputError(
             "a training by several processes or computers cannot be measured by one; its first run tells its time",
             "hardware.processes",

@@ -10,7 +10,7 @@ from typing import Any
 from backend.contract.errors import RunFailed
 from backend.contract.run_folder import write_json
 from backend.data.removal import Leftover, delete, set_aside
-from backend.run.checkpoints import flush_to_disk
+from backend.models.sharing import flush_to_disk
 
 NOTE = "burnish.json"
 

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from backend import registry
 from backend.contract.catalog import Device
 from backend.contract.events import AnyEvent, ModelLoaded, PlanMade
-from backend.contract.places import is_offline
 from backend.contract.run_folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.data.batches import longest_sequence
@@ -27,16 +26,15 @@ from backend.run.added_tokens import new_tokens
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.hosts import Hosts
-from backend.run.material import Material, make_task, read_material
+from backend.run.material import Material, read_material
 from backend.run.preparation import locate_model
 from backend.run.resolving import read_run
-from backend.run.schedule import evaluation_rows, total_steps
-from backend.run.session import Session
+from backend.run.session import Session, open_session
 from backend.run.stages import Stages
+from backend.run.steps import evaluation_rows, total_steps, training_order
 from backend.run.stopping import Best, evaluations
 from backend.run.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
-from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 from backend.tokenizers.replaced import rows_needed
 
 
@@ -147,19 +145,6 @@ def _tokenise(session: Session, material: Material, stages: Stages) -> dict[str,
     return features
 
 
-def training_order(spec: RunSpec, train: Features) -> Order:
-    """Which features make the batch of every step of the training that `spec` describes."""
-    training = spec.training
-    return Order(
-        train.lengths,
-        training.batch_size,
-        training.seed,
-        train.fingerprint,
-        training.length_buckets,
-        training.drop_last,
-    )
-
-
 def fitting_rows(session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split) -> int:
     """Rows that go through one device at a time, so that the longest of them fit."""
     work = _work(session, model, choice, train, split)
@@ -177,24 +162,6 @@ def _work(
         parameters=planner.count_parameters(session.spec, model.folder),
         precision=choice.precision,
         split=split,
-    )
-
-
-def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
-    """Task, tokenizer and engine around the rows; the engine has no model yet."""
-    tokenizer = open_tokenizer(
-        spec.model.tokenizer or str(model.folder),
-        options=spec.model.tokenizer_options,
-        offline=is_offline(),
-    )
-    return Session(
-        spec=spec,
-        task=make_task(spec),
-        facts=material.facts,
-        columns=material.columns,
-        tokenizer=tokenizer,
-        pad_token_id=ensure_pad_token(tokenizer),
-        engine=engine,  # type: ignore[arg-type]
     )
 
 

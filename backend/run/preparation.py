@@ -11,8 +11,8 @@ from backend.data.sources.source import Report
 from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
-from backend.run import hosts, options
-from backend.run.engine_choice import check_engine
+from backend.run import options
+from backend.run.engine_choice import check_engine, position
 from backend.run.material import make_task, quiet, read_material
 from backend.tokenizers.loading import open_tokenizer
 
@@ -106,7 +106,7 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
 def _check_hardware(spec: RunSpec) -> devices.Choice | None:
     """Refuses a wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
     hardware = spec.hardware
-    if hosts.position(spec).count > 1:
+    if position(spec).count > 1:
         return None  # one host of a pod sees nothing alone; the run looks when all have met
     if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
         found = devices.ask(hardware.engine, environment=hardware.environment)
@@ -118,7 +118,7 @@ def _devices(spec: RunSpec, choice: devices.Choice | None) -> int:
     """How many each host computes on; 0 where only the run will know."""
     if choice is not None:
         return len(choice.names)
-    return len(spec.hardware.devices or []) if hosts.position(spec).count > 1 else 1
+    return len(spec.hardware.devices or []) if position(spec).count > 1 else 1
 
 
 def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:

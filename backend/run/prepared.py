@@ -17,9 +17,8 @@ from backend.data.sources.source import Report
 from backend.models.decoder_start import decoder_start
 from backend.models.inspection import read_config
 from backend.run.material import read_material
-from backend.run.opening import open_session
 from backend.run.preparation import check_model, locate_small_files
-from backend.run.session import Session
+from backend.run.session import Session, open_session
 
 Format = Literal["npy", "parquet"]
 Stage = Callable[[str], Report]

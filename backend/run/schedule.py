@@ -1,25 +1,9 @@
-"""Owns how many steps a training has, the learning rate of each, and the rows of an evaluation's batch, as pure functions of the settings."""
+"""The learning rate of every step, as a pure function of the training settings."""
 
 import math
 from collections.abc import Callable
 
 from backend.contract.spec import TrainingSection
-
-
-def steps_per_epoch(training: TrainingSection, rows: int) -> int:
-    """Optimizer steps of one epoch over `rows` features; with `drop_last` only whole batches, but at least one."""
-    if training.drop_last:
-        return max(1, rows // training.batch_size)
-    return -(-rows // training.batch_size)
-
-
-def total_steps(training: TrainingSection, steps_per_epoch: int) -> int:
-    """Optimizer steps of the whole training, at least one: by `max_steps`, else `max_records`, else `epochs`."""
-    if training.max_steps is not None:
-        return training.max_steps
-    if training.max_records is not None:
-        return max(1, training.max_records // training.batch_size)
-    return max(1, round(training.epochs * steps_per_epoch))
 
 
 def warmup_steps(training: TrainingSection, total_steps: int) -> int:
@@ -101,8 +85,3 @@ _AFTER_WARMUP: dict[str, Callable[[int, int, int, TrainingSection], float]] = {
     "constant_with_warmup": _constant,
     "inverse_sqrt": _inverse_sqrt,
 }
-
-
-def evaluation_rows(wanted: int | None, micro_batch_size: int, replicas: int) -> int:
-    """Rows of a batch of an evaluation: without gradients there is room for more than in training."""
-    return wanted or max(64, micro_batch_size) * replicas

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.generation import GenerationStopped, never
-from backend.contract.places import cache_folder
+from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import RunSpec
 from backend.data import batches
 from backend.data.features import Features, are_made, features, in_memory
@@ -18,7 +18,8 @@ from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
-from backend.run.material import quiet
+from backend.models.location import ModelLocation
+from backend.run.material import Material, make_task, quiet
 from backend.run.metrics import measured
 from backend.tasks.task import (
     Columns,
@@ -32,7 +33,7 @@ from backend.tasks.task import (
     generation,
     trains_apart,
 )
-from backend.tokenizers.loading import fingerprint
+from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer
 
 MAX_FILES_APART = 50
 """Of more files than this only the whole is measured."""
@@ -229,3 +230,21 @@ class Session:
             found = self._measured(own) if own.table.num_rows else {}
             metrics |= {name.replace("{metric}", metric): value for metric, value in found.items()}
         return metrics
+
+
+def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
+    """Task, tokenizer and engine around the rows; the engine has no model yet."""
+    tokenizer = open_tokenizer(
+        spec.model.tokenizer or str(model.folder),
+        options=spec.model.tokenizer_options,
+        offline=is_offline(),
+    )
+    return Session(
+        spec=spec,
+        task=make_task(spec),
+        facts=material.facts,
+        columns=material.columns,
+        tokenizer=tokenizer,
+        pad_token_id=ensure_pad_token(tokenizer),
+        engine=engine,  # type: ignore[arg-type]
+    )

@@ -10,8 +10,8 @@ import numpy as np
 from backend.data.batches import padded_length
 from backend.data.features import Features
 from backend.engines.engine import StepResult
-from backend.run.opening import training_order
 from backend.run.session import Session
+from backend.run.steps import training_order
 from backend.run.timing import Compiled
 
 LEAST_STEPS, LEAST_SECONDS, MAX_SECONDS = 3, 2.0, 15.0

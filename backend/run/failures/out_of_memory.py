@@ -6,8 +6,8 @@ from backend.contract.errors import RunFailed
 from backend.contract.events import PlanMade
 from backend.contract.mending import Mend, less_memory
 from backend.run.failures.failure import Failure, chain, kinds
-from backend.run.schedule import evaluation_rows
 from backend.run.situation import Situation
+from backend.run.steps import evaluation_rows
 
 MESSAGE = "the computer's memory is used up"
 ON_ACCELERATOR = "the accelerator's memory is used up"

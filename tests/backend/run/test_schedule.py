@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from backend.contract.spec import TrainingSection
-from backend.run.schedule import learning_rate, steps_per_epoch, total_steps, warmup_steps
+from backend.run.schedule import learning_rate, warmup_steps
+from backend.run.steps import steps_per_epoch, total_steps
 
 
 def rates(total: int, **settings: object) -> list[float]:

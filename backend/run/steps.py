@@ -1,0 +1,39 @@
+"""The steps of a training as pure functions of its settings: how many there are, and which rows make each batch."""
+
+from backend.contract.spec import RunSpec, TrainingSection
+from backend.data.features import Features
+from backend.data.order import Order
+
+
+def steps_per_epoch(training: TrainingSection, rows: int) -> int:
+    """Optimizer steps of one epoch over `rows` features; with `drop_last` only whole batches, but at least one."""
+    if training.drop_last:
+        return max(1, rows // training.batch_size)
+    return -(-rows // training.batch_size)
+
+
+def total_steps(training: TrainingSection, steps_per_epoch: int) -> int:
+    """Optimizer steps of the whole training, at least one: by `max_steps`, else `max_records`, else `epochs`."""
+    if training.max_steps is not None:
+        return training.max_steps
+    if training.max_records is not None:
+        return max(1, training.max_records // training.batch_size)
+    return max(1, round(training.epochs * steps_per_epoch))
+
+
+def training_order(spec: RunSpec, train: Features) -> Order:
+    """Which features make the batch of every step of the training that `spec` describes."""
+    training = spec.training
+    return Order(
+        train.lengths,
+        training.batch_size,
+        training.seed,
+        train.fingerprint,
+        training.length_buckets,
+        training.drop_last,
+    )
+
+
+def evaluation_rows(wanted: int | None, micro_batch_size: int, replicas: int) -> int:
+    """Rows of a batch of an evaluation: without gradients there is room for more than in training."""
+    return wanted or max(64, micro_batch_size) * replicas
