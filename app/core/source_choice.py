@@ -40,6 +40,13 @@ def change_source(draft: Draft, before: SourceEntry | None, after: SourceEntry) 
     draft.set("data.columns", {})
 
 
+def forget_reading(draft: Draft, source: SourceEntry | None) -> None:
+    """Take other files: how the ones before were read, for example their encoding, says nothing of them."""
+    for name, setting in source.settings.get("properties", {}).items() if source else ():
+        if setting.get("of_file"):
+            draft.unset(f"data.{name}")
+
+
 def data_name(draft: Draft, source: SourceEntry | None) -> str:
     """A name for a run on the data of the draft, or nothing where the data says none."""
     named = [draft.get("data.train")] if split_kind(source) == "files" else []

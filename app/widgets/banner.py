@@ -1,11 +1,13 @@
 """Owns the coloured line that tells of a mistake or a warning inside a page."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app import theme
+from app.core.backend_sentences import told
 from app.widgets.card import label
-from app.widgets.icon_label import IconLabel
+from app.widgets.icon_label import IconButton, IconLabel
+from backend.contract.errors import Fix
 
 _LOOK = {"info": "info", "success": "success", "warning": "warning", "error": "danger"}
 _ICON = {"info": "info", "success": "check", "warning": "warning", "error": "error"}
@@ -17,12 +19,20 @@ NARROWEST = 120
 class Banner(QFrame):
     """Hidden until `show_message(kind, text)`; kind is info, success, warning or error."""
 
+    fix_taken = Signal(dict)
+    """Dotted keys of the spec and their values, which a person wants to be changed."""
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._icon = IconLabel("info", "info", 18)
         self._text = label("", wrap=True, selectable=True)
         self._text.setMinimumWidth(NARROWEST)  # of a long text Qt would want half a page
+        self._fix = Fix("")
+        self.fix = IconButton("", "text", "quiet")
+        self.fix.clicked.connect(lambda: self.fix_taken.emit(dict(self._fix.changes)))
+        self.fix.hide()
         self.buttons = QHBoxLayout()
+        self.buttons.addWidget(self.fix)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 9, 12, 9)
         row.setSpacing(10)
@@ -37,11 +47,19 @@ class Banner(QFrame):
 
     def show_message(self, kind: str, text: str) -> None:
         """Show one sentence; empty text hides the banner."""
+        self.fix.hide()
         theme.role(self, f"banner-{kind}")
         self._icon.set_icon(_ICON[kind], _LOOK[kind])
         self._text.setText(text)
         self.setAccessibleName(text)
         self.setVisible(bool(text))
+
+    def offer_fix(self, fix: Fix, problem: str = "") -> None:
+        """Show a problem, below it how the data would look after this way out, and a button that takes it."""
+        self.show_message("error", "\n".join([told(fix.sentence) or problem, *fix.preview]))
+        self._fix = fix
+        self.fix.setText(told(fix.title))
+        self.fix.show()
 
     def clear(self) -> None:
         """Hide the banner."""

@@ -134,7 +134,7 @@ class FileFit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of `predict_file {run, data, columns}`: the run's predictions of one more file, in the run's folder."""
+    """Answer of `predict_file {run, data, columns, settings}`: the run's predictions of one more file, in the run's folder."""
 
     name: str
     """As in `predictions_<name>.csv`."""

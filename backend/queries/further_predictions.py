@@ -25,7 +25,7 @@ def _parts(arguments: Arguments, tell: Tell) -> FileFit:
     from backend.tasks.task import used_columns
 
     folder, data = _run(arguments), _data(arguments)
-    spec = spec_of(str(folder.path), None, [], data)
+    spec = spec_of(str(folder.path), None, setting_changes(arguments.get("settings") or {}), data)
     rows = make_source(spec).read_file(data, spec.data, reading(reporting(tell)))
     there, given = rows.table.column_names, spec.data.columns
     wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]
@@ -50,7 +50,10 @@ def _predict(arguments: Arguments, tell: Tell) -> PredictedFile:
     folder, data = _run(arguments), _data(arguments)
     name = free_name(folder, data)
     csv, parquet = folder.predictions(name), folder.predictions(name, "parquet")
-    changes = column_changes(arguments.get("columns") or {})
+    changes = [
+        *column_changes(arguments.get("columns") or {}),
+        *setting_changes(arguments.get("settings") or {}),
+    ]
     result = predict.predict(
         str(folder.path), data, csv, None, changes, reporting(tell), parquet=parquet,
         say=lambda stage: tell(Progress(text=stage)),
@@ -71,6 +74,11 @@ def _predict(arguments: Arguments, tell: Tell) -> PredictedFile:
 def column_changes(columns: Mapping[str, Any]) -> list[str]:
     """Part → column (none: no column plays it) as `--set` has them."""
     return [f"data.columns.{part}={json.dumps(column or None)}" for part, column in columns.items()]
+
+
+def setting_changes(settings: Mapping[str, Any]) -> list[str]:
+    """Dotted keys of a spec and their values as `--set` has them."""
+    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
 
 
 def _run(arguments: Arguments) -> RunFolder:

@@ -1,13 +1,13 @@
 """Owns the choice of the data: files, columns, and a look at what they hold."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import schema
-from app.core.backend_sentences import told
 from app.core.draft import Draft
 from app.core.language import tr, trn
 from app.core.source_choice import split_kind
@@ -75,11 +75,7 @@ class DataCard(Card):
         self.again.clicked.connect(self.read_asked)
         self.banner.buttons.addWidget(self.again)
         self.again.hide()
-        self.fix = IconButton("", "text", "quiet")
-        self.fix.clicked.connect(self._on_fix)
-        self.banner.buttons.addWidget(self.fix)
-        self.fix.hide()
-        self._fix = Fix("")
+        self.banner.fix_taken.connect(self._on_fix_taken)
         self.view = DataView(self.columns)
         self.table, self.labels, self.skipped = self.view.table, self.view.labels, self.view.skipped
         for widget in (self._waiting(), self.columns, self.banner, self.view):
@@ -268,7 +264,6 @@ class DataCard(Card):
     def show_problem(self, sentence: str, again: bool = False) -> None:
         """The data cannot be used, or (empty) there is none; `again` offers to read it once more."""
         self.again.setVisible(again)
-        self.fix.hide()
         if sentence:
             self.banner.show_message("error", sentence)
         else:
@@ -277,14 +272,11 @@ class DataCard(Card):
 
     def offer_fix(self, fix: Fix) -> None:
         """Beside the problem stands a button that takes this way out, and below it how the data would look then."""
-        self._fix = fix
-        self.fix.setText(told(fix.title))
-        self.fix.show()
         self.again.hide()  # the same would be said again
-        self.banner.show_message("error", "\n".join([told(fix.sentence) or self.banner.text(), *fix.preview]))
+        self.banner.offer_fix(fix, self.banner.text())
 
-    def _on_fix(self) -> None:
-        for key, value in self._fix.changes.items():
+    def _on_fix_taken(self, changes: dict[str, Any]) -> None:
+        for key, value in changes.items():
             self.changed.emit(key, value)
 
     def show_unread(self) -> None:

@@ -21,7 +21,7 @@ from app.core.setting_index import (
     settings_of,
     title_of,
 )
-from app.core.source_choice import change_source, data_name
+from app.core.source_choice import change_source, data_name, forget_reading
 from app.panels.new_run_cards.undoing import Undoing
 from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
 
@@ -110,10 +110,8 @@ class Editing(QObject):
 
     def _drag_along(self, key: str, before: Any, source: SourceEntry | None) -> None:
         """What meant the value before is forgotten."""
-        if key == "data.train" and before and source is not None:
-            for name, setting in source.settings.get("properties", {}).items():
-                if setting.get("of_file"):
-                    self.draft.unset(f"data.{name}")
+        if key == "data.train" and before:
+            forget_reading(self.draft, source)
         if key == "data.source" and (after := self.source()):
             change_source(self.draft, source, after)
         if key == "training.optimizer":

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
@@ -13,6 +14,7 @@ from app.core.pace_of_rows import Pace
 from app.core.wording import metric_title, number, sentence
 from app.services.backend_client import BackendClient, Ticket
 from app.widgets.activity_line import ActivityLine
+from app.widgets.banner import Banner
 from app.widgets.card import label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.quiet_combo_box import QuietComboBox
@@ -38,7 +40,12 @@ class FilePrediction(QWidget):
         self._client, self._pace = client, Pace()
         self._ticket: Ticket | None = None
         self._run, self._data = Path(), Path()
+        self._columns: dict[str, str] = {}
+        self._settings: dict[str, Any] = {}
         self._stage = ""
+        self.banner = Banner()
+        """Why the file cannot be read, and a way out."""
+        self.banner.fix_taken.connect(lambda changes: self.predict(self._run, self._data, self._columns, changes))
         self.line = ActivityLine()
         self.line.stopped.connect(self.stop)
         self.mapping = QFrame()
@@ -56,11 +63,12 @@ class FilePrediction(QWidget):
         self.setVisible(False)
 
     def _lay_out(self) -> None:
-        close = IconToolButton("close", tr("Do not predict this file"))
-        close.clicked.connect(self._hide)
         top = QHBoxLayout()
         top.addWidget(self.sentence, 1)
-        top.addWidget(close)
+        for row in (top, self.banner.buttons):
+            close = IconToolButton("close", tr("Do not predict this file"))
+            close.clicked.connect(self._hide)
+            row.addWidget(close)
         bottom = QHBoxLayout()
         bottom.addLayout(self._grid, 1)
         bottom.addWidget(self.go)
@@ -70,30 +78,49 @@ class FilePrediction(QWidget):
         inner.addLayout(bottom)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.line)
-        column.addWidget(self.mapping)
+        for part in (self.line, self.banner, self.mapping):
+            column.addWidget(part)
 
     @property
     def is_busy(self) -> bool:
         """Whether a file is being predicted."""
         return self._ticket is not None
 
-    def predict(self, run: Path, data: Path, columns: dict[str, str] | None = None) -> None:
-        """Let a run predict a file; `columns` says which column plays which part where its names are other ones."""
+    def predict(
+        self,
+        run: Path,
+        data: Path,
+        columns: dict[str, str] | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        """Let a run predict a file; `columns` says which column plays which part where its names are other ones.
+
+        `settings`, dotted keys of a spec, say how the file is read.
+        """
         if self.is_busy:
             self.message.emit(
                 "info", tr("{name} is still being predicted; stop it first, or wait.", name=self._data.name)
             )
             return
         self._run, self._data, self._stage = run, data, tr("Starting")
-        question = {"run": str(run), "data": str(data), "columns": columns or {}}
+        self._columns, self._settings = columns or {}, settings or {}
+        question = self._question()
         self.mapping.hide()
+        self.banner.clear()
         self.line.begin(tr("Predicting {name}", name=data.name))
         self.setVisible(True)
         self.busy.emit(True)
         self._ticket = self._client.ask(
             "predict_file", question, self._on_predicted, self._on_mistake, self._on_progress
         )
+
+    def _question(self) -> dict[str, Any]:
+        return {
+            "run": str(self._run),
+            "data": str(self._data),
+            "columns": self._columns,
+            "settings": self._settings,
+        }
 
     def stop(self) -> None:
         """End it; nothing is written."""
@@ -137,9 +164,12 @@ class FilePrediction(QWidget):
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self._hide()
+        if mistake.fix is not None:
+            self.banner.offer_fix(mistake.fix)
+            self.setVisible(True)
+            return
         if mistake.field and mistake.field.startswith("data.columns."):
-            question = {"run": str(self._run), "data": str(self._data)}
-            self._client.ask("file_parts", question, self._offer_mapping, self._on_no_parts)
+            self._client.ask("file_parts", self._question(), self._offer_mapping, self._on_no_parts)
             return
         self.message.emit("error", f"{self._data.name}: {sentence(mistake.message, mistake.field)}")
 
@@ -193,11 +223,13 @@ class FilePrediction(QWidget):
         )
 
     def _on_mapped(self) -> None:
-        self.predict(self._run, self._data, {name: box.currentData() for name, box in self.choices.items()})
+        columns = {name: box.currentData() for name, box in self.choices.items()}
+        self.predict(self._run, self._data, columns, self._settings)
 
     def _hide(self) -> None:
         self._ticket = None
         self.line.end()
+        self.banner.clear()
         self.mapping.hide()
         self.setVisible(False)
         self.busy.emit(False)

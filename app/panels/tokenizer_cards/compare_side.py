@@ -105,6 +105,8 @@ class Side(QWidget):
         self.data = DataChoice(self._context, with_language=True)
         self.data.changed.connect(self._show_state)
         self.data.failed.connect(self._on_failed)
+        self.data.fix_offered.connect(self.banner.offer_fix)
+        self.banner.fix_taken.connect(self.data.take_fix)
         self._run_data = RunData(self)
         self.data.run_asked.connect(self._run_data.ask)
         self._run_data.wanted.connect(self.draft_wanted)

@@ -29,6 +29,8 @@ class DataChoice(QWidget):
     changed = Signal()
     failed = Signal(str)
     """Why the file cannot be read; empty when it can."""
+    fix_offered = Signal(object)
+    """A Fix with which it can be read (`take_fix`); comes after `failed`."""
     run_asked = Signal()
     """Take the data of the run that is being set up (`take`)."""
 
@@ -38,6 +40,8 @@ class DataChoice(QWidget):
         self._with_language = with_language
         self._ticket: Ticket | None = None
         self._read: str | dict[str, Any] = ""
+        self._asked: tuple[dict[str, Any], str] = ({}, "")
+        """The `data` section that was asked about, and the column that is wanted of it."""
         self._written = ""
         self.line = PathLine(placeholderText=tr("A data file"))
         self.line.setToolTip(tr("CSV, JSON lines, Parquet, text …"))
@@ -110,6 +114,12 @@ class DataChoice(QWidget):
         self._show(_name_of(section), tr("The training data of the new run"))
         self._ask(section, section, str((data.get("columns") or {}).get("text") or ""))
 
+    def take_fix(self, changes: Mapping[str, Any]) -> None:
+        """Read the same data with other settings, dotted keys of a spec."""
+        data, column = self._asked
+        section = {**data, **{key.removeprefix("data."): value for key, value in changes.items()}}
+        self._ask(section, section, column)
+
     def _show(self, words: str, hint: str) -> None:
         self._written = words
         self.line.setText(words)
@@ -117,6 +127,7 @@ class DataChoice(QWidget):
         self._forget()
 
     def _ask(self, read: str | dict[str, Any], data: dict[str, Any], column: str = "") -> None:
+        self._asked = (data, column)
         self._offer([], [])
         self._ticket = self._context.client.ask(
             "preview_data", {"data": data}, lambda answer: self._on_preview(read, answer, column), self._on_mistake
@@ -160,6 +171,8 @@ class DataChoice(QWidget):
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self.failed.emit(sentence(mistake.message, mistake.field))
+        if mistake.fix is not None:
+            self.fix_offered.emit(mistake.fix)
 
     def _on_browse(self) -> None:
         path, _ = QFileDialog.getOpenFileName(

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.core import schema, wording
 from app.core.draft import Draft
 from app.core.language import tr, trn
-from app.core.source_choice import change_source, data_name, split_kind
+from app.core.source_choice import change_source, data_name, forget_reading, split_kind
 from app.panels.new_run_cards import missing
 from app.panels.new_run_cards.path_field import PathField, dropped_paths
 from app.panels.new_run_cards.rows import Rows
@@ -84,6 +84,7 @@ class TextSource(Card):
             rows.setColumnMinimumWidth(0, CAPTION_WIDTH)
         self._before, self._after = QVBoxLayout(), QVBoxLayout()
         self.banner = Banner()
+        self.banner.fix_taken.connect(self._on_fix_taken)
         self.first = ElidedLabel("", "faint")
         self.body.addLayout(top)
         self.body.addLayout(self._before)
@@ -137,6 +138,8 @@ class TextSource(Card):
     def change(self, key: str, value: Any) -> None:
         """Take over what a person changed: a dotted key of the spec."""
         if self._draft.set(key, value):
+            if key == "data.train":
+                forget_reading(self._draft, self.entry)
             self._show_source()
             self._ask()
 
@@ -217,7 +220,13 @@ class TextSource(Card):
     def _on_mistake(self, mistake: Mistake) -> None:
         self.state.setText("")
         self.show_mistake(wording.sentence(mistake.message, mistake.field))
+        if mistake.fix is not None:
+            self.banner.offer_fix(mistake.fix)
         self.changed.emit()
+
+    def _on_fix_taken(self, changes: dict[str, Any]) -> None:
+        for key, value in changes.items():
+            self.change(key, value)
 
     # Drops
 

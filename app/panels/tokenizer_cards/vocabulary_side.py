@@ -64,6 +64,8 @@ class Side(QWidget):
         self.frequency = FrequencyBar(context)
         self.frequency.counted.connect(self._on_counts)
         self.frequency.failed.connect(self._on_failed)
+        self.frequency.data.fix_offered.connect(self.banner.offer_fix)
+        self.banner.fix_taken.connect(self.frequency.data.take_fix)
         self._run_data = RunData(self)
         self.frequency.data.run_asked.connect(self._run_data.ask)
         self._run_data.wanted.connect(self.draft_wanted)

@@ -14,7 +14,7 @@ from backend.contract import data_choice, measurement, model_choices, open_model
 from backend.contract import predictions as contract
 from backend.contract.catalog import Device
 from backend.contract.cost import Remedy, TimePart
-from backend.contract.errors import InputError
+from backend.contract.errors import Fix, InputError
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.queries import (
@@ -344,7 +344,12 @@ def predicted_file(arguments: dict) -> object:
     run, data = RunFolder(arguments["run"]), Path(arguments["data"])
     if data.name == "never.csv":
         return None
-    columns = data.read_text(encoding="utf-8").splitlines()[0].split(",")
+    try:
+        words = data.read_text(encoding=arguments["settings"].get("data.encoding", "utf-8"))
+    except UnicodeDecodeError:
+        fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("poesía",), f"{data.name} is not UTF-8:")
+        return queries.Mistake("use --set data.encoding=windows-1252", fix=fix)
+    columns = words.splitlines()[0].split(",")
     chosen = arguments["columns"].get("text", "text")
     if chosen not in columns:
         return queries.Mistake(

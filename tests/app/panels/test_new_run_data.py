@@ -88,17 +88,17 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, ne
     fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, lines, "films.csv is not UTF-8:")
     advice = "films.csv line 2 is not UTF-8 (byte 0xE9); use --set data.encoding=windows-1252, or save it again"
     new_run.findings._on_mistake("data", Mistake(advice, "data.train", fix=fix))
-    assert card.fix.isVisible()
-    assert card.fix.text() == "Read as Windows-1252"
+    assert card.banner.fix.isVisible()
+    assert card.banner.fix.text() == "Read as Windows-1252"
     assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]
     assert [one.text() for one in new_run.findChildren(QLabel) if "--set" in one.text()] == []
     assert new_run.reason() == "The data cannot be read yet; its card offers a way."
     qtbot.waitUntil(lambda: card.banner.minimumSizeHint().width() < 400)
     assert new_run.cards._area.horizontalScrollBar().maximum() == 0
-    card.fix.click()
+    card.banner.fix.click()
     assert new_run.draft.get("data.encoding") == "windows-1252"
     card.show_problem("another problem")
-    assert not card.fix.isVisible()
+    assert not card.banner.fix.isVisible()
 
 
 def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):

@@ -295,6 +295,18 @@ def test_columns_of_other_names_are_asked_for(qtbot, shown: Panel, tmp_path: Pat
     assert further.isHidden()
 
 
+def test_a_file_of_windows_is_predicted_at_a_click(qtbot, shown: Panel, tmp_path: Path):
+    mine = tmp_path / "mine.csv"
+    mine.write_text("text,label\npoesía,positive\n", encoding="windows-1252")
+    further = shown.browser.further
+    shown.browser.predict_file(str(mine))
+    qtbot.waitUntil(lambda: further.banner.fix.isVisible(), timeout=ANSWER_MS)
+    assert further.banner.text() == "mine.csv is not UTF-8:\npoesía"
+    further.banner.fix.click()
+    qtbot.waitUntil(lambda: shown.browser.filters.split == "mine", timeout=ANSWER_MS)
+    assert further.isHidden()
+
+
 def test_a_prediction_shows_its_progress_and_can_be_stopped(qtbot, shown: Panel, tmp_path: Path):
     further = shown.browser.further
     shown.browser.predict_file(str(tmp_path / "never.csv"))

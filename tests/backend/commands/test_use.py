@@ -152,6 +152,20 @@ def test_file_that_is_not_utf8_is_refused_with_the_way_out(of_windows_file: Path
         predict.evaluate(str(of_windows_file), new)
 
 
+def test_a_further_file_that_is_not_utf8_is_read_with_its_fix(of_windows_file: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("text,label\nSchöne Grüße,positive\n", encoding="windows-1252")
+    question: dict[str, object] = {"run": str(of_windows_file), "data": str(new)}
+
+    with pytest.raises(InputError) as refused:
+        QUERIES["file_parts"].answer(question, lambda progress: None)
+    assert refused.value.fix is not None
+    question["settings"] = refused.value.fix.changes
+    fit = QUERIES["file_parts"].answer(question, lambda progress: None)
+
+    assert fit.first["text"] == "Schöne Grüße"
+
+
 @pytest.mark.slow
 def test_a_further_file_is_predicted_into_the_run_and_never_over_another(run: Path, tmp_path: Path) -> None:
     mine = tmp_path / "my reviews.csv"

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from PySide6.QtGui import QGuiApplication
 
+from app.panels.tokenizer_cards.compare_side import Side as CompareSide
 from app.panels.tokenizer_cards.make_side import Side
+from app.panels.tokenizer_cards.vocabulary_side import Side as VocabularySide
 from backend import catalogue
+from backend.contract.errors import Fix
 from backend.contract.queries import DataPreview, Mistake, Progress
 from backend.contract.tokenizer_making import Compression, MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
 
@@ -42,9 +45,9 @@ class Asked:
         self.open = False
         self.on_answer(answer)
 
-    def refuse(self, message: str, field: str | None = None) -> None:
+    def refuse(self, message: str, field: str | None = None, fix: Fix | None = None) -> None:
         self.open = False
-        self.on_error(Mistake(message, field))
+        self.on_error(Mistake(message, field, fix=fix))
 
 
 class Recorder:
@@ -180,6 +183,39 @@ def test_data_that_cannot_be_read_is_said_on_its_card(qtbot, side: Side, client:
     client.last("preview_data").refuse("data.train: there is no such file", "data.train")
     assert side.texts.banner.text() == "There is no such file"
     assert side.training.reason() == "The data cannot be read."
+
+
+WINDOWS = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("poesía",), "films.csv is not UTF-8:")
+ADVICE = "films.csv line 2 is not UTF-8; use --set data.encoding=windows-1252"
+
+
+def test_texts_of_windows_are_read_at_a_click(qtbot, side: Side, client: Recorder):
+    side.texts.train.choose("/films.csv")
+    qtbot.waitUntil(lambda: client.count("preview_data") == 1)
+    client.last("preview_data").refuse(ADVICE, fix=WINDOWS)
+    assert side.texts.banner.text() == "films.csv is not UTF-8:\npoesía"
+    side.texts.banner.fix.click()
+    qtbot.waitUntil(lambda: client.count("preview_data") == 2)
+    assert client.last("preview_data").arguments["data"]["encoding"] == "windows-1252"
+    side.texts.train.choose("/other.csv")
+    qtbot.waitUntil(lambda: client.count("preview_data") == 3)
+    assert "encoding" not in client.last("preview_data").arguments["data"]
+
+
+@pytest.mark.parametrize("make", [CompareSide, VocabularySide])
+def test_the_data_to_count_on_is_read_as_windows_at_a_click(qtbot, context, client: Recorder, make):
+    side = make(dataclasses.replace(context, client=client))
+    qtbot.addWidget(side)
+    data = side.data if make is CompareSide else side.frequency.data
+    data.choose("/films.csv")
+    client.last("preview_data").refuse(ADVICE, fix=WINDOWS)
+    assert side.banner.text() == "films.csv is not UTF-8:\npoesía"
+    side.banner.fix.click()
+    client.last("preview_data").answer(PREVIEW)
+    assert data.data == {"source": "files", "train": "/films.csv", "encoding": "windows-1252"}
+    assert side.banner.text() == ""
+    data.choose("/other.csv")
+    assert client.last("preview_data").arguments["data"] == {"source": "files", "train": "/other.csv"}
 
 
 def test_another_source_asks_for_what_it_needs(qtbot, side: Side, client: Recorder):
