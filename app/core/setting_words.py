@@ -24,11 +24,6 @@ def learn(settings: Iterable[Setting]) -> None:
     _titles.update((setting.key, setting.title) for setting in settings)
 
 
-def title_of_key(key: str) -> str:
-    """The title of a setting; its key where nobody has told it."""
-    return _titles.get(key, key)
-
-
 def in_titles(text: str) -> str:
     """A sentence with the titles of settings in the place of their keys, and thin spaces in great counts."""
     named = _KEY.sub(lambda found: _quoted(found.group()), text)

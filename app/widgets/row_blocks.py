@@ -1,16 +1,13 @@
 """Owns the texts and colours of the lines around those in view, fetched a block at a time, so that a paint only looks them up."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 BLOCK = 32
 """Lines that are fetched together, about as many as are in view."""
 KEPT = 24
 """Blocks in memory."""
-
-Fetch = Callable[[Sequence[int], str], Sequence[object]]
-"""(rows of the source, column name) → their values."""
 
 
 @dataclass(frozen=True)

@@ -232,10 +232,6 @@ class SchemaForm(QWidget):
         """The dotted keys of all fields that mean something now, in their order."""
         return [row.key for row in self._rows.values() if row.is_used]
 
-    def changed_keys(self) -> list[str]:
-        """The dotted keys of the fields whose value is not their default."""
-        return [row.key for row in self._rows.values() if row.is_changed() and row.is_used]
-
     def show_matches(self, keys: Collection[str], *, alone: bool) -> None:
         """Unfold the fields of these dotted keys; `alone` leaves all others out."""
         for row in self._rows.values():
