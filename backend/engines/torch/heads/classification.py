@@ -17,11 +17,26 @@ from backend.engines.engine import Batch
 from backend.engines.torch.inputs import arguments, ends_aligned, tensor
 
 
-class SequenceClassification:
-    """One of several classes for each row."""
+class _Logits:
+    """A head whose model answers with the logits of each row, token or choice."""
 
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         self._smoothing, self._device = label_smoothing, device
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Logits (batch, labels or choices)."""
+        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits
+
+    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+        """`logits`: (batch, labels) of rows, (batch,) of numbers, (batch, length, labels) of tokens, (batch, choices)."""
+        return {"logits": answer.float().cpu().numpy()}
+
+
+class SequenceClassification(_Logits):
+    """One of several classes for each row."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        super().__init__(facts, label_smoothing, device)
         weights = facts.class_weights
         self._weights = None if weights is None else torch.tensor(weights, dtype=torch.float32, device=device)
 
@@ -29,10 +44,6 @@ class SequenceClassification:
     def model_class(config: PreTrainedConfig) -> Any:
         """Any architecture with such a head."""
         return AutoModelForSequenceClassification
-
-    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
-        """Logits (batch, labels)."""
-        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits
 
     def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Cross-entropy, weighted by class."""
@@ -46,16 +57,9 @@ class SequenceClassification:
             label_smoothing=self._smoothing,
         )
 
-    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
-        """`logits` (batch, labels)."""
-        return {"logits": answer.float().cpu().numpy()}
 
-
-class SequenceRegression:
+class SequenceRegression(_Logits):
     """One number for each row."""
-
-    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
-        self._device = device
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
@@ -64,7 +68,7 @@ class SequenceRegression:
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Numbers (batch,), also of a single row: against labels (batch,) a column would broadcast to a square."""
-        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits.squeeze(-1)
+        return super().answer(model, batch).squeeze(-1)
 
     def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Squared error; a label that is NaN is unknown."""
@@ -72,16 +76,9 @@ class SequenceRegression:
         wanted = tensor(np.where(known, batch["labels"], 0).astype(np.float32), self._device)
         return ((answer.float() - wanted).square() * tensor(known, self._device)).sum()
 
-    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
-        """`logits` (batch,)."""
-        return {"logits": answer.float().cpu().numpy()}
 
-
-class TokenClassification:
+class TokenClassification(_Logits):
     """One of several classes for each token."""
-
-    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
-        self._smoothing, self._device = label_smoothing, device
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
@@ -103,25 +100,14 @@ class TokenClassification:
             label_smoothing=self._smoothing,
         )
 
-    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
-        """`logits` (batch, length, labels)."""
-        return {"logits": answer.float().cpu().numpy()}
 
-
-class MultipleChoice:
+class MultipleChoice(_Logits):
     """One of a row's choices; input arrays are (batch, choices, length)."""
-
-    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
-        self._smoothing, self._device = label_smoothing, device
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
         """Any architecture with such a head."""
         return AutoModelForMultipleChoice
-
-    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
-        """Logits (batch, choices)."""
-        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits
 
     def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Cross-entropy over the choices."""
@@ -129,7 +115,3 @@ class MultipleChoice:
         return cross_entropy(
             answer.float(), labels, ignore_index=IGNORE, reduction="sum", label_smoothing=self._smoothing
         )
-
-    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
-        """`logits` (batch, choices)."""
-        return {"logits": answer.float().cpu().numpy()}

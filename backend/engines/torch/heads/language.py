@@ -14,11 +14,22 @@ from backend.engines.torch.inputs import arguments, tensor
 from backend.engines.torch.packing import check_packing, check_window
 
 
-class CausalLanguage:
-    """The next token of each token."""
+class _Language:
+    """A head whose targets are tokens."""
 
     def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
         self._smoothing, self._device = label_smoothing, device
+
+    def loss(self, answer: TargetLogits, batch: Batch) -> torch.Tensor:
+        """Cross-entropy of every target."""
+        return answer.loss(self._smoothing)
+
+
+class CausalLanguage(_Language):
+    """The next token of each token."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        super().__init__(facts, label_smoothing, device)
         self._packs = False  # whether it has been tried that the model keeps packed texts apart
 
     @staticmethod
@@ -35,10 +46,6 @@ class CausalLanguage:
         targets = TargetLogits(next_labels(labels), self._device)
         return targets.compute(model, lambda: model(**given, use_cache=False))
 
-    def loss(self, answer: TargetLogits, batch: Batch) -> torch.Tensor:
-        """Cross-entropy of every target."""
-        return answer.loss(self._smoothing)
-
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` and `token_prediction` (batch, length), at the token that is predicted."""
         return {name: _moved_to_target(values) for name, values in _token_outputs(answer).items()}
@@ -50,11 +57,8 @@ class CausalLanguage:
             self._packs = True
 
 
-class MaskedLanguage:
+class MaskedLanguage(_Language):
     """What stands behind a mask."""
-
-    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
-        self._smoothing, self._device = label_smoothing, device
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
@@ -65,10 +69,6 @@ class MaskedLanguage:
         """Logits of the targets."""
         given = arguments(model, batch, self._device)
         return TargetLogits(batch["labels"], self._device).compute(model, lambda: model(**given))
-
-    def loss(self, answer: TargetLogits, batch: Batch) -> torch.Tensor:
-        """Cross-entropy of every target."""
-        return answer.loss(self._smoothing)
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` (batch, length) and the likeliest tokens with their probabilities (batch, length, 5)."""
@@ -85,11 +85,8 @@ class MaskedLanguage:
         }
 
 
-class SequenceToSequence:
+class SequenceToSequence(_Language):
     """The tokens of an answer, each from the source and the answer's tokens before it."""
-
-    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
-        self._smoothing, self._device = label_smoothing, device
 
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
@@ -102,10 +99,6 @@ class SequenceToSequence:
         given["decoder_input_ids"] = shifted(model, tensor(batch["labels"], self._device))
         targets = TargetLogits(batch["labels"], self._device)
         return targets.compute(model, lambda: model(**given, use_cache=False))
-
-    def loss(self, answer: TargetLogits, batch: Batch) -> torch.Tensor:
-        """Cross-entropy of every target."""
-        return answer.loss(self._smoothing)
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` and `token_prediction` (batch, length of answers)."""
