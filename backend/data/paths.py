@@ -7,6 +7,8 @@ Files that are named one by one are taken as they are. Of a folder or a pattern 
 import difflib
 import glob
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from backend.data.split_names import by_split, files_for, split_of, why_no_data
 
 MAX_FILES = 2000
 """Of a folder; more are a mistake of the person who names it."""
+MAX_ENTRIES = 100_000
+"""Of a folder and those below, hidden files among them, that are looked through for its files."""
 
 
 def data_files(value: str | list[str], split: str | None) -> list[Path]:
@@ -56,7 +60,9 @@ def _files_of(value: str, split: str | None) -> list[Path]:
 def pattern_files(pattern: str) -> list[Path]:
     """The files that go with a pattern, in order. Raises InputError where there are none."""
     names = glob.iglob(str(user_path(pattern)), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
-    found = sorted(Path(name) for name in names if Path(name).is_file())
+    found = sorted(islice((Path(name) for name in names if Path(name).is_file()), MAX_FILES + 1))
+    if len(found) > MAX_FILES:
+        raise InputError(f"more than {MAX_FILES:,} files go with the pattern {pattern}; name fewer of them")
     if not found:
         raise InputError(f"no file goes with the pattern {pattern}; check the folder and the pattern")
     parts = user_path(pattern).parts
@@ -72,7 +78,7 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     Folders below count where the folder has no data files of its own, or where their names say splits. Raises InputError,
     also for a link that leads out of the folder: whoever sent it may have put it there.
     """
-    inside = sorted(islice((path for path in folder.rglob("*") if not _is_hidden(path, folder)), MAX_FILES + 1))
+    inside = sorted(islice(_visible(folder), MAX_FILES + 1))
     if len(inside) > MAX_FILES:
         raise InputError(
             f"{folder} holds more than {MAX_FILES:,} files; name a folder below it or the files with the rows"
@@ -95,8 +101,23 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     return files, left_out
 
 
-def _is_hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+def _visible(folder: Path) -> Iterator[Path]:
+    """What lies in the folder and below it. Hidden folders and links to folders are not entered."""
+    entries, rest = 0, [folder]
+    while rest:
+        with suppress(PermissionError), os.scandir(rest.pop()) as found:
+            for entry in found:
+                entries += 1
+                if entries > MAX_ENTRIES:
+                    raise InputError(
+                        f"{folder} holds more than {MAX_ENTRIES:,} files and folders, hidden ones among them; name the files with "
+                        "the rows, or move them into a folder of their own"
+                    )
+                if entry.name.startswith((".", "_")):
+                    continue
+                yield Path(entry.path)
+                if entry.is_dir(follow_symlinks=False):
+                    rest.append(Path(entry.path))
 
 
 def _for_split(files: list[Path], split: str | None, within: Path | None, place: str) -> list[Path]:

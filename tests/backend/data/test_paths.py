@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.data.paths import data_files
+from backend.data import paths
+from backend.data.paths import data_files, folder_files
 
 
 def test_a_list_keeps_its_order_and_says_which_file_a_row_is_from(desk):
@@ -144,3 +145,32 @@ def test_links_that_the_user_names_or_the_hub_has_made_are_followed(tmp_path: Pa
     assert data_files(str(tmp_path / "named.csv"), None) == [tmp_path / "named.csv"]
     assert data_files(str(tmp_path / "named"), "train") == [tmp_path / "named" / "train.csv"]
     assert data_files(str(snapshot / "t*.csv"), "train") == [snapshot / "train.csv"]
+
+
+@pytest.mark.parametrize("where", ["", ".git/", "_cache/"])
+def test_hidden_files_are_looked_through_within_a_limit(where, tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "MAX_ENTRIES", 20)
+    (tmp_path / where).mkdir(exist_ok=True)
+    (tmp_path / "rows.csv").write_text("text\na\n")
+    for number in range(30):
+        (tmp_path / where / f".{number}").touch()
+    if where:
+        assert folder_files(tmp_path)[0] == [tmp_path / "rows.csv"]
+    else:
+        with pytest.raises(InputError, match="holds more than 20 files and folders, hidden ones among them; name"):
+            folder_files(tmp_path)
+
+
+def test_links_in_a_circle_are_not_followed(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "up").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "sub" / "rows.csv").write_text("text\na\n")
+    assert folder_files(tmp_path)[0] == [tmp_path / "sub" / "rows.csv"]
+
+
+def test_pattern_of_too_many_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "MAX_FILES", 3)
+    for number in range(4):
+        (tmp_path / f"{number}.csv").write_text("text\na\n")
+    with pytest.raises(InputError, match="more than 3 files go with the pattern"):
+        data_files(str(tmp_path / "*.csv"), None)
