@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.data_choice import LeftOut, RecognisedData
-from backend.contract.errors import InputError
+from backend.contract.errors import Fix, InputError
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.packed import packer_of
 from backend.data.formats.reader import Options
+from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import sheets_in_words
 from backend.data.paths import folder_files, pattern_files, saved_splits
 from backend.data.sources.source import Known
@@ -25,6 +26,8 @@ from backend.data.split_names import by_split, files_for, split_of
 
 _LOOKED_AT = 2000
 """Rows whose text is looked at for a wrong encoding."""
+_LONGEST_JSON = 1 << 25
+"""Characters of one JSON document that is looked at in this way."""
 FORMATS = {
     "csv": "a table (CSV)", "tsv": "a table (TSV)", "jsonl": "JSON lines", "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
     "text": "plain text", "workbook": "a workbook",
@@ -238,8 +241,8 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
 
     Where all of them can be read in one other encoding, the data says so.
     """
-    said, unreadable = list[str](), list[str]()
-    looked_at, encodings = 0, list[str]()
+    said, refused = list[str](), list[tuple[Path, InputError]]()
+    looked_at = 0
     for split in _SPLITS if found.source == "files" else ():
         value = found.data.get(split)
         path = Path(value[0] if isinstance(value, list) else value) if isinstance(value, list | str) else None
@@ -248,35 +251,34 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
         looked_at += 1
         kind = found.data.get("format") or detected_format(path)
         try:
+            if kind == "json" and len(TextFile(path).head(_LONGEST_JSON)) == _LONGEST_JSON:
+                continue  # it can only be read whole, which is for whoever uses it
             if kind == "workbook" and (sheets := sheets_in_words(path, None)):
                 said.append(f"{sheets}.")
             reader = open_reader(path, kind, Options(max_rows=_LOOKED_AT))
             piece = next(iter(reader.pieces(reader.schema())), None)
         except InputError as error:
-            if error.fix is not None and "data.encoding" in error.fix.changes:
-                encodings.append(error.fix.changes["data.encoding"])
-            unreadable.append(str(error))
+            refused.append((path, error))
             continue
         table = pa.Table.from_batches([piece.batch]) if piece is not None else None
         if table is not None and piece is not None and (wrong := mojibake.find_mojibake(table)):
             said.append(mojibake.describe(wrong, f"{path.name}:{piece.lines[wrong.row]}", "auto"))
         if table is not None and piece is not None and (lost := mojibake.find_lost_characters(table)):
             said.append(mojibake.describe_lost_characters(lost, f"{path.name}:{piece.lines[lost.row]}"))
-    if encodings and len(encodings) == looked_at and len(set(encodings)) == 1:
-        found.data["encoding"] = encodings[0]
-        said += [_as_set(one, encodings[0]) for one in unreadable]
-        unreadable = []
-    return said, unreadable
+    fixes = [(path, error.fix) for path, error in refused if error.fix and "data.encoding" in error.fix.changes]
+    encodings = {fix.changes["data.encoding"] for _, fix in fixes}
+    if len(fixes) == looked_at and len(encodings) == 1:
+        found.data["encoding"] = encodings.pop()
+        return [*said, *(_describe_encoding(path, fix) for path, fix in fixes)], []
+    return said, [str(error) for _, error in refused]
 
 
-def _as_set(refusal: str, encoding: str) -> str:
-    """The sentence of a file that is not UTF-8, where the `data` section already says its encoding."""
-    start, advice, _ = refusal.partition(": if that is right, use --set ")
+def _describe_encoding(path: Path, fix: Fix) -> str:
+    """What the `data` section already says of a file that is not UTF-8, with a line of it to judge by."""
+    example = next((line for line in fix.preview if not line.isascii()), "")
     return (
-        f"{start}, and data.encoding is set so; if that text is wrong, change {encoding} to the encoding that the file has, or save "
-        "it again as UTF-8"
-        if advice
-        else refusal
+        f"{path.name} is not UTF-8; as Windows-1252 it reads “{example}”, and data.encoding is set so; if that text is wrong, change "
+        f"{fix.changes['data.encoding']} to the encoding that the file has, or save it again as UTF-8"
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from backend.contract.data_choice import RecognisedData
 from backend.contract.errors import InputError
+from backend.run import recognising
 from backend.run.data_report import data_report, subject_of_data
 from backend.run.recognising import recognise
 
@@ -196,6 +197,21 @@ def test_the_encoding_that_a_file_has_stands_in_the_data(tmp_path: Path):
     assert "--set" not in found.warnings[0]
     assert "encoding" not in mixed.data
     assert (len(mixed.unreadable), mixed.warnings, found.unreadable) == (1, [], [])  # who reads it is told the same
+
+
+def test_sentence_about_the_encoding_is_made_of_values(tmp_path: Path):
+    (tmp_path / "train.csv").write_bytes("text,label\nverse,poesía: if that is right, use --set x\n".encode("cp1252"))
+    assert found_in(tmp_path / "train.csv").warnings == [
+        "train.csv is not UTF-8; as Windows-1252 it reads “verse,poesía: if that is right, use --set x”, and data.encoding is set "
+        "so; if that text is wrong, change windows-1252 to the encoding that the file has, or save it again as UTF-8"
+    ]
+
+
+def test_long_json_is_not_read_whole_to_be_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    written(tmp_path, a_dot_json='[{"text": "poes\u00c3\u00ada"}]')
+    assert found_in(tmp_path / "a.json").warnings
+    monkeypatch.setattr(recognising, "_LONGEST_JSON", 10)
+    assert found_in(tmp_path / "a.json").warnings == []
 
 
 def test_lost_letters_are_counted_and_shown(tmp_path: Path):
