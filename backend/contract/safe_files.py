@@ -111,12 +111,17 @@ def check_inside(path: Path, folder: Path) -> None:
 
     The folder itself may be a link, for the user named it. In a snapshot of the hub's cache, links lead to the blobs beside.
     """
-    real = folder.resolve()
-    blobs = [one.parent / "blobs" for one in (real, *real.parents) if one.name == "snapshots"]
-    if not any(path.resolve().is_relative_to(one) for one in (real, *blobs)):
+    if leads_out(path, folder):
         raise InputError(
             f"{path} is a link that leads out of {folder}; name the file to which it leads, or copy it there"
         )
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """Whether a file that was found in `folder` lies elsewhere; not so the blobs of a snapshot of the hub's cache."""
+    real, found = (Path(os.path.realpath(one)) for one in (folder, path))  # Path.resolve fails on a link to itself
+    blobs = [one.parent / "blobs" for one in (real, *real.parents) if one.name == "snapshots"]
+    return not any(found.is_relative_to(one) for one in (real, *blobs))
 
 
 def open_inside(folder: Path, name: str, flags: int, mode: int = 0o644) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.models.adapter_check import CONFIG, read_adapter_config
-from backend.models.model_files import read_table_if_sound
+from backend.models.model_files import check_links, read_table_if_sound
 
 WEIGHTS = "adapter_model.safetensors"
 PREFIX = "base_model.model."
@@ -56,6 +56,7 @@ def weights_folder(folder: Path) -> Path:
     """
     if not is_alone(folder):
         return _without_adapter(folder)
+    check_links(folder)
     read_adapter_config(folder)
     base = base_of(folder)
     if base is None:
@@ -80,6 +81,7 @@ def weights_folder(folder: Path) -> Path:
 
 def _without_adapter(folder: Path) -> Path:
     """The folder, for transformers would put an adapter that lies beside a model into it unasked."""
+    check_links(folder)
     if (folder / CONFIG).exists():
         raise InputError(
             f"{_FIELD}: {folder} holds a model and an adapter for it ({CONFIG}), so what is meant cannot be told; move the "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.models.model_files import CONFIG_LIMIT, read_table, read_table_if_sound
+from backend.models.model_files import CONFIG_LIMIT, check_links, read_table, read_table_if_sound
 
 FIELD = "model.name_or_path"
 MAX_LABELS, MAX_ROWS = 1_000_000, 10**8
@@ -39,7 +39,8 @@ _OWN_WIDTH = {"head_dim", "d_kv", "d_head", "attention_head_size", "kv_channels"
 
 
 def read_checked(folder: Path) -> dict[str, Any]:
-    """The folder's config.json; empty where there is none. Raises InputError where it cannot be used."""
+    """The folder's config.json; empty where there is none. Raises InputError where it, or a link in the folder, cannot be used."""
+    check_links(folder)
     path = folder / "config.json"
     config = read_table(path, CONFIG_LIMIT, unique=True)
     if problem := problem_of(config):

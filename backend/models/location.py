@@ -14,6 +14,7 @@ from backend.contract.safe_files import user_path
 from backend.data.hub_answers import check_revision
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
+from backend.models.model_files import check_links
 from backend.models.own_code import own_code
 from backend.models.tokenizer_files import read_tokenizer
 from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
@@ -141,6 +142,7 @@ def must_be_converted(name: str, weights_format: str) -> str:
 def _local(name: str, revision: str) -> ModelLocation | None:
     path = user_path(name)
     if path.is_dir():
+        check_links(path.absolute())
         return ModelLocation(path.absolute(), "folder", "", name)
     if path.is_file():
         raise InputError(f"{_FIELD}: {path} is a file; give the folder that holds the model", _FIELD)
@@ -150,6 +152,7 @@ def _local(name: str, revision: str) -> ModelLocation | None:
     if not isinstance(config, str):
         return None
     folder = Path(config).parent
+    check_links(folder)
     code = own_code(folder)
     lacks_code = code is not None and not code.files  # fetched before code was fetched with it
     return None if lacks_code else ModelLocation(folder, "cache", folder.name, name)

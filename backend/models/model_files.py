@@ -1,11 +1,12 @@
-"""Reads the small files of a model folder with care: regular files of bounded size, and JSON without tricks."""
+"""Reads the small files of a model folder with care: regular files of bounded size in it, and JSON without tricks."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.safe_files import MB, read_regular
+from backend.contract.safe_files import MB, leads_out, read_regular
 
 CONFIG_LIMIT = 50 * MB
 """Bytes of a config.json: a million labels and their numbers take about 40 MB."""
@@ -13,8 +14,47 @@ SMALL_LIMIT = 200 * MB
 """Bytes of any other file beside the weights; the largest tokenizers take about 35 MB."""
 
 
+_TEMPLATES = "additional_chat_templates"
+"""The folder within a model folder from which transformers reads."""
+_WEIGHTS = {".safetensors", ".bin", ".msgpack", ".h5"}
+"""They may lie on another disk: nothing of them is shown, and a file that holds none is refused."""
+
+
 class RepeatedKeyError(InputError):
     """A key stands twice in one object of a file."""
+
+
+def check_links(folder: Path) -> None:
+    """Raises InputError where a file beside the weights is a link that leads out of the folder.
+
+    A stranger's folder could thus show any file of the user, or have it copied to the models that it is trained into.
+    """
+    for place in (folder, folder / _TEMPLATES):
+        try:
+            with os.scandir(place) as entries:
+                links = sorted(Path(entry.path) for entry in entries if entry.is_symlink())
+        except OSError:  # not there; or whoever opens the folder says why it cannot
+            continue
+        for path in links:
+            is_folder = os.path.isdir(path)  # noqa: PTH112 (Path.is_dir fails behind a closed folder)
+            if path.suffix not in _WEIGHTS and (path.name == _TEMPLATES or not is_folder):
+                check_link(path, folder)
+
+
+def check_link(path: Path, folder: Path) -> None:
+    """Raises InputError where a file of a model folder is a link that leads out of it."""
+    if path.is_symlink() and leads_out(path, folder) and not _is_of_hub_cache(path):
+        raise InputError(
+            f"{path} is a link that leads out of the model's folder; replace it with the file to which it leads"
+        )
+
+
+def _is_of_hub_cache(path: Path) -> bool:
+    """Whether the link leads to a blob of the hub's cache, as in folders that older hub libraries filled (`--local-dir`)."""
+    from huggingface_hub import constants  # the tests and the user's variables say where it is
+
+    real = Path(os.path.realpath(path))
+    return real.parent.name == "blobs" and real.parent.parent.parent == Path(os.path.realpath(constants.HF_HUB_CACHE))
 
 
 def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:

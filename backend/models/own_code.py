@@ -21,7 +21,7 @@ from backend.contract.places import private_folder
 from backend.contract.run_folder import write_json
 from backend.models.architectures import needs_code
 from backend.models.config_check import config_mistake, read_checked
-from backend.models.model_files import CONFIG_LIMIT, read_small, read_table, read_table_if_sound
+from backend.models.model_files import CONFIG_LIMIT, check_link, read_small, read_table, read_table_if_sound
 from backend.models.small_files import beside_weights
 
 FIELD = "model.trust_remote_code"
@@ -146,7 +146,8 @@ def decides_code(key: str) -> bool:
 def read_code(folder: Path) -> dict[str, bytes]:
     """Every Python file below the folder by its name, as `sub/module.py`; folders that are links are left out.
 
-    A file may be a link, because the hub's cache consists of them. Raises InputError where there is too much.
+    A file may be a link, because the hub's cache consists of them. Raises InputError where there is too much, or where one
+    leads out of the folder.
     """
     found: dict[str, bytes] = {}
     entries = 0
@@ -155,6 +156,7 @@ def read_code(folder: Path) -> dict[str, bytes]:
         entries += len(folders) + len(names)
         for name in sorted(name for name in names if name.endswith(".py")):
             path = Path(place, name)
+            check_link(path, folder)
             content = read_small(path, _LARGEST_CODE)
             if content is not None:
                 found[path.relative_to(folder).as_posix()] = content

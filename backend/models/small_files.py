@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+from backend.models.model_files import check_link
+
 _KEPT = {".json", ".txt", ".model", ".tiktoken", ".md", ".bpe", ".spm", ".jinja"}
 _LISTS_OF_WEIGHTS = (".bin.index.json", ".msgpack.index.json")
 _LARGEST = 100 * 1024 * 1024
@@ -18,9 +20,10 @@ def beside_weights(folder: Path) -> list[str]:
 
 
 def copy_small_files(source: Path, target: Path) -> None:
-    """The same, and the code of the model with its folders, into a converted copy."""
+    """The same, and the code of the model with its folders, into a converted copy. Raises InputError for links out of it."""
     code = [path.relative_to(source) for path in source.rglob("*.py") if path.is_file()]
     for name in [*map(Path, beside_weights(source)), *code]:
+        check_link(source / name, source)
         if (source / name).stat().st_size <= _LARGEST:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, target / name)

@@ -55,7 +55,7 @@ def read_weights(folder: Path) -> Weights:
     try:
         folder = weights_folder(folder)
     except InputError as error:
-        return Weights("none", problem=str(error).partition(": ")[2])
+        return Weights("none", problem=str(error).removeprefix("model.name_or_path: "))
     files, problem = _files(folder, SAFETENSORS, SAFETENSORS_INDEX)
     if problem:
         return Weights("broken", problem=problem)

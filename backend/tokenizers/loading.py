@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.safe_files import user_path
 from backend.models.config_check import MAX_ROWS, config_mistake, read_checked
-from backend.models.model_files import RepeatedKeyError, parse_table, read_small
+from backend.models.model_files import RepeatedKeyError, check_links, parse_table, read_small
 from backend.models.own_code import code_folder, own_code
 from backend.models.tokenizer_check import problem_of
 from backend.tokenizers import naming, sentencepiece_file, single_files, stored
@@ -126,6 +126,7 @@ def _is_file(path: Path, name: str) -> bool:
 
 
 def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
+    check_links(folder)
     _check_json(folder)
     if alone := _only_file(folder):
         return _from_file(alone, options)

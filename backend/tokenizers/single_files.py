@@ -9,6 +9,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_VOCABULARY, open_regular
+from backend.models.model_files import check_link
 from backend.models.tokenizer_check import problem_of
 from backend.tokenizers import sentencepiece_file, tiktoken_file
 from backend.tokenizers.vocabulary import ALPHABET
@@ -58,6 +59,7 @@ def opened_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase
 
 def _built(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
     if path.name in ("vocab.json", "merges.txt"):
+        check_link(path.with_name("merges.txt" if path.name == "vocab.json" else "vocab.json"), path.parent)
         return _of_merges(path.parent), ""
     if path.suffix == ".json":
         return _whole(path), ""

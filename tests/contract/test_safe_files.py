@@ -10,6 +10,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.safe_files import (
     check_folder,
+    check_inside,
     open_inside,
     open_unlinked,
     read_regular,
@@ -63,6 +64,11 @@ def test_linked_folder_inside_a_folder_is_not_followed(tmp_path: Path):
     with pytest.raises(OSError, match="is a link"):
         open_inside(run, "checkpoints/step", WRITE)
     assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_link_to_itself_is_in_its_folder(tmp_path: Path):
+    (tmp_path / "loop").symlink_to("loop")
+    check_inside(tmp_path / "loop", tmp_path)  # whoever opens it says that it cannot be read
 
 
 def test_folder_reached_through_a_link_is_the_users_choice(tmp_path: Path):
