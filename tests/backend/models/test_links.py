@@ -90,10 +90,11 @@ def test_vocabulary_alone_that_is_a_link_is_refused(tmp_path: Path, secret: Path
 
 
 def test_other_half_of_a_named_vocabulary_that_is_a_link_is_refused(tmp_path: Path, secret: Path) -> None:
-    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1}')
-    (tmp_path / "merges.txt").symlink_to(secret)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "vocab.json").write_text('{"a": 0, "b": 1}')
+    (tmp_path / "here" / "merges.txt").symlink_to(secret)
     with pytest.raises(InputError, match=r"merges\.txt is a link that leads out"):
-        open_tokenizer(str(tmp_path / "vocab.json"), offline=True)
+        open_tokenizer(str(tmp_path / "here" / "vocab.json"), offline=True)
 
 
 def test_code_that_is_a_link_is_neither_shown_nor_copied(tmp_path: Path, secret: Path) -> None:
