@@ -6,7 +6,7 @@ from typing import Any
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.heads import Head
+from backend.contract.heads import Head, HeadFacts
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
@@ -20,10 +20,11 @@ from backend.run.added_tokens import new_tokens
 from backend.run.asked_checkpoint import begun_from, checkpoint_of, note_of
 from backend.run.engine_choice import check_engine
 from backend.run.material import make_task, model_labels, quiet, with_max_length
-from backend.run.model_folder import read_note
+from backend.run.model_folder import damaged_note, read_note
 from backend.run.preparation import locate_model
 from backend.run.session import Session
 from backend.run.timing import Compiled
+from backend.tasks.task import Task
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
 from backend.tokenizers.replaced import rows_needed
 
@@ -77,7 +78,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     loaded = engine.load(
         Loading(
             folder=folder,
-            head=task.head_facts(facts),
+            head=_head_facts(task, facts, folder),
             model=spec.model,
             training=begun.training if begun is not None and begun.adapter is not None else None,
             devices=choice.names,
@@ -104,6 +105,14 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
     session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
     return OpenedModel(session, loaded, choice.words, compiled, folder)
+
+
+def _head_facts(task: Task, facts: dict[str, Any], folder: Path) -> HeadFacts:
+    """What the head must be by the note's facts, which may be a stranger's. Raises InputError."""
+    try:
+        return task.head_facts(facts)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise damaged_note(folder) from None
 
 
 def _in_place(begun: RunSpec) -> Section | None:

@@ -1,15 +1,15 @@
 """Owns `model/`: the Hugging Face folder that a run leaves, with what its task must know in `burnish.json`."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from backend.contract.errors import RunFailed
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.run_folder import write_json
 from backend.data.removal import Leftover, delete, set_aside
+from backend.models.model_files import CONFIG_LIMIT, parse_table, read_small
 from backend.models.sharing import flush_to_disk
 
 NOTE = "burnish.json"
@@ -47,8 +47,30 @@ def _set_aside(folder: Path) -> Path:
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:
-    """What Burnish wrote beside the weights (`task`, `facts`, `columns`), or None for a model of another origin."""
-    try:
-        return json.loads((folder / NOTE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+    """What Burnish wrote beside the weights (`task`, `facts`, `columns`), or None for a model of another origin.
+
+    Raises InputError where it is damaged, or was written by somebody else.
+    """
+    content = read_small(folder / NOTE, CONFIG_LIMIT)
+    note = None if content is None else parse_table(content, folder / NOTE)
+    if note is not None and not _is_note(note):
+        raise damaged_note(folder)
+    return note
+
+
+def damaged_note(folder: Path) -> InputError:
+    """What a person is told of a note that lacks what its task needs."""
+    return InputError(
+        f"{folder / NOTE} does not say what Burnish writes there of a model (task, labels, columns); fetch or export the "
+        "model again, or delete this file and name the task (--task)"
+    )
+
+
+def _is_note(note: dict[str, Any]) -> bool:
+    task, facts, columns = (note.get(name) for name in ("task", "facts", "columns"))
+    if not (isinstance(task, dict) and isinstance(facts, dict) and isinstance(columns, dict)):
+        return False
+    labels = facts.get("labels", [])
+    return (
+        isinstance(task.get("type"), str) and isinstance(labels, list) and all(isinstance(one, str) for one in labels)
+    )

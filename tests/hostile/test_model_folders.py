@@ -297,3 +297,31 @@ def test_models_that_come_with_the_program_pass() -> None:
     for folder in BERT.parent.iterdir():
         if (folder / "config.json").is_file():
             assert inspection.config_problem(folder) == ""
+
+
+NOTES: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "list": lambda path: path.write_text("[1]"),
+    "nothing": lambda path: path.write_text("{}"),
+    "nested": lambda path: path.write_text("[" * 100_000),
+    "task as number": lambda path: path.write_text('{"task": 5, "facts": {}, "columns": {}}'),
+    "type as list": lambda path: path.write_text('{"task": {"type": [5]}, "facts": {}, "columns": {}}'),
+    "no columns": lambda path: path.write_text('{"task": {"type": "text_classification"}, "facts": {}}'),
+    "facts as number": lambda path: path.write_text('{"task": {"type": "x"}, "facts": 5, "columns": {}}'),
+    "labels as number": lambda path: path.write_text('{"task": {"type": "x"}, "facts": {"labels": 5}, "columns": {}}'),
+    "labels of numbers": lambda path: path.write_text(
+        '{"task": {"type": "x"}, "facts": {"labels": [5]}, "columns": {}}'
+    ),
+    "no labels": lambda path: path.write_text(
+        '{"task": {"type": "text_classification"}, "facts": {}, "columns": {"text": "text"}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_note_that_is_damaged_is_one_sentence(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(shutil.copytree(BERT, tmp_path / "model"))
+    NOTES[name](folder / "burnish.json")
+    assert main(["evaluate", str(folder), "--data", str(BERT.parent / "sentiment" / "validation.csv")]) == 2
+    assert str(folder / "burnish.json") in capsys.readouterr().err.splitlines()[-1]
