@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QPaintEvent
+from PySide6.QtGui import QCloseEvent, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from app.core import actions
@@ -45,6 +45,9 @@ PANELS = (
 LIBRARIES = ("numpy", "numpy.ma", "pyqtgraph")
 SIDES = ("app.panels.tokenizer_cards.text_side",)
 """What the pages need is loaded before they are asked for, so that each appears at once."""
+
+SMALLEST, NARROW = QSize(960, 640), 1040
+"""Half a screen of 1920 pixels, and the width below which the sidebar makes room."""
 
 RUNS = 2
 """The place of Runs among them."""
@@ -91,7 +94,7 @@ class MainWindow(QMainWindow):
         """Whether it was closed to be opened again at once."""
         self._waiting_page = "new_run"
         self.setWindowTitle(tr("Burnish"))
-        self.setMinimumSize(QSize(1000, 640))
+        self.setMinimumSize(SMALLEST)
         self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PANELS, start=1)])
         self.pages = QStackedWidget()
         self.pages.setObjectName("pages")
@@ -354,6 +357,11 @@ class MainWindow(QMainWindow):
         if not self._painted:
             self._painted = True
             QTimer.singleShot(0, self.first_painted.emit)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A narrow window leaves more of its width to the page."""
+        super().resizeEvent(event)
+        self.sidebar.set_narrow(event.size().width() < NARROW)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Runs go on; only what belongs to the window ends, and of that a download is asked about, as is a run that starts."""

@@ -40,6 +40,7 @@ REFRESH_MS = 100
 ROOM_FOR_ROWS = 300
 LOW = 720
 """Pixels below which the numbers stand in one row."""
+NARROW = 860
 LOWEST_PLOTS = 220
 CATCH_UP_MS = 25
 """Between refreshes while points wait to be handed to the plots."""
@@ -145,8 +146,9 @@ class Panel(QWidget):
             self._split.setSizes([plots + journal - ROOM_FOR_ROWS, ROOM_FOR_ROWS])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A low page keeps its room for the plots."""
+        """A low page keeps its room for the plots, a narrow one for its title."""
         super().resizeEvent(event)
+        self.controls.set_narrow(event.size().width() < NARROW)
         self.tiles.set_low(event.size().height() < LOW)
 
     def offered_actions(self) -> list[Action]:

@@ -19,15 +19,15 @@ from app.widgets.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
 SIDES = (
-    (tr("Text"), "text_side", tr("Lines and colours mark the tokens; drop a tokenizer or a text file here")),
-    (tr("Vocabulary"), "vocabulary_side", tr("Every piece: search, sort, count how often each occurs, and export")),
+    (tr("Text"), "text_side", tr("Drop a tokenizer or a text file here")),
+    (tr("Vocabulary"), "vocabulary_side", tr("Search, sort, count and export all pieces")),
     (
         tr("Compare"),
         "compare_side",
-        tr("Two to four tokenizers on one text, line beside line, and on a column of data"),
+        tr("Two to four tokenizers on a text, or on data"),
     ),
-    (tr("My data"), "data_side", tr("Lengths, unknown tokens, padding, and what the model gets of every row")),
-    (tr("Make"), "make_side", tr("Train a new tokenizer, add tokens to this one, or look at those made before")),
+    (tr("My data"), "data_side", tr("Lengths, padding, and what the model gets")),
+    (tr("Make"), "make_side", tr("Train a tokenizer, or add tokens to this one")),
 )
 """Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
 

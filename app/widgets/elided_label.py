@@ -7,9 +7,12 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from app import theme
 from app.widgets.directed_text import direction_of
 
+WRAPPED = 0.2
+"""The share of a line that is left empty where the text is wrapped."""
+
 
 class ElidedLabel(QLabel):
-    """Takes whatever width it is given; `mode` says which part is left out."""
+    """Takes whatever width it is given; `mode` says which part is left out. A text may be given room for more `lines`."""
 
     def __init__(
         self,
@@ -17,9 +20,10 @@ class ElidedLabel(QLabel):
         role: str = "",
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
         parent: QWidget | None = None,
+        lines: int = 1,
     ) -> None:
         super().__init__(parent)
-        self._mode = mode
+        self._mode, self._lines = mode, lines
         self._whole = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -42,10 +46,10 @@ class ElidedLabel(QLabel):
         return self._whole
 
     def sizeHint(self) -> QSize:
-        """One line, whatever the text."""
+        """Its lines, whatever the text."""
         self.ensurePolished()
         margins = self.contentsMargins()
-        return QSize(120, self.fontMetrics().height() + margins.top() + margins.bottom())
+        return QSize(120, self._lines * self.fontMetrics().height() + margins.top() + margins.bottom())
 
     def minimumSizeHint(self) -> QSize:
         """A few letters, so that layouts may squeeze it."""
@@ -54,8 +58,14 @@ class ElidedLabel(QLabel):
     def paintEvent(self, event: QPaintEvent) -> None:
         """The text, shortened to the present width."""
         area = self.contentsRect()
+        flags = int(self.alignment() | Qt.AlignmentFlag.AlignVCenter)
         shown = self.fontMetrics().elidedText(self.text(), self._mode, area.width())
+        if shown != self.text() and self._lines > 1:
+            # What wraps leaves some room at the end of each line.
+            flags |= int(Qt.TextFlag.TextWordWrap)
+            room = round(area.width() * (self._lines - WRAPPED))
+            shown = self.fontMetrics().elidedText(self.text(), self._mode, room)
         with QPainter(self) as painter:
             painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
             painter.setLayoutDirection(direction_of(self.text()))
-            painter.drawText(area, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), shown)
+            painter.drawText(area, flags, shown)

@@ -11,8 +11,9 @@ from app.core.language import tr
 from app.widgets.card import label
 from app.widgets.elided_label import ElidedLabel
 
-WIDTH = 212
-BADGE = 18
+WIDTH, NARROW_WIDTH = 212, 172
+"""Pixels; the narrow one leaves a window of half a screen to its page."""
+BADGE, MARGIN = 18, 12
 MOST = 100
 
 
@@ -101,7 +102,7 @@ class Sidebar(QFrame):
         self.setAccessibleName(tr("Pages"))
         self._group = QButtonGroup(self)
         column = QVBoxLayout(self)
-        column.setContentsMargins(12, 16, 12, 14)
+        column.setContentsMargins(MARGIN, 16, MARGIN, 14)
         column.setSpacing(3)
         column.addLayout(self._logo())
         column.addSpacing(16)
@@ -123,6 +124,11 @@ class Sidebar(QFrame):
         row.addWidget(label(tr("Burnish"), "logo"))
         row.addStretch(1)
         return row
+
+    def set_narrow(self, narrow: bool) -> None:
+        """Take no more room than the titles need."""
+        widest = max(button.minimumSizeHint().width() for button in self.buttons()) + MARGIN * 2
+        self.setFixedWidth(max(NARROW_WIDTH, min(WIDTH, widest)) if narrow else WIDTH)
 
     def buttons(self) -> list[QPushButton]:
         """The pages' buttons, in order."""

@@ -182,6 +182,17 @@ def test_closing_while_a_run_is_being_started_asks(window: MainWindow, monkeypat
     monkeypatch.undo()
 
 
+def test_half_a_screen_leaves_a_page_as_much_room_as_before(window: MainWindow):
+    window.resize(960, 1040)
+    window.resize(window.minimumSize())
+    QApplication.processEvents()
+    assert window.width() == 960
+    assert window.pages.width() >= 760
+    assert all(button.minimumSizeHint().width() <= button.width() for button in window.sidebar.buttons())
+    window.resize(1280, 800)
+    assert window.sidebar.width() == 212
+
+
 def test_restarting_asks_only_where_the_new_run_was_changed(window: MainWindow, monkeypatch: pytest.MonkeyPatch):
     answers = [QMessageBox.StandardButton.Cancel]
     monkeypatch.setattr(Question, "exec", lambda _: answers.pop())

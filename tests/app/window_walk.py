@@ -40,7 +40,7 @@ OPEN, CLOSE = "⟦", "⟧"
 SECONDS = 20.0
 CALM = 0.4
 """Seconds in which answers that nobody waits for arrive."""
-LARGE, SMALL = QSize(1280, 800), QSize(1000, 640)
+LARGE, SMALL = QSize(1280, 800), QSize(960, 640)
 SETTLED = 0.05
 """Seconds in which a resized window is laid out."""
 MARGIN = 4

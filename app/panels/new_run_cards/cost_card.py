@@ -86,7 +86,9 @@ class CostCard(Card):
             grid.addWidget(caption, 0, column)
             grid.addWidget(self.values[name], 1, column)
             grid.addWidget(self.subs[name], 2, column)
-            grid.setColumnStretch(column, 1)
+            grid.setColumnStretch(
+                column, 4 if name == FACTS[3] else 3
+            )  # below it stands how long ago that was measured
         column = QVBoxLayout()
         column.setSpacing(6)
         column.addLayout(grid)

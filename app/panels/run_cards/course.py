@@ -42,7 +42,7 @@ class Course(QWidget):
         self._preferences = preferences
         self._judged = 0.0
         self._alive: bool | None = None
-        self.icon, self.words = IconLabel(*LOOKS["info"], 16), ElidedLabel()
+        self.icon, self.words = IconLabel(*LOOKS["info"], 16), ElidedLabel(lines=2)
         self.words.setMinimumHeight(26)
         self.axis = self._choice(tr("X axis"), AXIS_TITLES, preferences.plot_axis)
         self.smoothing = self._choice(tr("Smoothing"), SMOOTHING_TITLES, preferences.plot_smoothing)

@@ -65,6 +65,13 @@ class RunButtons(QWidget):
             button.hide()  # until a run says which are of use; together they are wider than a small window
             row.addWidget(button)
 
+    def set_narrow(self, narrow: bool) -> None:
+        """Leave room for what the run is about: the button that says the least shows its icon alone."""
+        button = self.buttons["duplicate"]
+        button.setText("" if narrow else tr("Duplicate"))
+        button.setToolTip(tr("Duplicate") if narrow else "")
+        button.setAccessibleName(tr("Duplicate"))
+
     def forget(self) -> None:
         """Another run, or another life of it."""
         self.waiting, self.resuming, self._is_gone = {}, False, False

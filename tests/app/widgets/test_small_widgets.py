@@ -174,6 +174,19 @@ def test_a_shortened_label_tells_the_whole(qtbot, styled):
     assert made.toolTip() == "a very long path " * 20
 
 
+def test_a_label_of_two_lines_shows_twice_the_words(qtbot, styled):
+    words = "Evaluation loss has risen for two evaluations; the best was step 300."
+    one, two = ElidedLabel(words), ElidedLabel(words, lines=2)
+    pictures = []
+    for made in (one, two):
+        qtbot.addWidget(made)
+        made.resize(300, 40)
+        image = made.grab().toImage()
+        ground = image.pixel(0, 0)
+        pictures.append(sum(image.pixel(x, y) != ground for x in range(300) for y in range(40)))
+    assert pictures[1] > 1.3 * pictures[0]
+
+
 @pytest.mark.parametrize("words", ["reviews_of_restaurants_in_the_whole_country_cleaned.csv", "x" * 255])
 def test_a_question_cuts_no_name_however_long(qtbot, styled, words: str):
     page = QWidget()
