@@ -64,7 +64,7 @@ def reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:
 
 
 def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The cells as text, a missing one as the empty text. Raises InputError where they are lists or the like."""
+    """The cells as text, a missing one as the empty text. Raises InputError where they are lists, bytes or the like."""
     if pa.types.is_nested(column.type):
         example = str(next((cell for cell in column.to_pylist() if cell), "[]"))[:60]
         raise InputError(
@@ -74,7 +74,14 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return pc.fill_null(column.cast(pa.string()), "")
+    try:
+        return pc.fill_null(column.cast(pa.string()), "")
+    except pa.ArrowException:  # such as bytes that are not UTF-8
+        raise InputError(
+            f"data.columns: text is wanted and the column holds {column.type} that cannot be read as text; "
+            "choose another column, or write each cell as text",
+            "data.columns",
+        ) from None
 
 
 def encode(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TokenizerTraining", "train"]
 BYTES = 256
+MAX_PART = 1_000_000
+"""Characters of a text that are handed over at once: the library takes 50 times as much memory, and without it aborts."""
 READING, LEARNING = "Reading the texts", "Learning the pieces"
 SILENT = "Learning the pieces; Unigram tells no progress"
 """Stages of every kind; `trainer_progress` has those that only some tell."""
@@ -115,8 +117,23 @@ class _Seen:
             self.letters += len(text.strip())
             if number % 1000 == 0 or number == self._total:
                 self._say(READING, number, self._total, "texts")
-            yield text
+            yield from _parts(text)
         self._say(self._learning, 0, 0, "")
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A long text cut before white space, so that its words stay whole. Raises InputError for a word longer than a part."""
+    start = 0
+    while len(text) - start > MAX_PART:
+        end = max(text.rfind(sign, start + 1, start + MAX_PART) for sign in " \n\t\u3000")
+        if end < 0:
+            raise InputError(
+                f"a text has a word of more than {MAX_PART:,} characters, from which no tokenizer can learn; remove that text, "
+                "or choose another column"
+            )
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 Made = tuple[Tokenizer, Any]

@@ -4,6 +4,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
+from backend.tokenizers import train as training
 from backend.tokenizers.train import TokenizerTraining, train
 
 TEXTS = ["The cat sat on the mat.", "The cat saw the other cat.", "¿Dónde está el niño?", "සිංහල අකුරු"] * 30
@@ -159,3 +160,21 @@ def test_signs_without_room_are_unknown_and_the_size_holds(kind):
 def test_an_empty_special_token_is_refused():
     with pytest.raises(InputError, match=r"^special_tokens"):
         made("byte_bpe", special_tokens=[" "])
+
+
+@pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "wordpiece"])
+def test_long_text_is_handed_over_in_parts_with_whole_words(kind: str, monkeypatch: pytest.MonkeyPatch):
+    def pieces() -> set[str]:
+        settings = TokenizerTraining(kind=kind, vocabulary=400, use="encoder_decoder")
+        return set(train(["\n ".join(TEXTS)], settings, quiet).get_vocab())
+
+    whole = pieces()
+    monkeypatch.setattr(training, "MAX_PART", 40)
+    assert pieces() == whole
+
+
+def test_word_that_is_longer_than_a_part_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(training, "MAX_PART", 6)
+    settings = TokenizerTraining(kind="bpe", vocabulary=100, use="decoder")
+    with pytest.raises(InputError, match="a word of more than 6 characters"):
+        train(["some wonderful words"], settings, quiet)
