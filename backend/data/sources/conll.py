@@ -44,7 +44,7 @@ class Settings(Section):
             try:
                 codecs.lookup(encoding)
             except LookupError:
-                raise ValueError("it is no encoding; write auto, utf-8, latin-1, cp1252, utf-16 …") from None
+                raise ValueError("it is not an encoding; write auto, utf-8, latin-1, cp1252 or utf-16") from None
         return encoding
 
     @field_validator("column_names")

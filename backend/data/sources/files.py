@@ -67,7 +67,7 @@ class Settings(Section):
             if codecs.lookup(encoding).name.replace("_", "-") in _NO_ENCODINGS:
                 raise LookupError(encoding)
         except (LookupError, ValueError):  # ValueError: a name with NUL
-            raise ValueError("it is not an encoding of text; write auto, utf-8, latin-1, cp1252, utf-16 …") from None
+            raise ValueError("it is not an encoding of text; write auto, utf-8, latin-1, cp1252 or utf-16") from None
         return encoding
 
 
