@@ -15,6 +15,7 @@ from backend.contract.data_choice import LeftOut, RecognisedData
 from backend.contract.errors import Fix, InputError
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
+from backend.data.formats.delimited import is_one_column_with_commas
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.packed import packer_of
 from backend.data.formats.reader import Options
@@ -255,7 +256,10 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
                 continue  # it can only be read whole, which is for whoever uses it
             if kind == "workbook" and (sheets := sheets_in_words(path, None)):
                 said.append(f"{sheets}.")
-            reader = open_reader(path, kind, Options(max_rows=_LOOKED_AT))
+            if kind == "csv" and is_one_column_with_commas(path):
+                found.data["delimiter"] = "\t"
+                said.append(_describe_commas(path))
+            reader = open_reader(path, kind, Options(found.data.get("delimiter"), max_rows=_LOOKED_AT))
             piece = next(iter(reader.pieces(reader.schema())), None)
         except InputError as error:
             refused.append((path, error))
@@ -271,6 +275,13 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
         found.data["encoding"] = encodings.pop()
         return [*said, *(_describe_encoding(path, fix) for path, fix in fixes)], []
     return said, [str(error) for _, error in refused]
+
+
+def _describe_commas(path: Path) -> str:
+    return (
+        f"{path.name} names one column and its rows hold commas, so every line is read as one text (data.delimiter is a tab); if it has "
+        "several columns, name them all in its first line"
+    )
 
 
 def _describe_encoding(path: Path, fix: Fix) -> str:

@@ -90,5 +90,15 @@ class Delimited:
             )
 
 
+def is_one_column_with_commas(path: Path) -> bool:
+    """Whether the first line has no delimiter and the lines below hold commas that no quotes enclose."""
+    text = TextFile(path)
+    lines = [line for line in text.head().split("\n") if line]
+    if not lines or any(sign in lines[0] for sign in ",;\t|") or any("\t" in line for line in lines):
+        return False
+    rows = [row for row in dialect.first_rows(text, ",")[1:] if row]
+    return sum(len(row) > 1 for row in rows) > len(rows) / 10
+
+
 def _cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"

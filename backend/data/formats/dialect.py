@@ -95,6 +95,18 @@ def first_cells(text: TextFile, delimiter: str) -> list[str]:
     return next((row for row in _csv_reader(text.head().splitlines(keepends=True), delimiter) if row), [])
 
 
+def first_rows(text: TextFile, delimiter: str) -> list[list[str]]:
+    """The cells of the first rows, as far as their quotes are balanced."""
+    found: list[list[str]] = []
+    sample = text.head(_SAMPLE_CHARACTERS)
+    lines = sample.splitlines(keepends=True)
+    with suppress(csv.Error):  # what came before is kept
+        found.extend(
+            islice(_csv_reader(lines[:-1] if len(sample) == _SAMPLE_CHARACTERS else lines, delimiter), _SAMPLE_ROWS)
+        )
+    return found
+
+
 def reads_like_a_header(names: list[str]) -> bool:
     """Whether cells are names of columns rather than a row: short, different, none a number or a sentence."""
     short = all(0 < len(name.strip()) <= _LONGEST_NAME and not name.strip().endswith((".", "!", "?")) for name in names)

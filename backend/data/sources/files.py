@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import file_fingerprint, fingerprint
+from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import format_of, open_reader
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.workbook import sheets_in_words
@@ -192,6 +193,11 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
     for name, reader in zip(names, readers, strict=True):
         if reader.skipped:
             line, reason = reader.skipped[0]
+            if isinstance(reader, Delimited) and len(writer.schema) == 1:
+                raise InputError(
+                    f"{name} has no row that can be used; line {line}, for example, has {reason}; if every line is one text, "
+                    "set data.delimiter to a character that the file does not hold, such as \\t"
+                )
             raise InputError(f"{name} has no row that can be used; line {line}, for example, has {reason}")
     raise InputError(f"{', '.join(names)} has column names and no rows; give a file with rows below the header")
 

@@ -214,6 +214,34 @@ def test_long_json_is_not_read_whole_to_be_recognised(tmp_path: Path, monkeypatc
     assert found_in(tmp_path / "a.json").warnings == []
 
 
+@pytest.mark.parametrize("rows", ["A film, which I liked\nNo, never\n", "plain\nWell, well, well\n"])
+def test_texts_with_commas_under_one_name_are_one_column(tmp_path: Path, rows: str):
+    path = written(tmp_path, a_dot_csv=f"text\n{rows}") / "a.csv"
+    found = found_in(path)
+    assert found.data["delimiter"] == "\t"
+    assert found.warnings[0].startswith(
+        "a.csv names one column and its rows hold commas, so every line is read as one text"
+    )
+    report = data_report(subject_of_data(found.data, {}, None, tmp_path / "cache"))
+    assert report.splits["train"].rows == 2
+    assert report.splits["train"].unusable == 0
+
+
+@pytest.mark.parametrize(
+    "content", ['text\n"A film, which I liked"\nplain\n', "text,label\na,b\nb,c\n", "text\na\nb\n"]
+)
+def test_ordinary_table_keeps_its_delimiter(tmp_path: Path, content: str):
+    found = found_in(written(tmp_path, a_dot_csv=content) / "a.csv")
+    assert "delimiter" not in found.data
+    assert found.warnings == []
+
+
+def test_one_column_without_a_usable_row_says_the_way_out(tmp_path: Path):
+    path = written(tmp_path, a_dot_csv="text\nNo, never\nWell, well\n") / "a.csv"
+    with pytest.raises(InputError, match=r"if every line is one text, set data\.delimiter to a character"):
+        data_report(subject_of_data({"train": str(path)}, {}, None, tmp_path / "cache"))
+
+
 def test_lost_letters_are_counted_and_shown(tmp_path: Path):
     written(tmp_path, a_dot_csv="text,label\nfine,1\nSch\ufffdne Gr\ufffd\ufffde,2\n")
 
