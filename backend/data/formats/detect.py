@@ -76,6 +76,8 @@ def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
             raise InputError(
                 f"{path.name} is not a workbook, whatever its name says; set data.format to what it is, or save it again"
             )
+        if asked not in ("parquet", "arrow") and not _signed(start):
+            TextFile(path, encoding).check_is_text()
         if asked != "auto":
             return asked
         _refuse_other_sources(path, encoding)

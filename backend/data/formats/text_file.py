@@ -19,6 +19,10 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BLOCK = 1 << 16
+_LOOKED_AT = 1 << 12
+_NO_TEXT = {chr(code) for code in (*range(1, 9), *range(14, 32), 127)} - {"\x1b"}
+_KINDS, _SHARE = 6, 0.02
+"""Different control characters, and their share, that no text has: a file may be cut at one or two of them."""
 WINDOWS = "windows-1252"
 """What text of Western Europe is that is no UTF-8; Latin-1 is a part of it, as far as it has letters."""
 _PREVIEW_LINES, _PREVIEW_CHARACTERS = 4, 100
@@ -46,6 +50,7 @@ class TextFile:
 
     def lines(self, newline: str | None = "") -> Generator[str, None, None]:
         """Every line with its end, as `open` splits them. Close what stops early. Raises InputError."""
+        self.check_is_text()
         with opened(self.path) as (content, binary):
             self._binary, number = binary, 0
             text = io.TextIOWrapper(content, encoding=self.encoding, newline=newline)
@@ -69,6 +74,16 @@ class TextFile:
             io.TextIOWrapper(content, encoding=self.encoding, errors="replace") as text,
         ):
             return text.read(characters)
+
+    def check_is_text(self) -> None:
+        """Raises InputError for bytes of a program, a picture or chance, which no encoding makes rows of."""
+        head = self.head(_LOOKED_AT)
+        control = [letter for letter in head if letter in _NO_TEXT]
+        if len(set(control)) >= _KINDS and len(control) > _SHARE * len(head):
+            raise InputError(
+                f"{self.name} holds control characters as no text does; give a file that holds rows, or set data.encoding to the "
+                "one that it has"
+            )
 
     def _nul_sentence(self, line: int) -> str:
         return (

@@ -242,6 +242,28 @@ def test_one_column_without_a_usable_row_says_the_way_out(tmp_path: Path):
         data_report(subject_of_data({"train": str(path)}, {}, None, tmp_path / "cache"))
 
 
+CHANCE = bytes((number * 37 + number // 7) % 128 or 1 for number in range(4000))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.csv.gz", "a"])
+def test_bytes_of_chance_are_no_rows(tmp_path: Path, name: str):
+    (tmp_path / name).write_bytes(gzip.compress(CHANCE) if name.endswith(".gz") else CHANCE)
+    with pytest.raises(InputError, match="holds control characters as no text does; give a file"):
+        found_in(tmp_path / name)
+
+
+@pytest.mark.parametrize("source", [{"source": "conll"}, {"source": "files", "format": "csv"}])
+def test_every_source_refuses_bytes_of_chance(tmp_path: Path, source: dict[str, str]):
+    (tmp_path / "a.csv").write_bytes(CHANCE)
+    with pytest.raises(InputError, match="holds control characters as no text does"):
+        data_report(subject_of_data({"train": str(tmp_path / "a.csv"), **source}, {}, None, tmp_path / "cache"))
+
+
+def test_text_cut_at_a_control_character_is_text(tmp_path: Path):
+    found = found_in(written(tmp_path, a_dot_txt="one\x01two\x02\n" * 50) / "a.txt")
+    assert found.words == "This is plain text: a.txt for training."
+
+
 def test_lost_letters_are_counted_and_shown(tmp_path: Path):
     written(tmp_path, a_dot_csv="text,label\nfine,1\nSch\ufffdne Gr\ufffd\ufffde,2\n")
 
