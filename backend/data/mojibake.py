@@ -6,7 +6,7 @@ letter (“CAFÉ»”) prove nothing.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,6 +33,14 @@ _RUN = (
 _FOUND = re.compile(_RUN)
 _WORD_CHARACTERS = 24
 _PART = 1000
+
+
+def warnings(table: pa.Table, place: Callable[[int], str], encoding: str) -> Iterator[str]:
+    """What a person should know of a table's texts; `place` names a row, and `encoding` is how the file was read."""
+    if found := find_mojibake(table):
+        yield describe(found, place(found.row), encoding)
+    if lost := find_lost_characters(table):
+        yield describe_lost_characters(lost, place(lost.row))
 
 
 @dataclass(frozen=True)

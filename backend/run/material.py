@@ -88,13 +88,10 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
 
 def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
     """The first text of the splits that was or seems to be read with the wrong encoding, in a sentence with the way out."""
+    encoding = str((data.model_extra or {}).get("encoding", "auto"))
     for found in rows.values():
-        if wrong := mojibake.find_mojibake(found.table):
-            return mojibake.describe(
-                wrong, found.place(wrong.row), str((data.model_extra or {}).get("encoding", "auto"))
-            )
-        if lost := mojibake.find_lost_characters(found.table):
-            return mojibake.describe_lost_characters(lost, found.place(lost.row))
+        if sentence := next(mojibake.warnings(found.table, found.place, encoding), ""):
+            return sentence
     return ""
 
 

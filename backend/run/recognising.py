@@ -2,7 +2,7 @@
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from backend.data import mojibake
 from backend.data.formats.delimited import is_one_column_with_commas
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.packed import packer_of
-from backend.data.formats.reader import Options
+from backend.data.formats.reader import Options, Piece
 from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import sheets_in_words
 from backend.data.paths import folder_files, pattern_files, saved_splits
@@ -264,11 +264,8 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
         except InputError as error:
             refused.append((path, error))
             continue
-        table = pa.Table.from_batches([piece.batch]) if piece is not None else None
-        if table is not None and piece is not None and (wrong := mojibake.find_mojibake(table)):
-            said.append(mojibake.describe(wrong, f"{path.name}:{piece.lines[wrong.row]}", "auto"))
-        if table is not None and piece is not None and (lost := mojibake.find_lost_characters(table)):
-            said.append(mojibake.describe_lost_characters(lost, f"{path.name}:{piece.lines[lost.row]}"))
+        if piece is not None:
+            said += _decoding_warnings(path, piece)
     fixes = [(path, error.fix) for path, error in refused if error.fix and "data.encoding" in error.fix.changes]
     encodings = {fix.changes["data.encoding"] for _, fix in fixes}
     if len(fixes) == looked_at and len(encodings) == 1:
@@ -318,3 +315,8 @@ def _packer(data: dict[str, Any]) -> str:
     first = data.get("train")
     path = Path(first if isinstance(first, str) else first[0]) if first else None
     return packer_of(path) if path is not None and path.is_file() else ""
+
+
+def _decoding_warnings(path: Path, piece: Piece) -> Iterator[str]:
+    table = pa.Table.from_batches([piece.batch])
+    return mojibake.warnings(table, lambda row: f"{path.name}:{piece.lines[row]}", "auto")
