@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.contract.events import RunResumed, RunStarted, StepFinished, Warned, encode
+from backend.contract.events import RunResumed, RunStarted, Warned, encode
 from backend.contract.heads import Head
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
@@ -17,6 +17,7 @@ from backend.run import attempts
 from backend.run.event_log import EventLog, read_events
 from backend.run.resolving import resolve
 from backend.run.stages import Stages
+from tests.backend.run.example_events import STARTED, step
 
 PLENTY, SCARCE = 100_000.0, 1_000.0
 MODEL = resource("demo", "bert-tiny")
@@ -91,23 +92,6 @@ def log(folder: RunFolder) -> Iterator[EventLog]:
     made = EventLog(folder.events)
     yield made
     made.close()
-
-
-def step(number: int) -> StepFinished:
-    return StepFinished(
-        time=1.0,
-        step=number,
-        epoch=0.0,
-        loss=0.5,
-        learning_rate=1e-3,
-        gradient_norm=None,
-        rows=4,
-        tokens=9,
-        seconds=0.1,
-    )
-
-
-STARTED = RunStarted(time=1.0, name="n", task="t", model="m")
 
 
 def begun(folder: RunFolder, log: EventLog, from_step: int) -> list[object]:

@@ -11,6 +11,7 @@ import pytest
 
 from backend.contract.events import RunResumed, RunStarted, StageStarted, StepFinished, Warned, encode
 from backend.run.event_log import EventLog, cut_torn_line, read_events
+from tests.backend.run.example_events import STARTED, step
 
 LINE = encode(StageStarted(time=1.0, stage="training"))
 
@@ -55,23 +56,6 @@ def test_what_waits_is_written_in_order_by_the_next_urgent_event(tmp_path: Path)
     log.write(StageStarted(time=2, stage="second"))
     assert [event.stage for event in read_events(tmp_path / "events.jsonl")] == ["first", "second"]
     log.close()
-
-
-STARTED = RunStarted(time=1.0, name="reviews", task="t", model="m")
-
-
-def step(number: int) -> StepFinished:
-    return StepFinished(
-        time=1.0,
-        step=number,
-        epoch=0.0,
-        loss=0.5,
-        learning_rate=1e-3,
-        gradient_norm=None,
-        rows=4,
-        tokens=9,
-        seconds=0.1,
-    )
 
 
 @pytest.fixture
