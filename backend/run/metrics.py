@@ -1,5 +1,7 @@
 """Knows the metrics of a run: its task's and those that installed packages add, and whether greater values are better."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,23 +15,42 @@ from backend.tasks.task import Task
 _FIELD = "evaluation.metrics"
 
 
+@dataclass(frozen=True)
+class Directions:
+    """Each metric of a run, and whether a greater value of it and of its variants is better; None where nobody says."""
+
+    known: Mapping[str, bool | None]
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> "Directions":
+        """Those of the run's task and of the metrics that its spec adds."""
+        kind = registry.find("task", spec.task["type"], "task.type")
+        return cls(_declared(spec, kind(validated(kind.Settings, spec.task, "task"))))
+
+    def greater_is_better(self, name: str) -> bool | None:
+        """Of a metric or a variant such as `dev/f1_macro`."""
+        base = base_metric(name, self.known)
+        return None if base is None else self.known[base]
+
+
 def check(spec: RunSpec, task: Task) -> None:
     """Raises InputError for a metric that nobody brings, that does not measure the task, or that cannot decide what is best."""
     for name in spec.evaluation.metrics:
         metric, kind = registry.find("metric", name, _FIELD), spec.task["type"]
         if metric.tasks != "*" and kind not in metric.tasks:
             raise InputError(f"{_FIELD}: {name} measures {', '.join(metric.tasks)}, not {kind}", _FIELD)
-    best, known = spec.evaluation.best_metric, _directions(spec, task)
-    if best is not None and base_metric(best, known) is None:
+    best, directions = spec.evaluation.best_metric, Directions(_declared(spec, task))
+    if best is not None and base_metric(best, directions.known) is None:
         raise InputError(
-            f"evaluation.best_metric: {best!r} is no metric of {spec.task['type']}; there are {', '.join(known)}",
+            f"evaluation.best_metric: {best!r} is no metric of {spec.task['type']}; there are {', '.join(directions.known)}",
             "evaluation.best_metric",
         )
-    if (best is not None or spec.training.early_stopping is not None) and _direction(best or "loss", known) is None:
-        _refuse_undeclared(best, known)
+    follows = best is not None or spec.training.early_stopping is not None
+    if follows and directions.greater_is_better(best or "loss") is None:
+        _refuse_undeclared(best, directions.known)
 
 
-def _refuse_undeclared(best: str | None, known: dict[str, bool | None]) -> None:
+def _refuse_undeclared(best: str | None, known: Mapping[str, bool | None]) -> None:
     others = ", ".join(name for name, direction in known.items() if direction is not None) or "none"
     if best is not None:
         raise InputError(
@@ -44,28 +65,12 @@ def _refuse_undeclared(best: str | None, known: dict[str, bool | None]) -> None:
     )
 
 
-def directions(spec: RunSpec) -> dict[str, bool | None]:
-    """Each metric of the run, and whether a greater value of it and of its variants is better; None where nobody says."""
-    kind = registry.find("task", spec.task["type"], "task.type")
-    return _directions(spec, kind(validated(kind.Settings, spec.task, "task")))
-
-
-def greater_is_better(spec: RunSpec, name: str) -> bool | None:
-    """Whether a greater value is better of a metric or a variant such as `dev/f1_macro`; None where nobody says."""
-    return _direction(name, directions(spec))
-
-
-def _directions(spec: RunSpec, task: Task) -> dict[str, bool | None]:
+def _declared(spec: RunSpec, task: Task) -> dict[str, bool | None]:
     found = {metric.name: metric.greater_is_better for metric in declared(task.metrics)}
     for name in spec.evaluation.metrics:
         direction = registry.find("metric", name, _FIELD).greater_is_better
         found[name] = direction if isinstance(direction, bool) else None
     return found
-
-
-def _direction(name: str, known: dict[str, bool | None]) -> bool | None:
-    base = base_metric(name, known)
-    return None if base is None else known[base]
 
 
 def measured(spec: RunSpec, table: pa.Table) -> dict[str, float]:

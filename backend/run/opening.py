@@ -21,12 +21,13 @@ from backend.data.rows import Rows
 from backend.engines.engine import Compiling, Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
-from backend.run import attempts, metrics, options, spec_change
+from backend.run import attempts, options, spec_change
 from backend.run.added_tokens import new_tokens
 from backend.run.checkpoints import Checkpoints
 from backend.run.event_log import EventLog
 from backend.run.hosts import Hosts
 from backend.run.material import Material, read_material
+from backend.run.metrics import Directions
 from backend.run.preparation import locate_model
 from backend.run.resolving import read_run
 from backend.run.session import Session, open_session
@@ -224,7 +225,7 @@ def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, row
             f"training.batch_size is {training.batch_size}, but there are only {rows} rows; every step uses all of them",
         )
     micro = min(micro_batch_size, -(-batch_size // replicas))
-    metric = spec.evaluation.best_metric
+    metric, directions = spec.evaluation.best_metric, Directions.of(spec)
     return PlanMade(
         time=time.time(),
         total_steps=total,
@@ -235,8 +236,8 @@ def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, row
         replicas=replicas,
         epochs=total / order.steps_per_epoch,
         best_metric=metric,
-        greater_is_better=metrics.greater_is_better(spec, metric or "loss") is not False,
-        metrics={name: better for name, better in metrics.directions(spec).items() if better is not None},
+        greater_is_better=directions.greater_is_better(metric or "loss") is not False,
+        metrics={name: better for name, better in directions.known.items() if better is not None},
     )
 
 

@@ -5,7 +5,7 @@ from math import isfinite
 
 from backend.contract.events import AnyEvent, EvaluationFinished, RunResumed
 from backend.contract.spec import RunSpec
-from backend.run.metrics import greater_is_better
+from backend.run.metrics import Directions
 
 
 class Best:
@@ -14,7 +14,7 @@ class Best:
     def __init__(self, spec: RunSpec) -> None:
         self.metric = spec.evaluation.best_metric or "loss"
         self.keeps_checkpoint = spec.evaluation.best_metric is not None
-        self._greater_is_better = greater_is_better(spec, self.metric)
+        self._greater_is_better = Directions.of(spec).greater_is_better(self.metric)
         self.step: int | None = None
         self.value: float | None = None
         self._patience = spec.training.early_stopping

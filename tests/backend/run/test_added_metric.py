@@ -15,7 +15,7 @@ from backend.contract.metrics import base_metric
 from backend.contract.resources import resource
 from backend.contract.run_folder import RunFolder
 from backend.run.event_log import read_events
-from backend.run.metrics import directions, greater_is_better
+from backend.run.metrics import Directions
 from backend.run.resolving import read_spec, resolve
 
 ADDED = '''\
@@ -141,13 +141,14 @@ def test_the_checkpoint_with_the_smallest_added_error_is_the_best(tmp_path: Path
 
 def test_variants_of_an_added_metric_inherit_its_direction():
     spec = resolve(values(evaluation={"metrics": ["wrong"]}), Path())
-    assert [greater_is_better(spec, name) for name in ("wrong", "dev.tsv/wrong", "wrong_PER", "f1_macro", "f1_PER")] == [
+    found = Directions.of(spec)
+    assert [found.greater_is_better(name) for name in ("wrong", "dev.tsv/wrong", "wrong_PER", "f1_macro", "f1_PER")] == [
         False, False, False, True, True,
     ]  # fmt: skip
 
 
 def test_a_metric_that_is_not_chosen_decides_nothing():
-    assert "wrong" not in directions(resolve(values(), Path()))
+    assert "wrong" not in Directions.of(resolve(values(), Path())).known
 
 
 @pytest.mark.parametrize(

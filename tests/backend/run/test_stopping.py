@@ -6,7 +6,7 @@ import pytest
 
 from backend.contract.events import EvaluationFinished, RunResumed
 from backend.contract.spec import RunSpec, run_spec
-from backend.run.metrics import greater_is_better
+from backend.run.metrics import Directions
 from backend.run.stopping import Best, evaluations
 
 
@@ -35,7 +35,8 @@ def test_best_follows_the_direction_of_its_metric(metric: str, step: int):
 
 
 def test_losses_fall_and_scores_rise():
-    found = [greater_is_better(spec(None), name) for name in ("loss", "dev/loss", "accuracy", "f1_macro", "beauty")]
+    directions = Directions.of(spec(None))
+    found = [directions.greater_is_better(name) for name in ("loss", "dev/loss", "accuracy", "f1_macro", "beauty")]
     assert found == [False, False, True, True, None]
 
 

@@ -165,7 +165,7 @@ def test_an_empty_special_token_is_refused():
 @pytest.mark.parametrize("kind", ["byte_bpe", "bpe", "wordpiece"])
 def test_long_text_is_handed_over_in_parts_with_whole_words(kind: str, monkeypatch: pytest.MonkeyPatch):
     def pieces() -> set[str]:
-        settings = TokenizerTraining(kind=kind, vocabulary=400, use="encoder_decoder")
+        settings = TokenizerTraining(kind=kind, vocabulary=400, use="encoder_decoder")  # type: ignore[arg-type]
         return set(train(["\n ".join(TEXTS)], settings, quiet).get_vocab())
 
     whole = pieces()
