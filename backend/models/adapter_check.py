@@ -23,6 +23,7 @@ _NAMES = ("target_modules", "exclude_modules", "modules_to_save", "layers_patter
 _PATTERNS = ("rank_pattern", "alpha_pattern")
 _LAYERS, _TOKENS = "layers_to_transform", "trainable_token_indices"
 _TEXTS = ("peft_type", "task_type", "base_model_name_or_path", "revision", "bias")
+_TASK_TYPES = ("SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION")
 _USED = (
     *_SWITCHES, *_NAMES, *_PATTERNS, *_TEXTS, _LAYERS, _TOKENS, "r", "lora_alpha", "lora_dropout", "init_lora_weights",
 )  # fmt: skip
@@ -75,6 +76,8 @@ def _kinds(config: dict[str, Any]) -> str:
         for key in keys:
             if not isinstance(config.get(key), kind | None):
                 return f"{key}: {config[key]!r:.40} is not {words}"
+    if config.get("task_type") not in (None, *_TASK_TYPES):
+        return f"task_type: {config['task_type']!r:.40} is not one of {', '.join(_TASK_TYPES)}"
     if config.get("bias") not in (None, "none", "all", "lora_only"):
         return f"bias: {config['bias']!r:.40} is none of none, all, lora_only"
     return ""

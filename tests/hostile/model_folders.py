@@ -127,6 +127,7 @@ def adapter_configs() -> dict[str, dict[str, Any]]:
         "no pattern": {"target_modules": "("},
         "long beginning": {"init_lora_weights": "pissa_niter_99999999"},
         "beginning from data": {"init_lora_weights": "lora_ga"},
+        "unknown task": {"task_type": "NOPE"},
         "beginning as list": {"init_lora_weights": ["pissa"]},
         "rank as text": {"r": "9"},
         "rank of nothing": {"r": 0},

@@ -161,9 +161,12 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
             made = PeftModel.from_pretrained(model, str(folder), config=config, ignore_mismatched_sizes=True)
             made.merge_and_unload()  # type: ignore[operator]
     except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, ImportError, AssertionError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        first = next(iter(str(error).strip().splitlines()), "")
+        reason = f"{type(error).__name__}: {first}".removesuffix(": ")
         raise RunFailed(
-            f"{folder}: its adapter does not fit the model it names ({reason})", "adapter_mismatch"
+            f"{folder}: its adapter does not fit the model it names ({reason}); correct its adapter_config.json, merge it with "
+            "PEFT, or choose another adapter",
+            "adapter_mismatch",
         ) from error
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(trains[name])
