@@ -40,9 +40,20 @@ def _is_unstable(key: str) -> bool:
 
 def event_lines(events: Iterable[dict[str, Any]]) -> Iterator[str]:
     """All that a run said, event by event; what is done beside other work comes last."""
-    heard = [steady(event) for event in events if event["event"] not in UNSTEADY]
+    heard = [steady(event) for event in _without_compiling(events) if event["event"] not in UNSTEADY]
     for event in sorted(heard, key=lambda event: event["event"] if event["event"] in BESIDE else ""):
         yield from flatten({key: value for key, value in event.items() if key != "event"}, event["event"])
+
+
+def _without_compiling(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Without the stage `compiling` and the return from it: only what takes a while to compile is announced."""
+    is_away = False
+    for event in events:
+        if event["event"] == "StageStarted":
+            was_away, is_away = is_away, event["stage"] == "compiling"
+            if was_away or is_away:
+                continue
+        yield event
 
 
 def loss_lines(events: Iterable[dict[str, Any]]) -> Iterator[str]:

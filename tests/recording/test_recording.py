@@ -38,6 +38,14 @@ def test_checkpoint_may_be_saved_while_a_step_is_made():
     )
 
 
+def test_compiling_may_be_quick_enough_not_to_be_announced():
+    training, evaluating = ({"event": "StageStarted", "stage": stage} for stage in ("training", "evaluating"))
+    compiling = {"event": "StageStarted", "stage": "compiling"}
+    compiled = {"event": "ProgramCompiled", "count": 1}
+    announced = [training, compiling, training, compiled, evaluating]
+    assert list(event_lines(announced)) == list(event_lines([training, compiled, evaluating]))
+
+
 def test_line_that_was_added_is_one_difference():
     [line] = differences("burnish.txt", ["usage", "options"], ["usage", "commands", "options"])
     assert line.endswith("(nothing) → commands")
